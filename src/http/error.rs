@@ -313,7 +313,9 @@ impl ApiError {
             Refusal::TooManyDocuments { .. } => Self::new(Code::TooManyDocuments, detail),
             Refusal::Upload(UploadError::NoName) => Self::parameter("name", detail),
             Refusal::Upload(UploadError::Unreadable(_)) => Self::new(Code::DocumentUnreadable, detail),
-            Refusal::Upload(UploadError::Unavailable(_)) => Self::new(Code::Overloaded, detail),
+            Refusal::Upload(UploadError::Unavailable(_) | UploadError::Busy { .. }) => {
+                Self::new(Code::Overloaded, detail)
+            }
         }
     }
 

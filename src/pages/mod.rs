@@ -8,6 +8,7 @@ mod caught;
 pub mod extract;
 mod pool;
 mod protocol;
+mod turns;
 mod web;
 mod worker;
 
@@ -18,10 +19,11 @@ pub use web::{NotRead, READERS, ReaderSettings, Vendor, Web, WebPage, WebSetting
 pub use worker::run as work;
 
 use self::{
-    pool::Pool,
+    pool::{Pool, Request},
     protocol::{Answer, Job},
+    turns::Reader,
 };
-use crate::domain::digest;
+use crate::domain::Owner;
 
 /// The hidden subcommand of the program that starts a parser process.
 pub const SUBCOMMAND: &str = "parse-worker";
@@ -38,6 +40,10 @@ pub struct Settings {
     pub program: Option<PathBuf>,
     /// Parser processes at once; further documents wait.
     pub processes: usize,
+    /// How long what runs read waits for one: less than runs wait for the pages of a search.
+    pub run_patience: Duration,
+    /// The same for what is given to a thread.
+    pub upload_patience: Duration,
     /// For one document; its process is killed when it takes longer.
     pub document_time: Duration,
     /// The same for a page of a search result.
@@ -49,6 +55,8 @@ impl Default for Settings {
         Self {
             program: None,
             processes: thread::available_parallelism().map_or(2, NonZero::get).max(2),
+            run_patience: Duration::from_secs(20),
+            upload_patience: Duration::from_secs(30),
             document_time: Duration::from_secs(20),
             page_time: Duration::from_secs(10),
         }
@@ -64,6 +72,9 @@ pub enum Error {
     /// Nothing was learnt about the document; try again later.
     #[error("no parser could be started: {0}")]
     Unavailable(String),
+    /// The same: all parsers were at other documents.
+    #[error("no parser was free within {seconds} s")]
+    Busy { seconds: u64 },
 }
 
 /// Parsers in processes of their own, started when first needed; clones share them.
@@ -77,7 +88,7 @@ impl Parser {
         Self { pool: Arc::new(Pool::new(settings)) }
     }
 
-    /// Reads a document; `name` stands in warnings.
+    /// Reads a document for a run or an index; `name` stands in warnings.
     ///
     /// # Errors
     /// See [`Error`]. A document that ends its parser, or takes too long or too much memory, is unreadable.
@@ -85,8 +96,23 @@ impl Parser {
     /// # Cancel safety
     /// Dropping the future ends the process that reads.
     pub async fn document(&self, name: &str, format: Format, bytes: &[u8]) -> Result<Document, Error> {
-        let time = self.pool.settings().document_time;
-        match self.pool.ask(name, Job::Document(format), bytes, time).await? {
+        self.read(name, format, bytes, Reader::Run).await
+    }
+
+    /// Reads a document that its owner gives; owners take turns.
+    ///
+    /// # Errors
+    /// As [`Parser::document`].
+    ///
+    /// # Cancel safety
+    /// The same.
+    pub async fn upload(&self, owner: &Owner, name: &str, format: Format, bytes: &[u8]) -> Result<Document, Error> {
+        self.read(name, format, bytes, Reader::Upload(owner)).await
+    }
+
+    async fn read(&self, name: &str, format: Format, bytes: &[u8], reader: Reader<'_>) -> Result<Document, Error> {
+        let (job, limit) = (Job::Document(format), self.pool.settings().document_time);
+        match self.pool.ask(Request { name, job, bytes, limit, reader }).await? {
             Answer::Document(document) => Ok(document),
             Answer::Unreadable(unreadable) => Err(unreadable.into()),
             Answer::Plain(_) => Err(Error::Unavailable("it answers something else".into())),
@@ -106,19 +132,11 @@ impl Parser {
         if !extract::looks_like_html(text) {
             return tidied(text.to_owned()).await;
         }
-        let html = text.as_bytes();
-        let hash = digest::sha256(html);
-        self.pool.refuse_known(&hash)?;
-        let answer = self.pool.ask(name, Job::Plain, html, self.pool.settings().page_time).await;
-        match answer {
-            Ok(Answer::Plain(text)) => Ok(text),
-            Ok(Answer::Unreadable(unreadable)) => Err(unreadable.into()),
-            Ok(Answer::Document(_)) => Err(Error::Unavailable("it answers something else".into())),
-            Err(Error::Unreadable(unreadable)) => {
-                self.pool.remember(hash, &unreadable);
-                Err(unreadable.into())
-            }
-            Err(error) => Err(error),
+        let (bytes, limit) = (text.as_bytes(), self.pool.settings().page_time);
+        match self.pool.ask(Request { name, job: Job::Plain, bytes, limit, reader: Reader::Run }).await? {
+            Answer::Plain(text) => Ok(text),
+            Answer::Unreadable(unreadable) => Err(unreadable.into()),
+            Answer::Document(_) => Err(Error::Unavailable("it answers something else".into())),
         }
     }
 }

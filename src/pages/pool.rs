@@ -16,15 +16,15 @@ use parking_lot::Mutex;
 use tokio::{
     io::AsyncReadExt,
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
-    sync::Semaphore,
     time::timeout,
 };
 
 use super::{
     Error, SUBCOMMAND, Settings, Unreadable,
     protocol::{Answer, Hello, Job, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, VERSION, receive, send},
+    turns::{Reader, Turns},
 };
-use crate::telemetry::metrics;
+use crate::{domain::digest, telemetry::metrics};
 
 /// For a new process to say hello; a busy machine may take its time.
 const START_TIME: Duration = Duration::from_secs(30);
@@ -37,17 +37,36 @@ const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_HELLO_BYTES: usize = 4 * 1024;
 /// Of what a process says at its end.
 const MAX_LAST_WORDS: u64 = 4 * 1024;
-/// Pages that ended a parser, remembered; older ones are forgotten.
+/// What ended a parser, remembered; older ones are forgotten.
 const MAX_REMEMBERED: usize = 1_000;
 
-type Hash = [u8; 32];
+/// What a parser process is to do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request<'a> {
+    /// Stands in warnings.
+    pub name: &'a str,
+    pub job: Job,
+    pub bytes: &'a [u8],
+    /// Counts from when there is a process for it.
+    pub limit: Duration,
+    pub reader: Reader<'a>,
+}
+
+/// Bytes that ended a parser.
+#[derive(Debug)]
+struct Known {
+    job: Job,
+    hash: [u8; 32],
+    at: Instant,
+    unreadable: Unreadable,
+}
 
 pub(super) struct Pool {
     settings: Settings,
-    permits: Semaphore,
+    turns: Turns,
     /// std's, as the next: held to take or put one thing.
     idle: Mutex<Vec<Worker>>,
-    unreadable: Mutex<VecDeque<(Hash, Unreadable)>>,
+    unreadable: Mutex<VecDeque<Known>>,
     warned_of_limits: AtomicBool,
 }
 
@@ -80,25 +99,45 @@ enum End {
 
 impl Pool {
     pub fn new(settings: Settings) -> Self {
-        let permits = Semaphore::new(settings.processes.max(1));
+        let turns = Turns::new(settings.processes);
         let (idle, unreadable) = (Mutex::default(), Mutex::default());
-        Self { settings, permits, idle, unreadable, warned_of_limits: AtomicBool::new(false) }
+        Self { settings, turns, idle, unreadable, warned_of_limits: AtomicBool::new(false) }
     }
 
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Waits for a free process and has it do the job; `limit` counts from then.
+    /// Waits for a free process and has it do the job.
+    ///
+    /// A page that ended its parser once is refused at once. A document may have taken too long because the machine was
+    /// busy, and is tried again; only those that waited while the same bytes failed share that failure.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] when the job ended its process or took too long.
-    pub async fn ask(&self, name: &str, job: Job, bytes: &[u8], limit: Duration) -> Result<Answer, Error> {
-        if bytes.len() > MAX_REQUEST_BYTES {
+    /// [`Error::Unreadable`] when the job ended its process or took too long, [`Error::Busy`] when no process was free.
+    pub async fn ask(&self, request: Request<'_>) -> Result<Answer, Error> {
+        if request.bytes.len() > MAX_REQUEST_BYTES {
             return Err(Unreadable::new("it is too large").into());
         }
-        // Never closed.
-        let _permit = self.permits.acquire().await.map_err(|error| Error::Unavailable(error.to_string()))?;
+        let (hash, asked) = (digest::sha256(request.bytes), Instant::now());
+        self.refuse_known(request.job, &hash, asked)?;
+        let patience = match request.reader {
+            Reader::Run => self.settings.run_patience,
+            Reader::Upload(_) => self.settings.upload_patience,
+        };
+        let turn =
+            self.turns.take(request.reader, patience).await.ok_or(Error::Busy { seconds: patience.as_secs() })?;
+        self.refuse_known(request.job, &hash, asked)?;
+        let answer = self.parse(&request).await;
+        if let Err(Error::Unreadable(unreadable)) = &answer {
+            self.remember(Known { job: request.job, hash, at: Instant::now(), unreadable: unreadable.clone() });
+        }
+        drop(turn);
+        answer
+    }
+
+    async fn parse(&self, request: &Request<'_>) -> Result<Answer, Error> {
+        let Request { name, job, bytes, limit, .. } = *request;
         if let Some(worker) = self.take_idle() {
             match self.work(worker, job, bytes, limit).await {
                 Ok(answer) => return Ok(answer),
@@ -115,17 +154,18 @@ impl Pool {
     }
 
     /// # Errors
-    /// What was remembered of bytes with that hash.
-    pub fn refuse_known(&self, hash: &Hash) -> Result<(), Error> {
+    /// What was remembered of these bytes: of a document since it was asked for, of a page ever.
+    fn refuse_known(&self, job: Job, hash: &[u8; 32], asked: Instant) -> Result<(), Error> {
         let unreadable = self.unreadable.lock();
-        let known = unreadable.iter().find(|(known, _)| known == hash);
-        known.map_or(Ok(()), |(_, unreadable)| Err(unreadable.clone().into()))
+        let counts = |known: &&Known| known.job == Job::Plain || known.at >= asked;
+        let known = unreadable.iter().find(|known| known.job == job && known.hash == *hash);
+        known.filter(counts).map_or(Ok(()), |known| Err(known.unreadable.clone().into()))
     }
 
-    pub fn remember(&self, hash: Hash, unreadable: &Unreadable) {
+    fn remember(&self, new: Known) {
         let mut known = self.unreadable.lock();
         known.truncate(MAX_REMEMBERED - 1);
-        known.push_front((hash, unreadable.clone()));
+        known.push_front(new);
     }
 
     fn take_idle(&self) -> Option<Worker> {
@@ -255,6 +295,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::pages::Format;
 
     /// What a parser says first.
     const HELLO: &str = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
@@ -264,6 +305,7 @@ mod tests {
     const JOB: Job = Job::Plain;
     const PAGE: &[u8] = b"<p>";
     const LONG: Duration = Duration::from_secs(60);
+    const REQUEST: Request<'static> = Request { name: "page", job: JOB, bytes: PAGE, limit: LONG, reader: Reader::Run };
 
     /// A pool of one process whose program is a shell script.
     struct Scripted {
@@ -286,7 +328,7 @@ mod tests {
         }
 
         async fn ask(&self, limit: Duration) -> Result<String, Error> {
-            match self.pool.ask("page", JOB, PAGE, limit).await? {
+            match self.pool.ask(Request { limit, ..REQUEST }).await? {
                 Answer::Plain(text) => Ok(text),
                 other => panic!("{other:?}"),
             }
@@ -337,5 +379,34 @@ mod tests {
         let pool = Scripted::new(&[HELLO, TAKE, "kill -TERM $$"]);
         let stopped = pool.ask(LONG).await;
         assert!(matches!(stopped, Err(Error::Unavailable(_))), "{stopped:?}");
+    }
+
+    #[tokio::test]
+    async fn what_fails_while_the_same_waits_fails_once() {
+        let pool = Scripted::new(&[HELLO, "exec sleep 600"]);
+        let document = Request { job: Job::Document(Format::Text), limit: Duration::from_millis(50), ..REQUEST };
+        let both = tokio::join!(pool.pool.ask(document), pool.pool.ask(document));
+        assert!(matches!(both, (Err(Error::Unreadable(_)), Err(Error::Unreadable(_)))), "{both:?}");
+        assert_eq!(pool.starts(), 1);
+        assert!(pool.pool.ask(document).await.is_err());
+        assert_eq!(pool.starts(), 2, "a document that is given again is read again");
+        let page = Request { job: JOB, ..document };
+        assert!(pool.pool.ask(page).await.is_err() && pool.pool.ask(page).await.is_err());
+        assert_eq!(pool.starts(), 3, "a page that failed is not");
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_parser_without_a_bound() {
+        let pool = Scripted::new(&[HELLO, "exec sleep 600"]);
+        let patience = Duration::from_millis(50);
+        let pool = Pool::new(Settings { upload_patience: patience, ..pool.pool.settings.clone() });
+        let first = Request { limit: LONG, ..REQUEST };
+        let owner = crate::domain::Owner::local();
+        let second = Request { bytes: b"<p>2", reader: Reader::Upload(&owner), ..REQUEST };
+        tokio::select! {
+            biased;
+            answer = pool.ask(first) => panic!("{answer:?}"),
+            refused = pool.ask(second) => assert!(matches!(refused, Err(Error::Busy { .. })), "{refused:?}"),
+        }
     }
 }

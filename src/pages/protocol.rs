@@ -26,7 +26,7 @@ pub(super) struct Hello {
 }
 
 /// What to make of the bytes that follow.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Job {
     Document(Format),
     /// The plain text of a page or of a piece of one, as UTF-8.

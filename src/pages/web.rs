@@ -92,16 +92,18 @@ pub struct NotRead {
     reason: String,
     /// A browser would show it.
     is_for_browsers: bool,
+    /// Was it only that no parser was free?
+    pub is_busy: bool,
 }
 
 impl NotRead {
     fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), is_for_browsers: false }
+        Self { reason: reason.into(), is_for_browsers: false, is_busy: false }
     }
 
     fn without_scripts() -> Self {
-        let reason = "it shows its text only to browsers that run its scripts".to_owned();
-        Self { reason, is_for_browsers: true }
+        let reason = "it shows its text only to browsers that run its scripts";
+        Self { is_for_browsers: true, ..Self::new(reason) }
     }
 }
 
@@ -262,7 +264,10 @@ impl Web {
         let bytes = reply::utf8(&content_type, format, &body);
         let document = self.inner.parser.document(url.as_str(), format, &bytes).await;
         let unread = |error: super::Error| match error {
-            super::Error::Unreadable(_) if reply::needs_script(format, &body) => NotRead::without_scripts(),
+            super::Error::Unreadable(why) if why.is_without_text() && reply::needs_script(format, &body) => {
+                NotRead::without_scripts()
+            }
+            super::Error::Busy { .. } => NotRead { is_busy: true, ..NotRead::new(error.to_string()) },
             error => NotRead::new(format!("it could not be read: {error}")),
         };
         let document = document.map_err(unread)?;

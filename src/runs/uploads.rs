@@ -19,7 +19,7 @@ impl Runs {
         bytes: &[u8],
     ) -> Result<(Thread, Upload), Refusal> {
         let (parts, thread_id) = (&self.parts, ThreadId::new());
-        let read = parts.means.engines.read_upload(name, bytes).await?;
+        let read = parts.means.engines.read_upload(&caller.owner, name, bytes).await?;
         let thread = ThreadOf { owner: caller.owner.clone(), limit: parts.settings.queue.max_threads_per_owner };
         let new = NewUpload { thread: Some(thread), ..parts.new_upload(thread_id, read) };
         parts.store.add_upload(&new).await?;
@@ -35,7 +35,7 @@ impl OwnedThread {
     /// [`Refusal`]; nothing is stored then.
     pub async fn add_document(&self, name: &str, bytes: &[u8]) -> Result<(Upload, bool), Refusal> {
         let parts = self.access.parts();
-        let read = parts.means.engines.read_upload(name, bytes).await?;
+        let read = parts.means.engines.read_upload(self.owner(), name, bytes).await?;
         let new = parts.new_upload(self.thread.id, read);
         match parts.store.add_upload(&new).await? {
             Uploaded::New => Ok((new.upload, true)),

@@ -107,7 +107,7 @@ impl<W: Native> Searcher<W> {
         }
         let found = self.web.found(move |wire| wire.read_all(&bodies)).await?;
         let found = self.resolved(found).await?;
-        Ok(self.web.hits(found, limits).await)
+        Ok(self.web.hits(found, limits, caller).await)
     }
 
     /// The results under the addresses of their pages; without those whose address the vendor does not tell.

@@ -10,7 +10,7 @@ use super::{
     web::Shared,
 };
 use crate::{
-    domain::{OptionError, SearchApi},
+    domain::{OptionError, Owner, SearchApi},
     net::{self, ApiClients, Timeouts},
     pages::Parser,
 };
@@ -103,12 +103,12 @@ impl Engines {
         chosen.flat_map(|slot| slot.row.keys()).map(Setting::holder)
     }
 
-    /// Reads a document that is given to a thread.
+    /// Reads a document that its owner gives to a thread.
     ///
     /// # Errors
     /// [`UploadError`].
-    pub async fn read_upload(&self, name: &str, bytes: &[u8]) -> Result<ReadUpload, UploadError> {
-        ReadUpload::of(&self.shared.parser, name, bytes).await
+    pub async fn read_upload(&self, owner: &Owner, name: &str, bytes: &[u8]) -> Result<ReadUpload, UploadError> {
+        ReadUpload::of(&self.shared.parser, owner, name, bytes).await
     }
 
     /// The engine of that name.

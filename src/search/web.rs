@@ -3,7 +3,15 @@
 //! An engine says how a query becomes a request and how an answer is read ([`Wire`]), both without a network. A result
 //! without an address is left out; every other missing field is tolerated.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use reqwest::{Method, header::HeaderMap};
@@ -277,7 +285,7 @@ impl<W: Wire> Web<W> {
         let request = self.asks(query, limits)?;
         let Some(Answer { body, _permit }) = self.answer(&request, caller).await? else { return Ok(Vec::new()) };
         let found = self.found(move |wire| wire.read(&body)).await?;
-        Ok(self.hits(found, limits).await)
+        Ok(self.hits(found, limits, caller).await)
     }
 
     /// The request for a query.
@@ -415,31 +423,36 @@ impl<W: Wire> Web<W> {
         found.unwrap_or_else(|_| Err(Error::unreadable("its answer could not be read")))
     }
 
-    /// The results that are wanted.
-    pub(super) async fn hits(&self, found: Vec<RawHit>, limits: &Limits) -> Vec<Hit> {
+    /// The results that are wanted. The caller learns of texts for which no parser was free.
+    pub(super) async fn hits(&self, found: Vec<RawHit>, limits: &Limits, caller: &dyn Caller) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
+        let unparsed = AtomicUsize::new(0);
         for found in found.into_iter().take(MAX_LOOKED_AT) {
             if hits.len() == limits.max_results {
                 break;
             }
-            if let Some(hit) = self.hit(found, limits.max_content_length).await.and_then(Hit::bounded)
+            if let Some(hit) = self.hit(found, limits.max_content_length, &unparsed).await.and_then(Hit::bounded)
                 && limits.filters.allow(&hit)
                 && hits.iter().all(|other| other.url != hit.url)
             {
                 hits.push(hit);
             }
         }
+        match unparsed.into_inner() {
+            0 => {}
+            texts => caller.lost(&format!("{texts} texts of {}", self.row.name), "no parser was free"),
+        }
         hits
     }
 
     /// A result whose page cannot be read keeps its excerpt.
-    async fn hit(&self, found: RawHit, max_content_length: usize) -> Option<Hit> {
+    async fn hit(&self, found: RawHit, max_content_length: usize, unparsed: &AtomicUsize) -> Option<Hit> {
         let address = Url::parse(found.url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let url = canonical_url(&found.url);
-        let title = extract::one_line(&unmarked(&self.text(&url, found.title).await));
+        let title = extract::one_line(&unmarked(&self.text(&url, found.title, unparsed).await));
         let title = Some(title).filter(|title| !title.is_empty());
-        let raw_content = extract::cut(&self.text(&url, found.content).await, max_content_length).to_owned();
-        let snippet = extract::tidied(&unmarked(&self.text(&url, found.snippet).await));
+        let raw_content = extract::cut(&self.text(&url, found.content, unparsed).await, max_content_length).to_owned();
+        let snippet = extract::tidied(&unmarked(&self.text(&url, found.snippet, unparsed).await));
         let snippet = if snippet.is_empty() { extract::cut(&raw_content, EXCERPT_CHARS) } else { &snippet };
         Some(Hit {
             title: title.or_else(|| address.host_str().map(str::to_owned))?,
@@ -454,12 +467,16 @@ impl<W: Wire> Web<W> {
         })
     }
 
-    /// Plain text; none when it cannot be read.
-    async fn text(&self, url: &str, text: Option<String>) -> String {
+    /// Plain text; none when it cannot be read. Counts what was not, since no parser was free.
+    async fn text(&self, url: &str, text: Option<String>, unparsed: &AtomicUsize) -> String {
         let Some(text) = text else { return String::new() };
         match self.parser.plain_text(url, &text).await {
             Ok(plain) => plain,
             Err(pages::Error::Unreadable(_)) => String::new(),
+            Err(pages::Error::Busy { .. }) => {
+                unparsed.fetch_add(1, Ordering::Relaxed);
+                String::new()
+            }
             Err(error) => {
                 tracing::warn!(page = url, %error, "a page was not read");
                 String::new()

@@ -48,18 +48,31 @@ pub async fn retrieve(
 ) -> Retrieved {
     let caller = Noting { inner: cx.searching(), lost: Mutex::default(), taken: Mutex::default() };
     let mut answer = cx.before(Some(site.deadline), engine.search(query, limits, &caller)).await;
-    let (mut pages, mut refusal) = (0, None);
+    let mut taken_pages = TakenPages::default();
     if let Some(Ok(hits)) = &mut answer {
         hits.retain_mut(says_something);
-        (pages, refusal) = take_pages(cx, engine, web, site, hits, limits.max_content_length).await;
+        taken_pages = take_pages(cx, engine, web, site, hits, limits.max_content_length).await;
+    }
+    let TakenPages { read: pages, unparsed, refusal } = taken_pages;
+    if unparsed > 0 {
+        caller.lost(&format!("the pages of {unparsed} results"), "no parser was free");
     }
     let taken = caller.taken.into_inner();
     let lost = caller.lost.into_inner();
     Retrieved { answer, lost, taken, pages, refusal }
 }
 
-/// Keeps the pages that the engine sent, and reads those that are missing, as many as the run may; returns how many
-/// there are, and why there are not more.
+#[derive(Default)]
+struct TakenPages {
+    /// Those that are there.
+    read: usize,
+    /// Those that were fetched while no parser was free.
+    unparsed: usize,
+    /// Why there are not more of them, when the run may read no more.
+    refusal: Option<Refusal>,
+}
+
+/// Keeps the pages that the engine sent, and reads those that are missing, as many as the run may.
 async fn take_pages(
     cx: &Cx,
     engine: &Engine,
@@ -67,7 +80,7 @@ async fn take_pages(
     site: Site<'_>,
     hits: &mut [Hit],
     max_chars: usize,
-) -> (usize, Option<Refusal>) {
+) -> TakenPages {
     let (mut sent, mut missing): (Vec<_>, Vec<_>) = hits.iter_mut().partition(|hit| hit.raw_content.is_some());
     missing.retain(|hit| engine.lacks_page(hit));
     missing.truncate(web.map_or(0, |_| cx.options().max_pages_per_search as usize));
@@ -76,12 +89,13 @@ async fn take_pages(
     for hit in sent.iter_mut().skip(room.granted()) {
         hit.raw_content = None;
     }
-    if let Some(web) = web {
-        cx.before(Some(site.deadline), read_pages(web, missing, max_chars)).await;
-    }
+    let unparsed = match web {
+        Some(web) => cx.before(Some(site.deadline), read_pages(web, missing, max_chars)).await.unwrap_or(0),
+        None => 0,
+    };
     let read = hits.iter().filter(|hit| hit.raw_content.is_some()).count();
     room.read(read);
-    (read, room.refusal().cloned())
+    TakenPages { read, unparsed, refusal: room.refusal().cloned() }
 }
 
 /// Takes away the text of a page that is a wall before the page; false when the excerpt is no more than that either.
@@ -96,8 +110,9 @@ fn says_something(hit: &mut Hit) -> bool {
     says
 }
 
-/// Puts the texts of pages into their hits. A page that cannot be read leaves the hit as it is.
-async fn read_pages(web: &Web, hits: Vec<&mut Hit>, max_chars: usize) {
+/// Puts the texts of pages into their hits. A page that cannot be read leaves the hit as it is. Returns for how many no
+/// parser was free.
+async fn read_pages(web: &Web, hits: Vec<&mut Hit>, max_chars: usize) -> usize {
     let read = |hit| async move {
         let hit: &mut Hit = hit;
         match web.read(&hit.url).await {
@@ -109,13 +124,24 @@ async fn read_pages(web: &Web, hits: Vec<&mut Hit>, max_chars: usize) {
                     site: page.site.as_deref().map(printable_line),
                     address: Some(page.url.clone()).filter(|address| *address != hit.url),
                 };
+                false
             }
-            Err(error) => tracing::debug!(page = hit.url, %error, "a result's page was not read"),
+            Err(error) => {
+                tracing::debug!(page = hit.url, %error, "a result's page was not read");
+                error.is_busy
+            }
         }
     };
     let mut reading: FuturesUnordered<_> = hits.into_iter().map(read).collect();
+    let mut unparsed = 0;
+    let all = async {
+        while let Some(is_unparsed) = reading.next().await {
+            unparsed += usize::from(is_unparsed);
+        }
+    };
     // What is in the hits by the end of the time stays there.
-    let _ = tokio::time::timeout(PAGES_TIME, async { while reading.next().await.is_some() {} }).await;
+    let _ = tokio::time::timeout(PAGES_TIME, all).await;
+    unparsed
 }
 
 /// A caller that notes which of several engines failed.

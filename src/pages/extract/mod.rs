@@ -155,8 +155,16 @@ pub struct Section {
 pub struct Unreadable(pub String);
 
 impl Unreadable {
+    /// Of a document that can be read and says nothing.
+    const NO_TEXT: &str = "there is no text in it";
+
     pub(super) fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
+    }
+
+    /// Was it read to its end, and has no text?
+    pub(super) fn is_without_text(&self) -> bool {
+        self.0 == Self::NO_TEXT
     }
 }
 
@@ -171,7 +179,7 @@ pub fn read(format: Format, bytes: Vec<u8>) -> Result<Document, Unreadable> {
     let format = Format::of_bytes(&bytes).unwrap_or(format);
     let document = caught::run(move || read_as(format, &bytes))??;
     if document.sections.is_empty() {
-        return Err(Unreadable::new("there is no text in it"));
+        return Err(Unreadable::new(Unreadable::NO_TEXT));
     }
     Ok(bounded(document))
 }

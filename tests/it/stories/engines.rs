@@ -1,6 +1,6 @@
 //! Runs that search with engines that send excerpts only, with filters, and with several at once of which one fails.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
@@ -9,12 +9,17 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use fathom::domain::{FailureCode, Source, WarningCode};
+use fathom::{
+    app::App,
+    config::Config,
+    domain::{FailureCode, Source, WarningCode},
+    pages,
+};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::engine::{Engine, QUESTION, Story};
+use super::engine::{Engine, QUESTION, Story, config};
 use crate::{
     database::TestDatabase,
     world::{Kind, Script, Shape, When, World, reply},
@@ -49,16 +54,27 @@ impl Web {
         self.asked.lock().iter().filter(|asked| asked.starts_with(path)).count()
     }
 
-    /// Runs with these options; `key` is Brave's.
-    async fn research(&self, world: &World, options: &[&str], key: &str) -> Story {
-        let database = TestDatabase::sqlite();
+    /// The settings of a process that searches here.
+    fn config(&self, world: &World, database: &TestDatabase, options: &[&str], key: &str) -> Config {
         let variables = [
             ("FATHOM_PAGES_ALLOW_PRIVATE", "true".to_owned()),
             ("SEARXNG_BASE_URL", self.base.clone()),
             ("BRAVE_BASE_URL", format!("{}/res/v1", self.base)),
             ("BRAVE_API_KEY", key.to_owned()),
         ];
-        let engine = Engine::with(world, &database, options, &variables).await.unwrap();
+        config(world, database, options, &variables).unwrap()
+    }
+
+    /// Runs with these options; `key` is Brave's.
+    async fn research(&self, world: &World, options: &[&str], key: &str) -> Story {
+        let database = TestDatabase::sqlite();
+        let config = self.config(world, &database, options, key);
+        self.research_with(config, &database).await
+    }
+
+    async fn research_with(&self, config: Config, database: &TestDatabase) -> Story {
+        let app = App::build(&config).await.unwrap();
+        let engine = Engine { app, options: config.options, _database: database.clone() };
         let mut story = engine.research(QUESTION).await;
         for source in &mut story.sources {
             let stored = engine.app.runs.store().source(story.run.id, source.id).await.unwrap().unwrap();
@@ -119,6 +135,33 @@ async fn pages_are_fetched_for_an_engine_that_sends_excerpts() {
     assert!(story.sources.iter().all(|source| said(source) == is_read(&source)), "{:?}", story.sources);
     assert_eq!((read, web.asked("/page/"), web.asked("/robots.txt")), (2, 2, 1));
     assert!(story.sources.iter().any(|source| &*source.snapshot == "An excerpt."));
+    world.finish();
+}
+
+/// The only parser never ends: the page behind it is given up, and the run says so and goes on with excerpts.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_for_which_no_parser_is_free_are_a_warning() {
+    let (world, web) = (World::start(searching(json!({"queries": ["dues"]}))).await, Web::start().await);
+    let (folder, database) = (tempfile::tempdir().unwrap(), TestDatabase::sqlite());
+    let (text, program) = (folder.path().join("text"), folder.path().join("program"));
+    let hello = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
+    std::fs::write(&text, format!("#!/bin/sh\n{hello}\nexec sleep 600\n")).unwrap();
+    // Copied by another process: one that this process has open cannot be started.
+    assert!(std::process::Command::new("install").arg("-m755").args([&text, &program]).status().unwrap().success());
+    let mut config = web.config(&world, &database, &["search_api=searxng", "max_pages_per_search=2"], "good");
+    config.parser = pages::Settings {
+        program: Some(program),
+        processes: 1,
+        run_patience: Duration::from_millis(200),
+        document_time: Duration::from_secs(3),
+        ..config.parser
+    };
+    let story = web.research_with(config, &database).await;
+    assert!(story.report.is_some(), "{:?}", story.ended);
+    let warnings = story.warned(WarningCode::SearchFailed);
+    assert_eq!(warnings, ["the search for 'dues' goes on without the pages of 1 results: no parser was free"]);
+    assert!(story.sources.iter().all(|source| source.snapshot == "An excerpt."), "{:?}", story.sources);
     world.finish();
 }
 

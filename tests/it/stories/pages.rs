@@ -77,6 +77,8 @@ impl Site {
             "/script" => {
                 html(format!("<html><body><div id=root></div><script>{}</script></body></html>", "x;".repeat(9_000)))
             }
+            "/deep" => html("<div>".repeat(300_000)),
+            "/zeros" => html("\0".repeat(20_000)),
             "/mill.docx" => {
                 let bytes = std::fs::read(program::repository().join("tests/formats/mill.docx")).unwrap();
                 ([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response()
@@ -242,6 +244,8 @@ async fn what_cannot_be_read_is_said_and_the_run_goes_on() {
         ("/private/x", "robots.txt"),
         ("/round", "redirected more than 5 times"),
         ("/script", "run its scripts"),
+        ("/deep", "its HTML is nested too deeply"),
+        ("/zeros", "it is not text"),
         ("/picture", "image/png"),
         ("/large", "longer than"),
         ("/pay", "those who pay"),
@@ -297,6 +301,22 @@ async fn a_reader_of_others_reads_what_browsers_show(vendor: &str, path: &str, e
     assert_eq!((sent[0].path.as_str(), &sent[0].body["url"]), (path, &json!(site.at("/script"))));
     assert_eq!(sent[0].headers["authorization"], "Bearer r3ader-key");
     assert!(story.sources.iter().any(|source| source.engine == engine), "{:?}", story.sources);
+    world.finish();
+}
+
+/// Neither user nor password that a model puts into an address is sent, stored or shown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_is_read_without_its_user() {
+    let site = Site::start().await;
+    let with_user = |path: &str| site.at(path).replace("http://", "http://me:pa55w0rd@");
+    let reads = ["/ledger", "/nowhere"].map(|path| read(json!({"address": with_user(path)})));
+    let world = World::start(reading(reads)).await;
+    let story = story(&world, &[]).await;
+    let answers = answers(&world);
+    assert!(answers[0].contains("Title: The ledger") && answers[1].contains("no such page"), "{answers:?}");
+    assert_eq!((story.sources.len(), story.sources[0].url.clone()), (1, site.at("/ledger")));
+    let shown = format!("{:?} {:?} {answers:?}", story.events, story.report);
+    assert!(shown.contains(&site.at("/nowhere")) && !shown.contains("pa55w0rd"), "{shown}");
     world.finish();
 }
 

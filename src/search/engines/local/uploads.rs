@@ -13,7 +13,7 @@ use super::{
     rank, refresh,
 };
 use crate::{
-    domain::{DocumentId, Timestamp, Upload, digest, printable_line, shortened},
+    domain::{DocumentId, Owner, Timestamp, Upload, digest, printable_line, shortened},
     pages::{self, Document, Format, Parser, Section},
     search::{Caller, Corpus, Engine, Error, Hit, Limits, Opened, Results, Returns, Row, Search},
 };
@@ -152,19 +152,28 @@ pub enum UploadError {
     /// It may be read later.
     #[error("no parser could be started: {0}")]
     Unavailable(String),
+    /// The same, and nothing is wrong.
+    #[error("{name}: {reason}; give it again a little later")]
+    Busy { name: String, reason: String },
 }
 
 impl ReadUpload {
     /// Reads a file; what its bytes show counts more than its name.
-    pub(in crate::search) async fn of(parser: &Parser, path: &str, bytes: &[u8]) -> Result<Self, UploadError> {
+    pub(in crate::search) async fn of(
+        parser: &Parser,
+        owner: &Owner,
+        path: &str,
+        bytes: &[u8],
+    ) -> Result<Self, UploadError> {
         let name = file_name(path).ok_or(UploadError::NoName)?;
         let unreadable = |reason: &str| UploadError::Unreadable(format!("{name}: {reason}"));
         // Of the whole name: the one that is shown may have lost its ending.
         let format =
             format_of(&printable_line(path), bytes).ok_or_else(|| unreadable("files of this kind are not read"))?;
-        let document = parser.document(&name, format, bytes).await.map_err(|error| match error {
+        let document = parser.upload(owner, &name, format, bytes).await.map_err(|error| match error {
             pages::Error::Unreadable(reason) => unreadable(&reason.0),
             pages::Error::Unavailable(reason) => UploadError::Unavailable(reason),
+            pages::Error::Busy { .. } => UploadError::Busy { name: name.clone(), reason: error.to_string() },
         })?;
         let (sections, is_cut) = fitting(document.sections);
         let characters: usize = sections.iter().map(|section| section.text.chars().count()).sum();
