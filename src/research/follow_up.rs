@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{
     Conversation,
     earlier::EarlierFindings,
+    material,
     writer::{self, About},
 };
 use crate::{
@@ -116,7 +117,7 @@ async fn prompt(cx: &Cx, name: &str, conversation: &Conversation, known: &Earlie
         "date": cx.date().await?,
         "messages": messages,
         "report": flexible.mark(untrusted(known.report())),
-        "findings": writer::shown(&known.notes, &mut flexible),
+        "findings": material::shown(&known.notes, &mut flexible),
         "sources": sources(known),
         "message": untrusted(newest),
     });

@@ -19,6 +19,7 @@ mod follow_up;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod language;
+mod material;
 mod questions;
 mod researcher;
 mod source_list;

@@ -221,7 +221,7 @@ impl Dead {
 }
 
 /// The dead processes that left marks in `folder`, which is made when it is missing: a service looks as soon as it
-/// starts, so the folder is its own, whoever uses the command line later.
+/// starts, so the folder is its own, whatever user takes the command line later.
 pub fn dead(folder: &Path) -> Vec<Dead> {
     // Best effort, as with the marks.
     let _ = fs::create_dir_all(folder);

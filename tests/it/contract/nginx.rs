@@ -298,7 +298,7 @@ async fn nginx_lets_in_whom_it_knows_and_only_so_many() {
     }
     assert_eq!(status(stranger.post(url("/api/v1/threads")).body("{}")).await, 401);
     assert_eq!(status(stranger.get(url("/healthz"))).await, 200);
-    // Whoever has the link of a shared thread may read it; this is none.
+    // The link of a shared thread is enough to read it; this is none.
     assert_eq!(status(stranger.get(url("/shared/none"))).await, 404);
     assert_eq!(status(stranger.get(url("/shared/%2e%2e/api/v1/threads"))).await, 401);
     for path in ["/metrics", "//metrics", "/%6detrics", "/x/../metrics"] {
