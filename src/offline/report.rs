@@ -1,7 +1,7 @@
 //! The report without a writer: for each part of the question the sentences that answer it, or that none does; then the
 //! rest by topic, what no longer holds apart from it, and contradictions side by side.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::{
     Evidence, Finding, bounds,
@@ -79,7 +79,7 @@ pub(super) fn write(brief: &str, findings: &[Finding], sources: &[Evidence]) -> 
         let heading = if findings.len() == 1 { phrases.details.to_owned() } else { topic_heading(&finding.topic) };
         section(&mut report, &heading, &material.topic_lines(number, &mut shown));
     }
-    section(&mut report, phrases.outdated, &material.outdated_lines());
+    section(&mut report, phrases.outdated, &material.outdated_lines(&shown));
     section(&mut report, phrases.differing, &material.conflict_lines(phrases));
     report
 }
@@ -314,10 +314,19 @@ impl Material<'_> {
         groups.into_iter().map(paragraph).collect()
     }
 
-    /// The best of what no longer holds, with its date.
-    fn outdated_lines(&self) -> Vec<String> {
+    /// The best of what no longer holds, with its date; not what is older and has no figure but those of statements
+    /// that were shown as current.
+    fn outdated_lines(&self, shown: &HashSet<usize>) -> Vec<String> {
         let scores = &self.scores.overall;
+        let current =
+            shown.difference(&self.outdated).flat_map(|place| versions::figures(&self.statements[*place].text));
+        let current: BTreeSet<_> = current.collect();
+        let still_holds = |place: &usize| {
+            let figures = versions::figures(&self.statements[*place].text);
+            !figures.is_empty() && figures.is_subset(&current)
+        };
         let good = best_first(scores).into_iter().filter(|place| scores[*place] >= SHARE_OF_OUTDATED);
+        let good = good.filter(|place| !still_holds(place));
         let line = |place: usize| {
             let date = self.versions.date(&self.statements[place]).map(|date| format!("{date}: ")).unwrap_or_default();
             format!("- {date}{}", self.labelled(place))

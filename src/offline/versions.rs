@@ -347,7 +347,7 @@ fn asks_for_the_past(question: &str) -> bool {
 }
 
 /// The figures of a sentence, each with what it counts or measures.
-fn figures(text: &str) -> BTreeSet<(String, String)> {
+pub(super) fn figures(text: &str) -> BTreeSet<(String, String)> {
     // One unit, however it is spelt.
     let text = text.replace("per cent", "percent").replace("Prozent", "percent").replace('%', " percent");
     let words = words(&text);

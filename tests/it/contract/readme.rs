@@ -34,6 +34,9 @@ async fn run(world: &World, commands: &str, folder: &Path) -> String {
 fn is_right(report: &str) {
     let short: Vec<&str> = report.lines().skip_while(|line| *line != "## In short").skip(2).take(2).collect();
     assert!(report.starts_with("# How much energy will the Saltbox battery store"), "{report}");
+    // What an older document says too is not out of date for that.
+    let (_, older) = report.split_once("## Older or superseded statements").expect("the first outline was another one");
+    assert!(older.contains("1.8 MWh") && !older.contains("EUR 1.35 million"), "{older}");
     assert!(short[0].contains("2.4 MWh") && short[1].contains("EUR 1.35 million"), "{report}");
     assert!(report.contains("\n### Sources\n") && report.contains("battery.html"), "{report}");
 }
