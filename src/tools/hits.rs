@@ -22,7 +22,7 @@ pub struct StoredHit {
     /// stored depends on which query was answered first, and replay must find again what was summarised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_text: Option<Arc<str>>,
-    /// The key of the text, if it has one ([`same::text_key`]).
+    /// The key of the text, if it has one (`domain::same`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text_key: Option<String>,
     #[serde(flatten)]
