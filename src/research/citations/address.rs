@@ -44,8 +44,8 @@ pub(super) fn paper(text: &str) -> Option<(usize, String)> {
         Some(rest) => ("https://doi.org/", rest, doi(rest, 1)?),
         None if text.starts_with("10.") => ("https://doi.org/", text, doi(text, SURE_DOI)?),
         None => {
-            let rest = behind_name(text, &["arxiv", "preprint"])?;
-            let rest = behind_name(rest, &["arxiv"]).unwrap_or(rest);
+            let rest = behind_name(text, &["arXiv", "preprint"])?;
+            let rest = behind_name(rest, &["arXiv"]).unwrap_or(rest);
             ("https://arxiv.org/abs/", rest, arxiv(rest)?)
         }
     };

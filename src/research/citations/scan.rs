@@ -136,6 +136,6 @@ impl Segmenter {
 
 /// Is the word one behind which the number of a paper stands?
 fn announces_paper(word: &str) -> bool {
-    const WORDS: [&str; 6] = ["doi", "doi:", "arxiv", "arxiv:", "arxiv preprint", "arxiv preprint:"];
+    const WORDS: [&str; 6] = ["doi", "doi:", "arXiv", "arXiv:", "arXiv preprint", "arXiv preprint:"];
     WORDS.iter().any(|announcing| announcing.eq_ignore_ascii_case(word))
 }

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use fathom::domain::{RunStatus, Timestamp};
+use fathom::domain::{Run, RunStatus, Timestamp};
 use futures::{StreamExt as _, stream};
 
 use super::{Fleet, LEASE, run_id};
@@ -79,7 +79,7 @@ async fn kill_after(engine: Engine, replicas: usize, n: usize, undisturbed: &Und
     fleet.replicas[place].running.kill().await;
     let killed_at = Timestamp::now();
     site.is_quiet().await;
-    let (calls, searches) = settled(&site).await;
+    let (calls, searches) = settled(&site, &run).await;
     let was_over = site.store.run(run.id).await.unwrap().unwrap().status.is_final();
     if replicas == 1 {
         fleet.replace(place, &site.world, &site.database.database).await;
@@ -103,18 +103,21 @@ async fn kill_after(engine: Engine, replicas: usize, n: usize, undisturbed: &Und
     site.world.finish();
 }
 
-/// Model calls and searches, once what the dead process had sent has arrived; nobody goes on before the lease is over.
-async fn settled(site: &Site) -> (usize, usize) {
+/// Model calls and searches, once what the dead process had sent has arrived, and before another one goes on: that is
+/// when the lease is over, or a replica that sees its marks has looked.
+async fn settled(site: &Site, run: &Run) -> (usize, usize) {
     let totals = || (site.world.models.total(), site.world.web.total());
-    let mut last = totals();
-    loop {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    let (mut last, mut same) = (totals(), 0);
+    while same < 20 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
         let now = totals();
-        if now == last {
-            return now;
+        if !site.resumed_at(run).await.is_empty() {
+            return last;
         }
+        same = if now == last { same + 1 } else { 0 };
         last = now;
     }
+    last
 }
 
 impl Site {
