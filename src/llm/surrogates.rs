@@ -10,17 +10,37 @@ use std::borrow::Cow;
 const FIRST: u32 = 0x10_F800;
 const HALVES: u32 = 0x800;
 
-/// `json` with each lone half replaced by its stand-in; `None` when it has none.
+/// The first half of the first stand-in, as UTF-16 writes it: such a pair is replaced half by half, so that a character
+/// of a text is never taken for a stand-in.
+const FIRST_HIGH: u16 = 0xDBFE;
+
+/// `json` with each lone half replaced by its stand-in; `None` when there is nothing to replace.
 pub(super) fn mark(json: &str) -> Option<String> {
-    replaced(json, |half, out| out.extend(char::from_u32(FIRST + u32::from(half) - 0xD800)))
+    replaced(&escaped(json), FIRST_HIGH, |half, out| out.extend(char::from_u32(FIRST + u32::from(half) - 0xD800)))
 }
 
 /// `json` with each lone half replaced by U+FFFD.
 pub fn mend(json: &str) -> Cow<'_, str> {
-    replaced(json, |_, out| out.push('\u{FFFD}')).map_or(Cow::Borrowed(json), Cow::Owned)
+    replaced(json, 0xDC00, |_, out| out.push('\u{FFFD}')).map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
-fn replaced(json: &str, mut replace: impl FnMut(u16, &mut String)) -> Option<String> {
+/// `json` with the characters that are stand-ins written as escapes.
+fn escaped(json: &str) -> Cow<'_, str> {
+    if !json.contains(|character| half(character).is_some()) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for character in json.chars() {
+        match half(character) {
+            Some(_) => out.extend(character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+            None => out.push(character),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Replaces the halves that stand alone, and those of pairs whose first half is at least `pairs_until`.
+fn replaced(json: &str, pairs_until: u16, mut replace: impl FnMut(u16, &mut String)) -> Option<String> {
     let mut out: Option<String> = None;
     let (mut at, mut kept) = (0, 0);
     while let Some(found) = json[at..].find('\\') {
@@ -29,7 +49,7 @@ fn replaced(json: &str, mut replace: impl FnMut(u16, &mut String)) -> Option<Str
         at = match half {
             None => here + 1 + json[here + 1..].chars().next().map_or(0, char::len_utf8),
             Some(high)
-                if high < 0xDC00 && escape(json, here + 6).is_some_and(|low| (0xDC00..0xE000).contains(&low)) =>
+                if high < pairs_until && escape(json, here + 6).is_some_and(|low| (0xDC00..0xE000).contains(&low)) =>
             {
                 here + 12
             }
@@ -132,6 +152,8 @@ mod tests {
         assert_eq!(read(&[r#""\ud83d\ud83d\ude00""#.into()]), "\u{FFFD}😀");
         assert_eq!(read(&[r#""\\ud83d \ud83d\ude00""#.into()]), "\\ud83d 😀");
         assert_eq!(read(&["\"\u{10F83D}\"".into()]), "\u{10F83D}");
+        assert_eq!(read(&["\"\u{10F800}\\ud83d\"".into()]), "\u{10F800}\u{FFFD}");
+        assert_eq!(read(&[r#""\udbfe\udc00\ud83d""#.into()]), "\u{10F800}\u{FFFD}");
         assert_eq!(mend(r#"{"a":"\ud83d"}"#), "{\"a\":\"\u{FFFD}\"}");
         assert_eq!(mend(r"\ud83d\ude00 \u00e4 \ud83"), r"\ud83d\ude00 \u00e4 \ud83");
         assert_eq!(mend("\\€\\"), "\\€\\");
