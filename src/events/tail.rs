@@ -35,7 +35,7 @@ pub enum End {
 #[derive(Debug)]
 pub struct Tail {
     pub thread_id: ThreadId,
-    /// A std mutex: held for a few copies, never across an await.
+    /// Held for a few copies, never across an await.
     ring: Mutex<Ring>,
     /// Rings whenever the ring has grown, and at the end.
     bell: watch::Sender<Option<End>>,
@@ -194,7 +194,7 @@ impl Drop for Subscription {
 /// The tails of a process: one per thread with readers, so their number is bounded by that of the readers.
 #[derive(Debug, Default)]
 pub struct Tails {
-    /// A std mutex: held for single operations, never across an await.
+    /// Held for single operations, never across an await.
     list: Mutex<List>,
     /// There is a tail to be filled.
     pub work: Notify,

@@ -36,9 +36,9 @@ pub struct Wakes {
 #[derive(Debug)]
 struct Board {
     queue: watch::Sender<()>,
-    /// A sender per run that somebody listens for. A std mutex: held for single map operations.
+    /// A sender per run that somebody listens for. Held for single map operations.
     control: Mutex<HashMap<RunId, watch::Sender<()>>>,
-    /// What is still to be sent to other processes; a set, so that it is sent once. A std mutex, as above.
+    /// What is still to be sent to other processes; a set, so that it is sent once. Held as that above.
     outbox: Mutex<HashSet<Wake>>,
     filled: Notify,
     /// There may be other processes that listen.

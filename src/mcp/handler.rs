@@ -26,7 +26,7 @@ const MAX_SIGN_INS: usize = 4;
 /// Characters of a text that a notice brings.
 const NOTICE_CHARS: usize = 300;
 
-/// The state of one connection that its handler fills and its calls read. The mutexes are std's: held for a moment.
+/// The state of one connection that its handler fills and its calls read. The mutexes are held for a moment.
 #[derive(Default)]
 pub(super) struct Notices {
     count: AtomicU32,

@@ -64,7 +64,7 @@ struct Known {
 pub(super) struct Pool {
     settings: Settings,
     turns: Turns,
-    /// std's, as the next: held to take or put one thing.
+    /// Held, as the next, to take or put one thing.
     idle: Mutex<Vec<Worker>>,
     unreadable: Mutex<VecDeque<Known>>,
     warned_of_limits: AtomicBool,

@@ -53,7 +53,7 @@ pub enum Leaving {
 /// The runs at work in this process.
 #[derive(Debug)]
 pub struct Active {
-    /// A std mutex: held for single map operations, never across an await.
+    /// Held for single map operations, never across an await.
     runs: Mutex<HashMap<RunId, Arc<RunSignals>>>,
     marks: Arc<Marks>,
     pub last_look: LastLook,
@@ -63,7 +63,7 @@ pub struct Active {
 /// How often in a row work on a run could not even begin, or not be brought to its end, in this process.
 #[derive(Debug, Default)]
 pub struct Setbacks {
-    /// A std mutex, as above.
+    /// Held as that above.
     counts: Mutex<HashMap<RunId, u32>>,
 }
 

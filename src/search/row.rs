@@ -167,16 +167,7 @@ impl Setting {
 
     /// A key without which the engine cannot be used.
     pub const fn key(key: &'static str, variable: &'static str, meaning: &'static str) -> Self {
-        Self {
-            key,
-            variable,
-            flag: None,
-            value: Value::Secret,
-            need: Need::Required,
-            meaning,
-            example: "…",
-            sent_as: None,
-        }
+        Self { value: Value::Secret, need: Need::Required, ..Self::optional(key, variable, meaning, "…") }
     }
 
     /// A key that the engine can do without.
@@ -186,19 +177,10 @@ impl Setting {
 
     /// The engine's address, with that default.
     pub const fn address(key: &'static str, variable: &'static str, default: &'static str) -> Self {
-        Self {
-            key,
-            variable,
-            flag: None,
-            value: Value::Url,
-            need: Need::Default(default),
-            meaning: "its address",
-            example: "",
-            sent_as: None,
-        }
+        Self { value: Value::Url, need: Need::Default(default), ..Self::optional(key, variable, "its address", "") }
     }
 
-    /// Something else that it can do without.
+    /// A text that it can do without; the others begin with it, so that a row names what is particular.
     pub const fn optional(
         key: &'static str,
         variable: &'static str,

@@ -8,7 +8,7 @@ use url::Url;
 use crate::{
     domain::Topic,
     search::{
-        Error, Filter, Limits, Row, Setting, Value,
+        Error, Filter, Limits, Need, Row, Setting, Value,
         web::{Problem, RawHit, Refused, Request, Web, Wire, objects},
     },
 };
@@ -21,14 +21,14 @@ pub const ROW: Row = Row {
     about: "the web by a SearXNG of your own, in excerpts",
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Topic],
     settings: &[Setting {
-        key: "search.searxng.base_url",
-        variable: "SEARXNG_BASE_URL",
-        flag: None,
         value: Value::Url,
-        need: crate::search::Need::Required,
-        meaning: "address of a SearXNG whose settings allow JSON; user and password may stand in it",
-        example: "http://127.0.0.1:8888",
-        sent_as: None,
+        need: Need::Required,
+        ..Setting::optional(
+            "search.searxng.base_url",
+            "SEARXNG_BASE_URL",
+            "address of a SearXNG whose settings allow JSON; user and password may stand in it",
+            "http://127.0.0.1:8888",
+        )
     }],
     build: |row, shared| Web::open(row, shared, "search", |endpoint, _| Searxng { endpoint }),
     ..Row::WEB

@@ -10,7 +10,7 @@ use url::Url;
 use crate::{
     net,
     search::{
-        Error, Filter, Limits, Need, Row, Search, Setting, Value, date_of_epoch,
+        Error, Filter, Limits, Need, Row, Search, Setting, date_of_epoch,
         web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
     },
 };
@@ -19,14 +19,13 @@ use crate::{
 const MAX_RESULTS: usize = 100;
 
 const SITE: Setting = Setting {
-    key: "search.stackexchange.site",
-    variable: "STACKEXCHANGE_SITE",
-    flag: None,
-    value: Value::Text,
     need: Need::Default("stackoverflow"),
-    meaning: "the site that is searched, as its address begins",
-    example: "",
-    sent_as: None,
+    ..Setting::optional(
+        "search.stackexchange.site",
+        "STACKEXCHANGE_SITE",
+        "the site that is searched, as its address begins",
+        "",
+    )
 };
 
 pub const ROW: Row = Row {

@@ -3,6 +3,7 @@
 use axum::{Json, Router, routing::get};
 use fathom::{
     domain::SearchApi,
+    llm::providers::PROVIDERS,
     search::{
         Corpus, Engines, Error, Limits, Missing, Need, Open, ROWS, Row, Setting, Settings, Value,
         web::{RawHit, Request, Web, Wire, objects},
@@ -19,14 +20,14 @@ const ROW: Row = Row {
     about: "tide tables",
     max_query_chars: 100,
     settings: &[Setting {
-        key: "search.almanac.base_url",
-        variable: "ALMANAC_BASE_URL",
-        flag: None,
         value: Value::Url,
         need: Need::Required,
-        meaning: "address of an almanac",
-        example: "http://127.0.0.1:4000",
-        sent_as: None,
+        ..Setting::optional(
+            "search.almanac.base_url",
+            "ALMANAC_BASE_URL",
+            "address of an almanac",
+            "http://127.0.0.1:4000",
+        )
     }],
     build: |row, shared| Web::open(row, shared, "", |endpoint, _| Almanac(endpoint)),
     ..Row::WEB
@@ -125,6 +126,15 @@ fn an_engine_is_named_in_its_file_and_its_row_alone() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A key that a request brings for a provider of models starts no searches.
+#[test]
+fn no_key_of_an_engine_has_the_name_of_a_provider() {
+    let keys = ROWS.iter().flat_map(|row| row.keys()).filter(|setting| setting.is_own());
+    let shared: Vec<_> =
+        keys.filter(|key| PROVIDERS.iter().any(|provider| provider.settings() == key.holder())).collect();
+    assert!(shared.is_empty(), "{shared:?}");
 }
 
 fn sources(folder: &std::path::Path) -> Vec<(String, String)> {

@@ -27,8 +27,8 @@ const fn limit(
     default: &'static str,
     meaning: &'static str,
 ) -> Setting {
-    let value = Value::Number { min: 1, max };
-    Setting { key, variable, flag: None, value, need: Need::Default(default), meaning, example: "", sent_as: None }
+    let (value, need) = (Value::Number { min: 1, max }, Need::Default(default));
+    Setting { value, need, ..Setting::optional(key, variable, meaning, "") }
 }
 
 pub const ROW: Row = Row {
@@ -39,14 +39,15 @@ pub const ROW: Row = Row {
     filters: &[],
     settings: &[
         Setting {
-            key: KEY,
-            variable: "FATHOM_DOCS",
             flag: Some("--docs"),
             value: Value::Folders,
             need: Need::Required,
-            meaning: "folder of documents to search (PDF, Word, PowerPoint, Excel, LibreOffice, EPUB, HTML, Markdown, RST, CSV, JSON, XML, text), or several",
-            example: "documents",
-            sent_as: None,
+            ..Setting::optional(
+                KEY,
+                "FATHOM_DOCS",
+                "folder of documents to search (PDF, Word, PowerPoint, Excel, LibreOffice, EPUB, HTML, Markdown, RST, CSV, JSON, XML, text), or several",
+                "documents",
+            )
         },
         limit(
             MAX_FILES,

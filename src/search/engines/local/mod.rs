@@ -84,7 +84,7 @@ struct Shared {
     index: RwLock<Index>,
     /// Held while the index is brought up to date, so that only one search at a time does it and the others wait.
     progress: tokio::sync::Mutex<Progress>,
-    /// std's, for it is held only to copy or replace the list.
+    /// Held only to copy or replace the list.
     skipped: Mutex<Vec<Skipped>>,
 }
 
