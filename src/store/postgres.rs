@@ -143,9 +143,13 @@ fn is_thread_busy(error: &sqlx::Error) -> bool {
 /// A replica that froze in a transaction keeps its rows locked, and runs whose rows are locked are passed over by those
 /// who claim: so no longer than the shortest lease. One that is merely slow repeats the transaction. Nor shall anybody
 /// wait for a lock for ever, or a slow statement keep a connection of the pool whose caller has long gone.
-async fn limit_waits(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+///
+/// Long texts are compressed by LZ4 where the server knows it, which takes less time than its own way.
+async fn prepare_session(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     const LIMITS: &str = "SET idle_in_transaction_session_timeout = '2s'; SET lock_timeout = '10s'; \
-        SET statement_timeout = '20s'";
+        SET statement_timeout = '20s'; \
+        SELECT set_config(name, 'lz4', false) FROM pg_settings \
+        WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)";
     connection.execute(LIMITS).await?;
     Ok(())
 }

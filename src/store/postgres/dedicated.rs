@@ -4,10 +4,13 @@
 
 use std::time::Instant;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{
+    Executor as _,
+    postgres::{PgConnectOptions, PgConnection},
+};
 use tokio::sync::MutexGuard;
 
-use super::{CONNECT_LIMIT, PING_LIMIT, connect, limit_waits, pool::Trust};
+use super::{CONNECT_LIMIT, PING_LIMIT, connect, pool::Trust, prepare_session};
 use crate::store::Error;
 
 /// Opened when it is first wanted, and again whenever it has broken.
@@ -65,7 +68,9 @@ impl Dedicated {
         let since = Instant::now();
         let open = async {
             let mut connection = connect(&self.options).await?;
-            limit_waits(&mut connection).await?;
+            prepare_session(&mut connection).await?;
+            // Its statements find rows by keys. A plan made while a table was small is kept, and would read it whole.
+            connection.execute("SET enable_seqscan = off").await?;
             Ok(Open { connection, since, used: since })
         };
         tokio::time::timeout(CONNECT_LIMIT, open).await.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut.into()))

@@ -18,7 +18,7 @@ use sqlx::{
 };
 use tokio::runtime::Handle;
 
-use super::{CONNECT_LIMIT, Db, TRUSTED_IDLE, answers, limit_waits};
+use super::{CONNECT_LIMIT, Db, TRUSTED_IDLE, answers, prepare_session};
 
 type Transactions = <Db as sqlx::Database>::TransactionManager;
 
@@ -160,7 +160,7 @@ impl managed::Manager for Connector {
         loop {
             match PgConnection::connect_with(&self.options).await {
                 Ok(mut connection) => {
-                    limit_waits(&mut connection).await?;
+                    prepare_session(&mut connection).await?;
                     return Ok(connection);
                 }
                 Err(error) if is_starting(&error) => tokio::time::sleep(pause).await,
