@@ -269,6 +269,7 @@ pub fn option_values(kind: OptionKind) -> String {
         OptionKind::Choice(names) => names.join(", "),
         OptionKind::OptionalChoice(names) => format!("null, {}", names.join(", ")),
         OptionKind::OptionalDomains => "null, or names of sites".to_owned(),
+        OptionKind::Collections => "ids of collections".to_owned(),
         OptionKind::OptionalLanguage | OptionKind::OptionalCountry => "null, or two letters".to_owned(),
         OptionKind::TimeZone => "an IANA name".to_owned(),
         OptionKind::McpServers => "all, none, or names".to_owned(),

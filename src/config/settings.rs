@@ -189,7 +189,7 @@ const TABLE: &[Row] = &[
     ("mcp_file", "FATHOM_MCP_FILE", None, Kind::Path, Unset, "JSON file of MCP servers in the form of other programs (mcpServers), beside those in the settings file"),
 
     ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),
-    ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres per process, beside three that commit, wake others and listen"),
+    ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres per process, beside four that commit, wake others, listen and are kept for probes"),
     ("database.sqlite_synchronous", "FATHOM_SQLITE_SYNCHRONOUS", None, Kind::Choice(&["full", "normal"]), Is("full"), "does the embedded database wait for the disk at each commit (full), or may a loss of power cost the last ones (normal)?"),
     ("database.event_retention_days", "FATHOM_EVENT_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "how long events of final runs are kept; unset: as long as the thread"),
 
@@ -199,7 +199,7 @@ const TABLE: &[Row] = &[
     ("http.http2", "FATHOM_HTTP2", None, Kind::Boolean, Is("false"), "HTTP/2 without TLS, for proxies and programs that begin with it"),
     ("http.max_buffered_bytes", "FATHOM_MAX_BUFFERED_BYTES", None, Kind::Number { min: 1 << 20, max: 1 << 31 }, Is("268435456"), "bytes of request bodies and unread answers held at the same time, over all connections"),
     ("http.max_body_bytes", "FATHOM_MAX_BODY_BYTES", None, Kind::Number { min: 1_024, max: 1 << 30 }, Is("2097152"), "longest request body, bytes"),
-    ("http.max_upload_bytes", "FATHOM_MAX_UPLOAD_BYTES", None, Kind::Number { min: 1_024, max: 50 << 20 }, Is("26214400"), "longest document that may be given to a thread, bytes"),
+    ("http.max_upload_bytes", "FATHOM_MAX_UPLOAD_BYTES", None, Kind::Number { min: 1_024, max: 50 << 20 }, Is("26214400"), "longest document that may be given to a thread or collection, bytes"),
     ("http.authentication", "FATHOM_AUTHENTICATION", None, Kind::Choice(&["none", "keys"]), Is("none"), "must requests to the API carry a key (fathom keys create)? Each key's owner then sees only their own"),
     ("http.owner_header", "FATHOM_OWNER_HEADER", None, Kind::HeaderName, Unset, "request header that names the owner, set by a trusted proxy; unset: one owner"),
     ("http.trusted_proxies", "FATHOM_TRUSTED_PROXIES", None, Kind::Networks, Is("127.0.0.0/8,::1"), "addresses of the proxies that may name the owner, as this service sees them; that header is refused from all others"),
@@ -231,7 +231,7 @@ const TABLE: &[Row] = &[
     ("limits.max_queued_runs", "FATHOM_MAX_QUEUED_RUNS", None, RUNS, Is("1000"), "runs that may wait"),
     ("limits.max_queued_runs_per_owner", "FATHOM_MAX_QUEUED_RUNS_PER_OWNER", None, RUNS, Is("100"), "runs of one owner that may wait"),
     ("limits.max_threads_per_owner", "FATHOM_MAX_THREADS_PER_OWNER", None, Kind::Number { min: 1, max: 100_000_000 }, Is("10000"), "threads stored of one owner; further ones are refused until some are deleted"),
-    ("limits.max_documents_per_thread", "FATHOM_MAX_DOCUMENTS_PER_THREAD", None, Kind::Number { min: 1, max: 200 }, Is("20"), "documents that may be given to one thread"),
+    ("limits.max_documents_per_thread", "FATHOM_MAX_DOCUMENTS_PER_THREAD", None, Kind::Number { min: 1, max: 200 }, Is("20"), "documents that may be given to one thread or collection"),
     ("limits.runs_at_once_per_owner", "FATHOM_RUNS_AT_ONCE_PER_OWNER", None, RUNS, Unset, "runs of one owner that may be queued or at work at the same time"),
     ("limits.runs_per_day_per_owner", "FATHOM_RUNS_PER_DAY_PER_OWNER", None, RUNS, Unset, "runs that one owner may start in a day (UTC)"),
     ("limits.requests_per_minute_per_owner", "FATHOM_REQUESTS_PER_MINUTE_PER_OWNER", None, RUNS, Unset, "requests that one owner may send to each process in a minute"),

@@ -486,6 +486,8 @@ pub enum WarningCode {
     SearchFailed,
     /// A document could not be read and is not searched.
     DocumentSkipped,
+    /// A collection that the run was to search is not there any more.
+    CollectionMissing,
     /// A page's summary failed or took too long; an excerpt stands in.
     SummaryFailed,
     /// Findings could not be compressed; they are used as they are.

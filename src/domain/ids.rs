@@ -49,8 +49,12 @@ uuid_id!(
     MessageId
 );
 uuid_id!(
-    /// A document that was given to a thread.
+    /// A document that was given to a thread or a collection.
     DocumentId
+);
+uuid_id!(
+    /// Documents that an owner keeps together.
+    CollectionId
 );
 uuid_id!(
     /// A key of the API, or a browser's session; public, unlike its secret.

@@ -65,6 +65,8 @@ pub struct Limits {
     pub failed_searches: Vec<(String, usize)>,
     /// Pages that could not be read, each once.
     pub unread_pages: Vec<String>,
+    /// Collections of documents that were not there any more.
+    pub missing_collections: usize,
     /// Parts of the question without an answer, and those with only a part of one.
     pub unanswered: Vec<String>,
     pub partly_answered: Vec<String>,
@@ -98,6 +100,7 @@ impl Limits {
         let unanswered = if self.unresearched.is_empty() { words.unanswered } else { words.left_open };
         let cut = self.is_cut.then(|| words.the_end.to_owned());
         let searches = self.failed_searches.iter().map(|(engine, count)| format!("{engine} ({count})"));
+        let collections = (self.missing_collections > 0).then_some(self.missing_collections);
         let lines = [
             line(words.cut_off, cut.into_iter().chain(self.cut_notes.iter().map(|text| quoted(text)))),
             line(unanswered, self.unanswered.iter().map(|text| quoted(text))),
@@ -110,6 +113,7 @@ impl Limits {
             line(words.other_language, self.other_language.map(|(asked, written)| format!("{asked} → {written}"))),
             line(words.ended_early, self.ended_by.map(|by| by.said(words).to_owned())),
             line(words.failed_searches, searches),
+            line(words.missing_collections, collections.map(|number| number.to_string())),
             line(words.unread_pages, self.unread_pages.iter().map(|page| text(page))),
         ];
         let lines: Vec<String> = lines.into_iter().flatten().collect();
@@ -200,6 +204,7 @@ mod tests {
                 settled: false,
             }],
             other_language: Some(("de", "en")),
+            missing_collections: 2,
             ..Limits::default()
         };
         let section = limits.section(&[claim], &[Citation::new(3, SourceId(1001), 23, 26)], Wording::of(""));
@@ -209,7 +214,8 @@ mod tests {
             - Sources disagree, and the report does not settle it: 412,000 (a.test) / 421,000 (b.test): “It cost 412,000 crowns”\n\
             - Not in the language of the question: de → en\n\
             - The research ended early: the spending limit was reached\n\
-            - Searches that failed: tavily (2)\n";
+            - Searches that failed: tavily (2)\n\
+            - Collections of documents that are not there any more: 2\n";
         assert_eq!(section, expected);
         assert_eq!(Limits::default().section(&[], &[], Wording::of("")), "");
     }

@@ -131,6 +131,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "where researchers search: one engine, or several separated by commas; auto: the first that is configured",
     },
     OptionSpec {
+        name: "collections",
+        kind: OptionKind::Collections,
+        default: "[]",
+        meaning: "collections of documents that are searched beside search_api and the thread's own documents; ids of the owner's own",
+    },
+    OptionSpec {
         name: "read_pages",
         kind: OptionKind::Boolean,
         default: "true",

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 pub use super::option_table::OPTIONS;
 use super::{
-    Caps, Cost, Domains, Effort, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic, Verify,
-    nearest::nearest, time,
+    Caps, CollectionId, Cost, Domains, Effort, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic,
+    Verify, nearest::nearest, time,
 };
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
@@ -59,6 +59,9 @@ pub struct RunOptions {
     #[serde(default)]
     pub verify: Verify,
     pub search_api: SearchApi,
+    /// Each once; runs stored before there was this option have none.
+    #[serde(default)]
+    pub collections: Vec<CollectionId>,
     /// Runs stored before there was this option have no such tool.
     #[serde(default)]
     pub read_pages: bool,
@@ -134,6 +137,8 @@ pub enum OptionKind {
     Model,
     /// `auto`, `none`, or names of search engines; which there are is known by `search`.
     Engines,
+    /// Ids of collections; which there are is known by `store`.
+    Collections,
     /// `all`, `none`, or names of MCP servers; which there are is known by the settings.
     McpServers,
     McpConfig,
@@ -152,6 +157,9 @@ pub struct OptionSpec {
     pub default: &'static str,
     pub meaning: &'static str,
 }
+
+/// Collections that one run may search: their texts are in memory while it searches.
+const MAX_COLLECTIONS: usize = 8;
 
 /// Options that Open Deep Research has too, with the same meaning; there their names in upper case are variables.
 pub const ORIGINAL: [&str; 17] = [
@@ -347,6 +355,7 @@ impl OptionSpec {
             OptionKind::OptionalDollars { .. } => "2.5".to_owned(),
             OptionKind::OptionalChoice(names) => names.last().copied().unwrap_or_default().to_owned(),
             OptionKind::OptionalDomains => "example.org,example.com".to_owned(),
+            OptionKind::Collections => "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d".to_owned(),
             OptionKind::OptionalLanguage => "de".to_owned(),
             OptionKind::OptionalCountry => "DE".to_owned(),
             OptionKind::McpConfig => r#"{"url": "https://tools.example.com", "tools": ["search"]}"#.to_owned(),
@@ -364,6 +373,9 @@ impl OptionSpec {
             | OptionKind::McpServers
             | OptionKind::TimeZone => Value::String(text.trim().to_owned()),
             OptionKind::OptionalText { .. } if text.trim() != "null" => Value::String(text.to_owned()),
+            OptionKind::Collections if !text.trim().starts_with('[') => {
+                text.split(',').map(str::trim).filter(|id| !id.is_empty()).collect()
+            }
             OptionKind::OptionalChoice(_)
             | OptionKind::OptionalDomains
             | OptionKind::OptionalLanguage
@@ -401,6 +413,10 @@ impl OptionSpec {
                 json!({"type": ["string", "null"], "enum": names})
             }
             OptionKind::OptionalDomains => json!({"type": ["string", "null"], "examples": ["example.org,example.com"]}),
+            OptionKind::Collections => {
+                let id = json!({"type": "string", "format": "uuid"});
+                json!({"type": "array", "items": id, "maxItems": MAX_COLLECTIONS})
+            }
             OptionKind::OptionalLanguage => json!({"type": ["string", "null"], "pattern": "^[a-z]{2}$"}),
             OptionKind::OptionalCountry => json!({"type": ["string", "null"], "pattern": "^[A-Z]{2}$"}),
             OptionKind::TimeZone => json!({"type": "string", "examples": ["Europe/Berlin"]}),
@@ -450,6 +466,10 @@ impl OptionKind {
                 when(fits, format!("null or one of {}", names.join(", ")))
             }
             Self::OptionalDomains => spelled(Option::<Domains>::deserialize(value), "null or "),
+            Self::Collections => match collections(value) {
+                Some(ids) => Ok(json!(ids)),
+                None => Err(format!("a list of ids of {MAX_COLLECTIONS} collections at most")),
+            },
             Self::OptionalLanguage => when(is_code(value, u8::is_ascii_lowercase), LANGUAGE.to_owned()),
             Self::OptionalCountry => when(is_code(value, u8::is_ascii_uppercase), COUNTRY.to_owned()),
             Self::Engines => spelled(SearchApi::deserialize(value), ""),
@@ -481,6 +501,19 @@ const ZONE: &str = "the IANA name of a time zone, such as Europe/Berlin";
 
 fn is_integer(value: &Value, min: u32, max: u32) -> bool {
     value.as_u64().is_some_and(|n| (u64::from(min)..=u64::from(max)).contains(&n))
+}
+
+/// The ids, each once; only in the form that the service writes.
+fn collections(value: &Value) -> Option<Vec<CollectionId>> {
+    let given = value.as_array().filter(|given| given.len() <= MAX_COLLECTIONS)?;
+    let mut ids = Vec::new();
+    for id in given {
+        let id = id.as_str().filter(|id| id.len() == 36)?.parse().ok()?;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    Some(ids)
 }
 
 fn is_code(value: &Value, is_letter: fn(&u8) -> bool) -> bool {
@@ -573,6 +606,10 @@ mod tests {
         RunOptions::default().set_text(name, value).unwrap_err().to_string()
     }
 
+    fn many_collections(number: usize) -> String {
+        std::iter::repeat_with(|| CollectionId::new().to_string()).take(number).collect::<Vec<_>>().join(",")
+    }
+
     #[test]
     fn the_table_and_the_struct_agree() {
         let Value::Object(fields) = serde_json::to_value(RunOptions::default()).unwrap() else { panic!() };
@@ -614,6 +651,7 @@ mod tests {
             "max_cost_usd",
             "search_topic",
             "effort",
+            "collections",
         ] {
             stored.remove(newer).unwrap();
         }
@@ -658,6 +696,13 @@ mod tests {
         options.set_text("search_country", "DE").unwrap();
         assert_eq!(options.search_time_range, Some(TimeRange::Week));
         assert_eq!(options.include_domains.as_ref().map(ToString::to_string).as_deref(), Some("example.org,b.test"));
+        let (one, other) = (CollectionId::new(), CollectionId::new());
+        options.set_text("collections", &format!("{one}, {other},{one}")).unwrap();
+        assert_eq!(options.collections, [one, other]);
+        options.set_text("collections", &format!("[\"{other}\"]")).unwrap();
+        assert_eq!(options.collections, [other]);
+        options.set_text("collections", "").unwrap();
+        assert_eq!(options.collections, []);
         options.set_text("include_domains", "null").unwrap();
         assert_eq!((options.include_domains.clone(), options.search_country.as_deref()), (None, Some("DE")));
         assert_eq!(options.max_react_tool_calls, 30);
@@ -713,6 +758,10 @@ mod tests {
         );
         let range = refusal("search_time_range", "hour");
         assert!(range.ends_with("must be null or one of day, week, month, year, not \"hour\""), "{range}");
+        for wrong in ["mine", "null", "[1]", &CollectionId::new().0.simple().to_string(), &many_collections(9)] {
+            let collections = refusal("collections", wrong);
+            assert!(collections.contains("must be a list of ids of 8 collections at most"), "{collections}");
+        }
         let domains = refusal("exclude_domains", "https://a.test/");
         assert!(domains.contains("must be null or names of 100 sites at most"), "{domains}");
         assert_eq!(refusal("follow_up", "always"), "option 'follow_up' must be one of auto, research, not \"always\"");

@@ -59,7 +59,7 @@ async fn fill(shared: &Shared, tail: Arc<Tail>) {
     let more = match read(shared, &tail).await {
         Ok(more) => more,
         // The poll brings it, or ends the tail when that takes too long.
-        Err(Error::Unavailable(_)) => false,
+        Err(error) if error.may_pass() => false,
         Err(error) => {
             tracing::error!(thread_id = %tail.thread_id, %error, "the events of a thread cannot be read");
             shared.tails.end(&tail, End::Failed(error));
@@ -126,7 +126,8 @@ async fn poll(shared: &Shared, away_since: &mut Option<Instant>) {
             let found = found.into_iter().collect();
             tails.iter().for_each(|tail| compare(shared, tail, &found));
         }
-        Err(Error::Unavailable(_)) if away_since.get_or_insert_with(Instant::now).elapsed() < super::OUTAGE_LIMIT => {}
+        Err(error)
+            if error.may_pass() && away_since.get_or_insert_with(Instant::now).elapsed() < super::OUTAGE_LIMIT => {}
         Err(error) => {
             tracing::warn!(%error, readers_of = tails.len(), "the event log cannot be read; its readers are sent away");
             tails.iter().for_each(|tail| shared.tails.end(tail, End::Failed(error.clone())));

@@ -246,7 +246,7 @@ impl OutageRetry {
 
     /// Whether to try again after this answer; then a pause has passed.
     async fn pause_after<T>(&self, answer: &Result<T, Error>) -> bool {
-        let again = matches!(answer, Err(Error::Unavailable(_))) && self.since.elapsed() < super::OUTAGE_LIMIT;
+        let again = matches!(&answer, Err(error) if error.may_pass()) && self.since.elapsed() < super::OUTAGE_LIMIT;
         if again {
             tokio::time::sleep(PAUSE).await;
         }

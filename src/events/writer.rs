@@ -275,9 +275,9 @@ impl Writer {
         let mut written = Written::default();
         for ((entry, answer), result) in entries.into_iter().zip(answers).zip(results) {
             let result = match result {
-                Err(Error::Unavailable(reason)) if !last => {
+                Err(error) if error.may_pass() && !last => {
                     refused.jobs.push(Job { entry, answer });
-                    refused.reason = reason;
+                    refused.reason = error.to_string();
                     continue;
                 }
                 Err(error) => {
@@ -298,7 +298,12 @@ impl Writer {
     }
 
     fn note_unheard(&mut self, lease: &Lease, error: &Error) {
-        tracing::warn!(run_id = %lease.run_id, epoch = lease.epoch, %error, "a commit nobody waited for was not written");
+        let (run_id, epoch) = (lease.run_id, lease.epoch);
+        match error {
+            // Its worker learns it by its lease: the run is deleted, or somebody else's.
+            Error::Fenced => tracing::debug!(%run_id, epoch, "a commit nobody waited for came too late"),
+            _ => tracing::warn!(%run_id, epoch, %error, "a commit nobody waited for was not written"),
+        }
         self.unheard.insert(lease.run_id, (lease.epoch, error.clone()));
     }
 }

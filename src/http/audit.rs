@@ -8,7 +8,7 @@ use tracing::field::{DisplayValue, display};
 
 use crate::{
     auth::{Principal, Session},
-    domain::{ApiKey, ApiKeyId, Caller, DocumentId, Owner, ShareId, ThreadId},
+    domain::{ApiKey, ApiKeyId, Caller, CollectionId, DocumentId, DocumentSet, Owner, ShareId, ThreadId},
 };
 
 pub fn signed_in(key: &ApiKey, session: Session) {
@@ -51,8 +51,13 @@ pub fn thread_deleted(by: &Caller, owner: &Owner, thread_id: ThreadId) {
     tracing::info!(target: "audit", by = %by.owner, by_key = key_of(by), %owner, %thread_id, "a thread was deleted");
 }
 
-pub fn document_removed(by: &Caller, owner: &Owner, thread_id: ThreadId, document: DocumentId) {
-    tracing::info!(target: "audit", by = %by.owner, by_key = key_of(by), %owner, %thread_id, %document, "a document was removed");
+pub fn collection_deleted(by: &Caller, owner: &Owner, collection: CollectionId) {
+    tracing::info!(target: "audit", by = %by.owner, by_key = key_of(by), %owner, %collection, "a collection was deleted");
+}
+
+pub fn document_removed(by: &Caller, owner: &Owner, from: DocumentSet, document: DocumentId) {
+    let (thread_id, collection) = (from.thread_id().map(display), from.collection_id().map(display));
+    tracing::info!(target: "audit", by = %by.owner, by_key = key_of(by), %owner, thread_id, collection, %document, "a document was removed");
 }
 
 /// An administrator lists what is another's, or everybody's (`owner` is `None`). What others list is their own.

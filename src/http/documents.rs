@@ -1,4 +1,4 @@
-//! Documents of a thread: given, listed, removed.
+//! Documents of a thread or a collection: given, listed, removed.
 
 use axum::{
     extract::{FromRequest, FromRequestParts as _, Request, State as Shared},
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     domain::{Caller, DocumentId, Upload},
-    runs::OwnedThread,
+    runs::HasDocuments,
 };
 
 /// A file as it came: its name is in the query, the body is the file itself.
@@ -61,12 +61,12 @@ fn is_form(headers: &HeaderMap) -> bool {
 #[derive(Serialize)]
 struct Documents {
     data: Vec<Upload>,
-    /// A thread has no more documents than fit on a page.
+    /// There are no more documents than fit on a page.
     next_cursor: Option<String>,
 }
 
-pub async fn add(thread: OwnedThread, file: File) -> Result<Response, ApiError> {
-    let added = thread.add_document(&file.name, &file.bytes).await;
+pub async fn add<T: HasDocuments>(of: T, file: File) -> Result<Response, ApiError> {
+    let added = of.documents().add(&file.name, &file.bytes).await;
     let (document, is_new) = added.map_err(|refusal| ApiError::refused(refusal, "/"))?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let body = json::json(&document)?;
@@ -88,14 +88,15 @@ pub async fn create(Shared(state): Shared<State>, caller: Caller, file: File) ->
     Ok((StatusCode::CREATED, headers, body).into_response())
 }
 
-pub async fn list(thread: OwnedThread) -> Result<Response, ApiError> {
-    json::answer(&Documents { data: thread.documents().await?, next_cursor: None })
+pub async fn list<T: HasDocuments>(of: T) -> Result<Response, ApiError> {
+    json::answer(&Documents { data: of.documents().list().await?, next_cursor: None })
 }
 
-pub async fn remove(thread: OwnedThread, caller: Caller, id: DocumentId) -> Result<StatusCode, ApiError> {
-    if !thread.remove_document(id).await? {
+pub async fn remove<T: HasDocuments>(of: T, caller: Caller, id: DocumentId) -> Result<StatusCode, ApiError> {
+    let documents = of.documents();
+    if !documents.remove(id).await? {
         return Err(ApiError::no_such("document"));
     }
-    audit::document_removed(&caller, thread.owner(), thread.thread().id, id);
+    audit::document_removed(&caller, documents.owner(), documents.set(), id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -47,6 +47,7 @@ pub enum Code {
     TooManyStreams,
     TooManyThreads,
     TooManyDocuments,
+    TooManyCollections,
     DocumentUnreadable,
     HostNotAllowed,
     OriginNotAllowed,
@@ -57,12 +58,13 @@ pub enum Code {
     Internal,
     IssuerUnavailable,
     StorageUnavailable,
+    StorageReadOnly,
     ShuttingDown,
 }
 
 impl Code {
     /// Every code there is.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 35] = [
         Self::MalformedJson,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -85,6 +87,7 @@ impl Code {
         Self::TooManyStreams,
         Self::TooManyThreads,
         Self::TooManyDocuments,
+        Self::TooManyCollections,
         Self::DocumentUnreadable,
         Self::HostNotAllowed,
         Self::OriginNotAllowed,
@@ -95,6 +98,7 @@ impl Code {
         Self::Internal,
         Self::IssuerUnavailable,
         Self::StorageUnavailable,
+        Self::StorageReadOnly,
         Self::ShuttingDown,
     ];
 
@@ -135,6 +139,9 @@ impl Code {
             Self::TooManyStreams => ("too_many_streams", S::SERVICE_UNAVAILABLE, "Too many streams are open", true),
             Self::TooManyThreads => ("too_many_threads", S::FORBIDDEN, "No more threads may be stored", false),
             Self::TooManyDocuments => ("too_many_documents", S::FORBIDDEN, "No more documents may be given", false),
+            Self::TooManyCollections => {
+                ("too_many_collections", S::FORBIDDEN, "No more collections may be made", false)
+            }
             Self::DocumentUnreadable => {
                 ("document_unreadable", S::UNPROCESSABLE_ENTITY, "The document cannot be read", false)
             }
@@ -151,6 +158,7 @@ impl Code {
             Self::StorageUnavailable => {
                 ("storage_unavailable", S::SERVICE_UNAVAILABLE, "The database does not answer", true)
             }
+            Self::StorageReadOnly => ("storage_read_only", S::SERVICE_UNAVAILABLE, "The database only reads", true),
             Self::ShuttingDown => ("shutting_down", S::SERVICE_UNAVAILABLE, "The service is stopping", true),
         }
     }
@@ -235,6 +243,7 @@ impl ApiError {
                 | Code::Overloaded
                 | Code::IssuerUnavailable
                 | Code::StorageUnavailable
+                | Code::StorageReadOnly
                 | Code::ShuttingDown
         );
         let detail = beginning(detail.into());
@@ -310,6 +319,10 @@ impl ApiError {
             Refusal::Empty | Refusal::TooLong => Self::invalid(Place::Pointer(pointer.to_owned()), detail),
             Refusal::MissingKey { option, .. } => not_configured(option),
             Refusal::Search(_) => not_configured("search_api"),
+            Refusal::NoSuchCollection(_) | Refusal::CollectionsTooLong { .. } => {
+                Self::invalid(Place::Pointer("/options/collections".to_owned()), detail)
+            }
+            Refusal::TooManyCollections { .. } => Self::new(Code::TooManyCollections, detail),
             Refusal::TooManyDocuments { .. } => Self::new(Code::TooManyDocuments, detail),
             Refusal::Upload(UploadError::NoName) => Self::parameter("name", detail),
             Refusal::Upload(UploadError::Unreadable(_)) => Self::new(Code::DocumentUnreadable, detail),
@@ -364,9 +377,14 @@ impl From<StoreError> for ApiError {
                 Self::invalid(Place::Pointer("/metadata".to_owned()), error.to_string())
             }
             StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
-            StoreError::Unavailable(_) | StoreError::Disconnected(_) | StoreError::StandsBy(_) => {
+            StoreError::Unavailable(_) | StoreError::Disconnected(_) => {
                 tracing::warn!(%error, "a request could not be answered");
                 Self::new(Code::StorageUnavailable, "the database does not answer; try again")
+            }
+            StoreError::TakesNoWrites(_) | StoreError::StandsBy(_) => {
+                tracing::warn!(%error, "a request could not be answered");
+                let detail = "the database takes no writes: its disk is full, or it only reads; try again later";
+                Self::new(Code::StorageReadOnly, detail)
             }
             StoreError::Fenced | StoreError::Contended(_) | StoreError::Unusable(_) | StoreError::Corrupt(_) => {
                 tracing::error!(%error, "a request could not be answered");

@@ -6,6 +6,7 @@
 pub mod audit;
 mod auth;
 mod clients;
+mod collections;
 pub mod docs;
 mod documents;
 mod error;
@@ -48,7 +49,11 @@ use axum::{
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::{auth::Keys, config::HttpSettings, runs::Runs};
+use crate::{
+    auth::Keys,
+    config::HttpSettings,
+    runs::{OwnedCollection, OwnedThread, Runs},
+};
 pub use error::{ApiError, Code};
 pub use serve::{Timeouts, serve};
 
@@ -119,9 +124,25 @@ fn routes() -> Vec<Route> {
         ),
         ("/api/v1/threads/{id}/messages", &["GET", "POST"], get(threads::messages).post(threads::add_message)),
         ("/api/v1/threads/{id}/runs", &["GET"], get(threads::runs)),
-        ("/api/v1/threads/{id}/documents", &["GET", "POST"], get(documents::list).post(documents::add)),
-        ("/api/v1/threads/{id}/documents/{document_id}", &["DELETE"], delete(documents::remove)),
+        (
+            "/api/v1/threads/{id}/documents",
+            &["GET", "POST"],
+            get(documents::list::<OwnedThread>).post(documents::add::<OwnedThread>),
+        ),
+        ("/api/v1/threads/{id}/documents/{document_id}", &["DELETE"], delete(documents::remove::<OwnedThread>)),
         ("/api/v1/documents", &["POST"], post(documents::create)),
+        ("/api/v1/collections", &["GET", "POST"], get(collections::list).post(collections::create)),
+        (
+            "/api/v1/collections/{id}",
+            &["GET", "PATCH", "DELETE"],
+            get(collections::show).patch(collections::rename).delete(collections::delete),
+        ),
+        (
+            "/api/v1/collections/{id}/documents",
+            &["GET", "POST"],
+            get(documents::list::<OwnedCollection>).post(documents::add::<OwnedCollection>),
+        ),
+        ("/api/v1/collections/{id}/documents/{document_id}", &["DELETE"], delete(documents::remove::<OwnedCollection>)),
         ("/api/v1/threads/{id}/events", &["GET"], get(stream::thread_events)),
         ("/api/v1/threads/{id}/shares", &["GET", "POST"], get(shares::list).post(shares::create)),
         ("/api/v1/threads/{id}/shares/{share_id}", &["DELETE"], delete(shares::revoke)),

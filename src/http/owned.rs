@@ -1,6 +1,6 @@
-//! Who asks, and the threads and runs that are theirs: handlers name what they touch, and what belongs to another owner
-//! is not found. No handler takes a bare id of these; other ids mean something beside their thread, or to
-//! administrators.
+//! Who asks, and the threads, runs and collections that are theirs: handlers name what they touch, and what belongs to
+//! another owner is not found. No handler takes a bare id of these; other ids mean something beside their thread, or
+//! to administrators.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -9,8 +9,8 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 use super::{State, audit, error::ApiError, extract::path_id, proxy::Named};
 use crate::{
     auth::Principal,
-    domain::{ApiKeyId, Caller, DocumentId, KeyScope, Owner, Reach, RunId, ShareId, ThreadId},
-    runs::{OwnedRun, OwnedThread},
+    domain::{ApiKeyId, Caller, CollectionId, DocumentId, KeyScope, Owner, Reach, RunId, ShareId, ThreadId},
+    runs::{OwnedCollection, OwnedRun, OwnedThread},
 };
 
 impl FromRequestParts<State> for Caller {
@@ -52,6 +52,19 @@ impl FromRequestParts<State> for OwnedRun {
         let run = state.runs.run(&caller, run_id).await?.ok_or_else(|| ApiError::no_such("run"))?;
         audit::foreign(parts, &caller, run.owner());
         Ok(run)
+    }
+}
+
+/// The collection in the path, if it is the caller's.
+impl FromRequestParts<State> for OwnedCollection {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
+        let id = CollectionId(path_id(parts, "id").await?);
+        let Ok(caller) = Caller::from_request_parts(parts, state).await;
+        let collection = state.runs.collection(&caller, id).await?.ok_or_else(|| ApiError::no_such("collection"))?;
+        audit::foreign(parts, &caller, collection.owner());
+        Ok(collection)
     }
 }
 

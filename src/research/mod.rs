@@ -34,7 +34,11 @@ use crate::context::Cx;
 pub use crate::context::Error;
 pub use crate::tools::{self, Toolbox};
 use crate::{
-    domain::{Event, FollowUpAction, Message, MessageRole, Note, RunId, event::Phase, report::Report},
+    domain::{
+        CollectionId, Event, FollowUpAction, Message, MessageRole, Note, RunId, WarningCode, event::Phase,
+        report::Report,
+    },
+    journal::Stop,
     prompts::{Flexible, untrusted},
     telemetry::spans,
 };
@@ -53,6 +57,8 @@ pub struct Conversation {
     /// What the thread's newest report or answer rests on; `None` in a thread without one, or when the run shall not
     /// use it.
     pub earlier: Option<Earlier>,
+    /// Collections that the run was to search, and that are not there any more.
+    pub missing_collections: Vec<CollectionId>,
 }
 
 impl Conversation {
@@ -119,6 +125,7 @@ pub struct Findings {
 /// # Errors
 /// [`Error`]; what was found until then is in the journal.
 pub async fn research(cx: &Cx, mut conversation: Conversation, toolbox: &Toolbox) -> Result<Ending, Error> {
+    note_missing_collections(cx, &conversation.missing_collections).await?;
     let Some(earlier) = conversation.earlier.take() else {
         return pipeline(cx, &conversation, None, toolbox).boxed().await;
     };
@@ -163,6 +170,20 @@ async fn pipeline(
     Ok(Ending::Report(report))
 }
 
+/// Warns of the collections that the run goes on without, and has the report say so. A collection that is deleted later
+/// is not noted by a replay: the run may have searched it.
+async fn note_missing_collections(cx: &Cx, missing: &[CollectionId]) -> Result<(), Stop> {
+    if cx.options().collections.is_empty() {
+        return Ok(());
+    }
+    let warning = |id| format!("the collection {id} is not there any more; the run goes on without it");
+    let warnings = missing.iter().map(|id| Event::warning(WarningCode::CollectionMissing, warning(id)));
+    let events = warnings.map(|event| cx.now(event)).collect();
+    let missing: Vec<CollectionId> = cx.journal().mark_value("collections", || missing.to_vec(), events).await?;
+    cx.limit(|limits| limits.missing_collections = missing.len());
+    Ok(())
+}
+
 async fn phase<T>(cx: &Cx, phase: Phase, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let name = phase.as_str();
     cx.mark(&format!("{name}/started"), Event::PhaseStarted { phase }).await?;
@@ -199,6 +220,7 @@ mod tests {
             clarifications: 1,
             answered_by: vec![reported],
             earlier: None,
+            missing_collections: Vec::new(),
         };
         assert_eq!(conversation(&messages).question(), "Which gate?\nIn Skelderwick.");
         messages.push(message(MessageRole::Assistant, reported, "# Report"));

@@ -153,7 +153,7 @@ async fn usage(parts: &Parts, run: &Run) -> Result<Usage, store::Error> {
     let since = Instant::now();
     loop {
         match parts.store.usage(run.id).await {
-            Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_TIMEOUT => {
+            Err(error) if error.may_pass() && since.elapsed() < DATABASE_TIMEOUT => {
                 tokio::time::sleep(DATABASE_PAUSE).await;
             }
             result => return result,

@@ -22,26 +22,22 @@ impl Runs {
         self.active.last_look.age()
     }
 
-    /// Whether the database answers.
+    /// Whether the database answers, whatever others are waiting for it.
     ///
     /// # Errors
     /// Those of the store: it does not.
     pub async fn ping(&self) -> Result<(), store::Error> {
-        self.parts.store.ping().await
+        self.parts.store.has_migrations().await.map(drop)
     }
 
-    /// Looks what the database is fit for.
+    /// Looks what the database is fit for, whatever others are waiting for it.
     pub async fn database(&self) -> Database {
         let store = &self.parts.store;
-        if let Err(error) = store.ping().await {
-            tracing::warn!(%error, "the database does not answer");
-            return Database::Away;
-        }
         match store.has_migrations().await {
             Ok(true) => {}
             Ok(false) => return Database::LacksMigrations,
             Err(error) => {
-                tracing::warn!(%error, "the version of the schema cannot be read");
+                tracing::warn!(%error, "the database does not answer");
                 return Database::Away;
             }
         }

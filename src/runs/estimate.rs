@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Means, Refusal, Runs};
+use super::{Means, Refusal, Runs, collections::Naming};
 use crate::{
     domain::{
         Caller, Cost, Estimate, GivenKeys, ModelName, ModelUsage, Outcome, Owner, Run, RunDetails, RunOptions,
@@ -28,7 +28,9 @@ impl Runs {
         options: &Map<String, Value>,
         keys: &GivenKeys,
     ) -> Result<Estimate, Refusal> {
+        let naming = Naming::new(caller, &caller.owner, options);
         let options = self.options_over(self.default_options().clone(), options)?;
+        self.searchable(&options, naming).await?;
         let budgets = self.budgets(caller).await?;
         self.estimate_by(&caller.owner, &budgets, message, options, &*self.means(keys)?).await
     }

@@ -6,6 +6,7 @@
 
 mod active;
 mod breakdown;
+mod collections;
 mod conclusion;
 mod condition;
 mod dispatcher;
@@ -35,7 +36,8 @@ use tokio_util::sync::CancellationToken;
 pub use crate::search::UploadError;
 use crate::{
     domain::{
-        Caps, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits, options::MODEL_OPTIONS,
+        Caps, CollectionId, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits,
+        options::MODEL_OPTIONS,
     },
     events::{EventLog, WriterHandle},
     process,
@@ -47,6 +49,7 @@ use crate::{
 };
 use active::{Active, Leaving, RunSignals};
 pub use breakdown::{Breakdown, PeriodBreakdown, Sums, breakdown, breakdown_of_period};
+pub use collections::OwnedCollection;
 pub use condition::Database;
 pub use dispatcher::Dispatcher;
 use marks::Marks;
@@ -61,6 +64,7 @@ pub use store::{
 };
 pub use stuck::longest_silence;
 pub use submit::{Accepted, Key, Submission};
+pub use uploads::{HasDocuments, OwnedDocuments};
 pub use usage::{OwnerUsage, Period, usage};
 pub use worker::Ended;
 
@@ -122,7 +126,7 @@ pub struct QueueSettings {
     pub max_queued_runs_per_owner: u64,
     /// Threads that are stored of one owner.
     pub max_threads_per_owner: u64,
-    /// Documents that may be given to one thread.
+    /// Documents that may be given to one thread or collection.
     pub max_documents_per_thread: u64,
     /// What each owner may use beside that.
     pub of_owner: UseLimits,
@@ -162,7 +166,13 @@ pub enum Refusal {
     /// Nothing can go on from this run; the text says why.
     #[error("{0}")]
     NotRetryable(String),
-    #[error("a thread may have {limit} documents; remove some that are not needed any more")]
+    #[error("there is no collection {0}")]
+    NoSuchCollection(CollectionId),
+    #[error("these collections have more than {limit} characters together, and a run searches no more; name fewer")]
+    CollectionsTooLong { limit: u64 },
+    #[error("you may have {limit} collections; delete some that are not needed any more")]
+    TooManyCollections { limit: u64 },
+    #[error("a thread or a collection may have {limit} documents; remove some that are not needed any more")]
     TooManyDocuments { limit: u64 },
     #[error(transparent)]
     Upload(#[from] UploadError),
@@ -333,7 +343,7 @@ impl Runs {
                 Ok(Claimed::HeldBy { worker, .. }) if process::is_dead(&worker) => {
                     self.parts.store.claim_taken_over(run_id, &claimant, &worker).await?
                 }
-                Err(store::Error::Unavailable(_)) if since.elapsed() < DATABASE_TIMEOUT => {
+                Err(error) if error.may_pass() && since.elapsed() < DATABASE_TIMEOUT => {
                     tokio::time::sleep(DATABASE_PAUSE).await;
                     continue;
                 }

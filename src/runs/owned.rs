@@ -1,6 +1,7 @@
 //! Threads and runs as one caller may see and change them.
 //!
-//! [`OwnedThread`] and [`OwnedRun`] are loaded by their owner, here alone, and a holder of one may do with it what its
+//! [`OwnedThread`] and [`OwnedRun`] are loaded by their owner, here alone (`collections.rs` has
+//! [`super::OwnedCollection`]), and a holder of one may do with it what its
 //! methods offer. So nobody who holds a bare id from outside reaches what belongs to another owner.
 
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub struct OwnedEvents {
 pub(super) struct Access {
     runs: Runs,
     caller: Caller,
-    /// The thread's.
+    /// Whose it is.
     owner: Owner,
 }
 
@@ -58,6 +59,10 @@ impl Access {
 
     pub(super) fn parts(&self) -> &super::Parts {
         &self.runs.parts
+    }
+
+    pub(super) fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     pub(super) fn caller(&self) -> &Caller {
@@ -98,7 +103,7 @@ impl Runs {
         Ok(found.map(|(run, owner)| OwnedRun { run, access: self.access(caller, owner) }))
     }
 
-    fn access(&self, caller: &Caller, owner: Owner) -> Access {
+    pub(super) fn access(&self, caller: &Caller, owner: Owner) -> Access {
         Access { runs: self.clone(), caller: caller.clone(), owner }
     }
 

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::{Accepted, Key, Parts, Refusal, Runs, owned::OwnedRun};
+use super::{Accepted, Key, Parts, Refusal, Runs, collections::Naming, owned::OwnedRun};
 use crate::{
     domain::{GivenKeys, MessageId, Run, RunId, RunOptions, RunStatus, Source, ThreadId, digest},
     store::{self, Admission, NewRun, RetryOf, Step},
@@ -152,8 +152,10 @@ impl Runs {
     ) -> Result<Accepted, Refusal> {
         let (run, caller) = (&owned.run, owned.access.caller());
         check_retryable(run)?;
+        let naming = Naming::new(caller, owned.owner(), options);
         let options = self.options_over(run.options.clone(), options)?;
         let new_run = self.retry_run(run, options, String::new(), api_keys).await?;
+        let new_run = self.with_collections(new_run, naming).await?;
         let new_run = NewRun { owner: caller.owner.clone(), key: caller.key_id(), ..new_run };
         let admission = self.admission(key, caller, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchRun)?;
@@ -169,6 +171,7 @@ impl Runs {
         let run = self.parts.store.run(run_id).await?.ok_or(Refusal::NoSuchRun)?;
         check_retryable(&run)?;
         let new_run = self.retry_run(&run, options, String::new(), &GivenKeys::new()).await?;
+        let new_run = self.with_collections(new_run, Naming::again_here()).await?;
         let new_run = NewRun { reserved: Some(self.claimant()), ..new_run };
         let created = self.parts.store.add_run(&new_run, &Admission::default()).await?;
         created.map(super::submit::run_of).ok_or(Refusal::NoSuchRun)

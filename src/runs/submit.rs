@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     MAX_MESSAGE_CHARS, Means, Refusal, Runs,
+    collections::Naming,
     owned::{Access, OwnedRun, OwnedThread},
 };
 use crate::{
@@ -80,6 +81,8 @@ impl Runs {
         let new_run =
             self.new_run(ThreadId::new(), &submission.content, options, false, &*self.means(&submission.api_keys)?)?;
         let new_run = self.with_keys(new_run, &submission.api_keys)?;
+        let naming = Naming::new(caller, &caller.owner, &submission.options);
+        let new_run = self.with_collections(new_run, naming).await?;
         let webhook_url = self.webhook(&submission)?;
         let new_run = NewRun { owner: caller.owner.clone(), key: caller.key_id(), webhook_url, ..new_run };
         let admission = self.admission(submission.key.as_ref(), caller, new_run.now);
@@ -108,6 +111,8 @@ impl Runs {
                 self.with_keys(new_run, &submission.api_keys)?
             }
         };
+        let naming = Naming::new(caller, thread.owner(), &submission.options);
+        let new_run = self.with_collections(new_run, naming).await?;
         let webhook_url = self.webhook(&submission)?;
         let new_run = NewRun { owner: caller.owner.clone(), key: caller.key_id(), webhook_url, ..new_run };
         let admission = self.admission(submission.key.as_ref(), caller, new_run.now);
@@ -130,6 +135,7 @@ impl Runs {
     /// [`Refusal`]; nothing is stored then.
     pub async fn submit(&self, question: &str, options: RunOptions) -> Result<Run, Refusal> {
         let new_run = self.new_run(ThreadId::new(), question, options, false, &self.parts.means)?;
+        let new_run = self.with_collections(new_run, Naming::here()).await?;
         let new_run = NewRun { reserved: Some(self.claimant()), ..new_run };
         let created = self.parts.store.create_thread(&new_run, &NewThread::default(), &Admission::default()).await?;
         Ok(run_of(created))
@@ -147,6 +153,7 @@ impl Runs {
                 self.new_run(thread_id, content, options, has_documents, &self.parts.means)?
             }
         };
+        let new_run = self.with_collections(new_run, Naming::again_here()).await?;
         let new_run = NewRun { reserved: Some(self.claimant()), ..new_run };
         let created = self.parts.store.add_run(&new_run, &Admission::default()).await?;
         created.map(run_of).ok_or(Refusal::NoSuchThread)
@@ -228,6 +235,7 @@ impl Runs {
         has_documents: bool,
         means: &Means,
     ) -> Result<NewRun, Refusal> {
+        let has_documents = has_documents || !options.collections.is_empty();
         means.check(&options, has_documents)?;
         options.search_api = means.resolve(&options.search_api, has_documents)?;
         means.check_use(&options)?;
@@ -249,6 +257,7 @@ impl Runs {
             webhook_url: None,
             sealed_keys: None,
             retry: None,
+            collections: Vec::new(),
             now: Timestamp::now(),
         })
     }

@@ -1,11 +1,36 @@
-//! Documents of a thread: read to text when they are given, searched by the runs that begin afterwards.
+//! Documents of threads and of collections: read to text when they are given, searched by the runs that begin
+//! afterwards.
 
-use super::{OwnedThread, Parts, Refusal, Runs};
+use super::{OwnedCollection, OwnedThread, Parts, Refusal, Runs, owned::Access};
 use crate::{
-    domain::{Caller, DocumentId, RunId, Thread, ThreadId, Timestamp, Upload},
+    domain::{Caller, DocumentId, DocumentSet, Owner, RunId, Thread, ThreadId, Timestamp, Upload},
     search::{self, ReadUpload},
     store::{self, NewUpload, ThreadOf, Uploaded},
 };
+
+/// What has documents of its own.
+pub trait HasDocuments {
+    fn documents(&self) -> OwnedDocuments;
+}
+
+/// The documents of a thread or a collection that its caller may see and change.
+#[derive(Clone, Debug)]
+pub struct OwnedDocuments {
+    pub(super) set: DocumentSet,
+    pub(super) access: Access,
+}
+
+impl HasDocuments for OwnedThread {
+    fn documents(&self) -> OwnedDocuments {
+        OwnedDocuments { set: DocumentSet::Thread(self.thread.id), access: self.access.clone() }
+    }
+}
+
+impl HasDocuments for OwnedCollection {
+    fn documents(&self) -> OwnedDocuments {
+        OwnedDocuments { set: DocumentSet::Collection(self.collection.id), access: self.access.clone() }
+    }
+}
 
 impl Runs {
     /// Reads a document and makes a thread for it, whose first message is still to come.
@@ -21,48 +46,60 @@ impl Runs {
         let (parts, thread_id) = (&self.parts, ThreadId::new());
         let read = parts.means.engines.read_upload(&caller.owner, name, bytes).await?;
         let thread = ThreadOf { owner: caller.owner.clone(), limit: parts.settings.queue.max_threads_per_owner };
-        let new = NewUpload { thread: Some(thread), ..parts.new_upload(thread_id, read) };
+        let new = NewUpload { thread: Some(thread), ..parts.new_upload(DocumentSet::Thread(thread_id), read) };
         parts.store.add_upload(&new).await?;
         let thread = parts.store.thread(thread_id).await?.ok_or(Refusal::NoSuchThread)?;
         Ok((thread, new.upload))
     }
 }
 
-impl OwnedThread {
-    /// Reads a document and keeps its text with the thread; one that the thread has is returned as it is, with `false`.
+impl OwnedDocuments {
+    pub fn set(&self) -> DocumentSet {
+        self.set
+    }
+
+    /// Whose they are.
+    pub fn owner(&self) -> &Owner {
+        self.access.owner()
+    }
+
+    /// Reads a document and keeps its text; one that is there is returned as it is, with `false`.
     ///
     /// # Errors
     /// [`Refusal`]; nothing is stored then.
-    pub async fn add_document(&self, name: &str, bytes: &[u8]) -> Result<(Upload, bool), Refusal> {
+    pub async fn add(&self, name: &str, bytes: &[u8]) -> Result<(Upload, bool), Refusal> {
         let parts = self.access.parts();
         let read = parts.means.engines.read_upload(self.owner(), name, bytes).await?;
-        let new = parts.new_upload(self.thread.id, read);
+        let new = parts.new_upload(self.set, read);
         match parts.store.add_upload(&new).await? {
             Uploaded::New => Ok((new.upload, true)),
             Uploaded::Before(upload) => Ok((upload, false)),
             Uploaded::TooMany => Err(Refusal::TooManyDocuments { limit: new.limit }),
-            Uploaded::NoSuchThread => Err(Refusal::NoSuchThread),
+            Uploaded::NoSuchSet => Err(match self.set {
+                DocumentSet::Thread(_) => Refusal::NoSuchThread,
+                DocumentSet::Collection(id) => Refusal::NoSuchCollection(id),
+            }),
         }
     }
 
-    /// Its documents, oldest first.
+    /// All of them, oldest first.
     ///
     /// # Errors
     /// Those of the store, as of the next.
-    pub async fn documents(&self) -> Result<Vec<Upload>, store::Error> {
-        self.access.parts().store.uploads(self.thread.id).await
+    pub async fn list(&self) -> Result<Vec<Upload>, store::Error> {
+        self.access.store().uploads(self.set).await
     }
 
-    /// Removes a document; `false` when the thread has none of that id.
-    pub async fn remove_document(&self, id: DocumentId) -> Result<bool, store::Error> {
-        self.access.parts().store.remove_upload(self.thread.id, id, Timestamp::now()).await
+    /// Removes a document; `false` when there is none of that id.
+    pub async fn remove(&self, id: DocumentId) -> Result<bool, store::Error> {
+        self.access.store().remove_upload(self.set, id, Timestamp::now()).await
     }
 }
 
 impl Parts {
-    fn new_upload(&self, thread_id: ThreadId, read: ReadUpload) -> NewUpload {
+    fn new_upload(&self, set: DocumentSet, read: ReadUpload) -> NewUpload {
         NewUpload {
-            thread_id,
+            set,
             upload: read.upload,
             content_hash: read.content_hash,
             sections: read.sections,
@@ -73,7 +110,7 @@ impl Parts {
 
     /// Has a thread documents of its own?
     pub(super) async fn has_documents(&self, thread_id: ThreadId) -> Result<bool, store::Error> {
-        Ok(!self.store.uploads(thread_id).await?.is_empty())
+        Ok(!self.store.uploads(DocumentSet::Thread(thread_id)).await?.is_empty())
     }
 }
 

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
-    DATABASE_PAUSE, Leaving, Means, Parts, Refusal, RunSignals, WorkError,
+    DATABASE_PAUSE, Leaving, Means, Parts, Refusal, RunSignals, WorkError, collections,
     conclusion::{End, Verdict, conclude, corrupt, verdict},
     lease_renewer::{LeaseRenewer, Renewed},
     retry,
@@ -205,9 +205,10 @@ struct Prepared {
 /// The run's journal, and its context with what earlier lives left behind.
 async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, WorkError> {
     // What is missing here may be there where the run is resumed next: better refused than failed for good.
-    let uploads_of = parts.store.has_uploads(run.id).await?.then_some(run.id);
+    let has_documents = !run.options.collections.is_empty() || parts.store.has_uploads(run.id).await?;
+    let uploads_of = has_documents.then_some(run.id);
     let means = means(parts, run).await?;
-    means.check(&run.options, uploads_of.is_some())?;
+    means.check(&run.options, has_documents)?;
     let search = means.engine_of(&run.options.search_api, uploads_of, &parts.store).map_err(Refusal::from)?;
     let (begin, steps, earlier_lives) = left_behind(parts, lease).await?;
     let inherited = retry::inheritance(parts, run).await?;
@@ -272,7 +273,7 @@ fn snapshots(parts: &Parts, run_id: RunId) -> Snapshots {
         async move {
             loop {
                 match store.snapshots_of(run_id, &ids).await {
-                    Err(store::Error::Unavailable(_)) => tokio::time::sleep(DATABASE_PAUSE).await,
+                    Err(error) if error.may_pass() => tokio::time::sleep(DATABASE_PAUSE).await,
                     loaded => return loaded.map_err(Stop::Storage),
                 }
             }
@@ -316,12 +317,14 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
         FollowUp::Auto => earlier(parts, &runs).await?,
         FollowUp::Research => None,
     };
+    let missing_collections = collections::missing(&parts.store, run).await?;
     let answered = runs.iter().filter(|run| matches!(run.outcome, Some(Outcome::Report | Outcome::Answer)));
     Ok(Conversation {
         messages,
         clarifications: u32::try_from(clarifications).unwrap_or(u32::MAX),
         answered_by: answered.map(|run| run.id).collect(),
         earlier,
+        missing_collections,
     })
 }
 

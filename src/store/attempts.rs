@@ -103,11 +103,11 @@ impl Store {
             }
             Error::StandsBy(text) => {
                 self.leave_standby();
-                Error::Unavailable(text)
+                Error::TakesNoWrites(text)
             }
             other => other,
         };
-        if matches!(error, Error::Unavailable(_)) {
+        if error.may_pass() {
             self.note_trouble();
         }
         error

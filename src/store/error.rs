@@ -2,8 +2,6 @@
 //!
 //! Sorted by what the caller does next. No text here ever holds a database address, since that has the password in it.
 
-use std::borrow::Cow;
-
 use sqlx::{migrate::MigrateError, postgres::PgDatabaseError, sqlite::SqliteError};
 
 /// Why the database did not do it.
@@ -32,16 +30,20 @@ pub enum Error {
     KeyReused,
     #[error("metadata may have {limit} bytes as JSON")]
     MetadataTooLarge { limit: usize },
-    /// Wait and try again: the connection broke, the pool ran dry, the disk is full, a lock was held too long.
+    /// Wait and try again: the connection broke, the pool ran dry, a lock was held too long.
     #[error("the database is not available: {0}")]
     Unavailable(String),
+    /// Wait and try again, too, but people may have to act first: the disk is full, the files cannot be written, or all
+    /// of the database only reads.
+    #[error("the database takes no writes: {0}")]
+    TakesNoWrites(String),
     /// The connection broke: a fresh one may do. The store tries that itself, so its callers get
     /// [`Error::Unavailable`].
     #[error("the database is not available: {0}")]
     Disconnected(String),
     /// The server takes no writes: it has stepped down, and a fresh connection leads to its successor, or all of the
-    /// database only reads. Callers get [`Error::Unavailable`].
-    #[error("the database is not available: {0}")]
+    /// database only reads. Callers get [`Error::TakesNoWrites`].
+    #[error("the database takes no writes: {0}")]
     StandsBy(String),
     /// The database gave the transaction up for another one (deadlock, serialization failure): repeat it at once. The
     /// store does so itself, so its callers never see this.
@@ -53,6 +55,13 @@ pub enum Error {
     /// What was stored cannot be read, or what was to be stored contradicts it: a defect.
     #[error("stored data cannot be read: {0}")]
     Corrupt(String),
+}
+
+impl Error {
+    /// Whether the same call may succeed later, without anything having been changed in it.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::TakesNoWrites(_))
+    }
 }
 
 impl From<sqlx::Error> for Error {
@@ -109,22 +118,31 @@ fn from_postgres(error: &PgDatabaseError) -> Error {
         "57P01" | "57P02" | "57P03" => Error::Disconnected(message),
         code if code.starts_with("08") => Error::Disconnected(message),
         code if matches!(&code[..2], "22" | "23" | "54") => Error::Corrupt(message),
+        "53100" => Error::TakesNoWrites(format!("{message}: make room on the disk of the server")),
         "40001" | "40P01" => Error::Contended(message),
         // A missing table or column: the schema was changed behind our back.
         code if code.starts_with("42") => Error::Unusable(message),
-        // Broken connections, shutdown, disk full, a lock or statement that took too long, too many connections and
+        // Broken connections, shutdown, a lock or statement that took too long, too many connections and
         // whatever else may pass.
         _ => Error::Unavailable(message),
     }
 }
 
-/// Sorts by primary result code. Source: sqlite.org/rescode.html.
+/// Sorts by primary result code, and by the extended one where a write failed. Source: sqlite.org/rescode.html.
 fn from_sqlite(error: &SqliteError) -> Error {
     use sqlx::error::DatabaseError as _;
 
+    const IOERR_WRITE: u32 = 778;
+    const IOERR_SHMSIZE: u32 = 4874;
     let message = error.message().to_owned();
-    match primary_code(error.code()) {
-        8 => Error::Unavailable(format!("{message}: make the data folder and its files writable")),
+    let code = error.code().and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
+    // Of an extended code the lowest byte is the primary code.
+    match code & 0xff {
+        8 => Error::TakesNoWrites(format!("{message}: make the data folder and its files writable")),
+        13 => Error::TakesNoWrites(format!("{message}: make room on the disk of the data folder")),
+        _ if matches!(code, IOERR_WRITE | IOERR_SHMSIZE) => {
+            Error::TakesNoWrites(format!("{message}: a write failed; is there room on the disk of the data folder?"))
+        }
         11 => Error::Unusable(format!("{message}: the file is damaged; restore it from a backup or move it away")),
         14 => Error::Unusable(format!("{message}: check that the data folder exists and may be read and written")),
         26 => Error::Unusable(format!("{message}: move that file away or choose another data folder")),
@@ -132,12 +150,7 @@ fn from_sqlite(error: &SqliteError) -> Error {
         18..=20 | 25 => Error::Corrupt(message),
         // SQL that does not fit the schema.
         1 => Error::Unusable(message),
-        // Busy, locked, input/output, full and whatever else may pass.
+        // Busy, locked, input/output and whatever else may pass.
         _ => Error::Unavailable(message),
     }
-}
-
-/// The lowest byte of an extended code is the primary code; 0 when there is none.
-fn primary_code(code: Option<Cow<'_, str>>) -> u32 {
-    code.and_then(|text| text.parse::<u32>().ok()).map_or(0, |extended| extended & 0xff)
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// The version of the newest of them.
-pub const NEWEST: i64 = 7;
+pub const NEWEST: i64 = 8;
 
 /// The scripts of an engine, by the name of its folder.
 macro_rules! scripts {
@@ -18,6 +18,7 @@ macro_rules! scripts {
             ("limits", include_str!(concat!("../../migrations/", $engine, "/0005_limits.sql"))),
             ("sources", include_str!(concat!("../../migrations/", $engine, "/0006_sources.sql"))),
             ("settled", include_str!(concat!("../../migrations/", $engine, "/0007_settled.sql"))),
+            ("collections", include_str!(concat!("../../migrations/", $engine, "/0008_collections.sql"))),
         ]
     };
 }

@@ -6,6 +6,7 @@
 //! type they mean, hold what differs (connecting, beginning a write, locking clauses) and include the same files.
 
 mod attempts;
+mod collections;
 mod error;
 mod group;
 mod health;
@@ -29,6 +30,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use secrecy::SecretString;
 
 use attempts::{ask, attempt, ensure, on_either};
+pub use collections::{CollectionNamed, MAX_COLLECTIONS, NewCollection};
 pub use error::Error;
 use health::Health;
 pub use keys::{NewKey, NewSession};
@@ -126,7 +128,8 @@ impl Store {
     }
 
     /// Whether the database has every migration of this program. The service runs them before it listens, but a
-    /// database may be replaced by an older one, or an empty one, beneath it.
+    /// database may be replaced by an older one, or an empty one, beneath it. Asked over a connection that nobody but
+    /// probes uses.
     pub async fn has_migrations(&self) -> Result<bool, Error> {
         match ask!(self, engine => engine.schema_version().await) {
             Ok(version) => Ok(version >= migrations::NEWEST),

@@ -67,6 +67,8 @@ const STATEMENTS: usize = 256;
 #[derive(Debug)]
 pub struct Engine {
     pool: Pool,
+    /// One connection that nobody but probes uses: those who wait for one of the pool say nothing about the database.
+    probes: Pool,
     /// For the writer of the log.
     commits: Dedicated,
     /// For wake-ups of other processes.
@@ -89,9 +91,10 @@ impl Engine {
         connection.close().await?;
         let trust = Trust::new();
         let pool = Pool::new(&options, max_connections, trust.clone())?;
+        let probes = Pool::new(&options, 1, trust.clone())?;
         let (commits, notifications) = (Dedicated::new(&options), Dedicated::new(&options));
         let options = Box::new(options);
-        Ok(Self { pool, commits, notifications, options, sender: Uuid::now_v7(), trust })
+        Ok(Self { pool, probes, commits, notifications, options, sender: Uuid::now_v7(), trust })
     }
 
     /// A server that went away, or stepped down, has left all connections useless, whatever they look like.
@@ -114,11 +117,20 @@ impl Engine {
         self.commits.close().await;
         self.notifications.close().await;
         self.pool.close();
+        self.probes.close();
     }
 
     /// Readers learn soon that the database is away; writers wait longer.
     async fn reader(&self) -> Result<Pooled, sqlx::Error> {
         self.pool.acquire(READER_LIMIT).await
+    }
+
+    async fn prober(&self) -> Result<Pooled, sqlx::Error> {
+        self.probes.acquire(READER_LIMIT).await
+    }
+
+    async fn write_prober(&self) -> Result<Pooled, sqlx::Error> {
+        self.prober().await
     }
 
     async fn writer(&self) -> Result<Pooled, sqlx::Error> {

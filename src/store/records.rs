@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::domain::{
-    Allowance, ApiKeyId, Message, MessageId, MessageRole, Owner, Run, RunId, RunOptions, RunStatus, ThreadId,
-    ThreadStatus, Timestamp, UseLimits,
+    Allowance, ApiKeyId, CollectionId, Message, MessageId, MessageRole, Owner, Run, RunId, RunOptions, RunStatus,
+    ThreadId, ThreadStatus, Timestamp, UseLimits,
 };
 
 /// A message with the run that answers it, to be created in one transaction.
@@ -33,6 +33,8 @@ pub struct NewRun {
     pub sealed_keys: Option<Vec<u8>>,
     /// The run goes on from an earlier one of its thread. Then `content` may be empty, and no message is stored.
     pub retry: Option<RetryOf>,
+    /// Those that the run may search, of the ones that its options name.
+    pub collections: Vec<CollectionId>,
     pub now: Timestamp,
 }
 

@@ -65,6 +65,8 @@ const OPEN_PAUSE: Duration = Duration::from_millis(50);
 pub struct Engine {
     writer: Writer,
     readers: SqlitePool,
+    /// One connection that nobody but probes uses: those who wait for a reader say nothing about the database.
+    probes: SqlitePool,
 }
 
 impl Engine {
@@ -72,15 +74,18 @@ impl Engine {
         create_privately(path)?;
         let options = writer_options(path, synchronous);
         migrate_patiently(&options, path).await?;
-        let readers = SqlitePoolOptions::new()
-            .max_connections(READERS)
-            .acquire_timeout(ACQUIRE_LIMIT)
-            .test_before_acquire(false)
-            .connect_lazy_with(common_options(path).read_only(true));
+        let pool = |connections| {
+            SqlitePoolOptions::new()
+                .max_connections(connections)
+                .acquire_timeout(ACQUIRE_LIMIT)
+                .test_before_acquire(false)
+                .connect_lazy_with(common_options(path).read_only(true))
+        };
+        let (readers, probes) = (pool(READERS), pool(1));
         let writer = Writer::new(options);
         // Readers cannot make the files that go with a database on which somebody works.
         writer.acquire().await?;
-        Ok(Self { writer, readers })
+        Ok(Self { writer, readers, probes })
     }
 
     pub fn connections(&self) -> (u32, u32) {
@@ -91,13 +96,23 @@ impl Engine {
 
     pub async fn close(&self) {
         self.readers.close().await;
+        self.probes.close().await;
         // Last, because the last connection to close folds the log into the file, which a reader may not.
         self.writer.close().await;
     }
 
     /// Readers learn soon that the database is away; writers wait longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
-        tokio::time::timeout(READER_LIMIT, self.readers.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+        within_limit(&self.readers).await
+    }
+
+    async fn prober(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
+        within_limit(&self.probes).await
+    }
+
+    /// There is one writer, and who waits for it learns how it does.
+    async fn write_prober(&self) -> Result<InUse, sqlx::Error> {
+        self.writer().await
     }
 
     async fn writer(&self) -> Result<InUse, sqlx::Error> {
@@ -107,6 +122,10 @@ impl Engine {
     async fn begin(&self) -> Result<Transaction, sqlx::Error> {
         self.writer.begin().await
     }
+}
+
+async fn within_limit(pool: &SqlitePool) -> Result<PoolConnection<Db>, sqlx::Error> {
+    tokio::time::timeout(READER_LIMIT, pool.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
 }
 
 /// The insert of a run met the index that allows one active run per thread: the only unique index of `runs` that is
@@ -134,12 +153,18 @@ fn writer_options(path: &Path, synchronous: Synchronous) -> SqliteConnectOptions
 
 /// Creates the file and its folder, for their owner alone; a folder that exists is left as it is.
 fn create_privately(path: &Path) -> Result<(), Error> {
-    let unusable = |what: &Path, error| Error::Unusable(format!("{} cannot be created: {error}", what.display()));
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        let create = files::create_private_folder(folder);
-        create.map_err(|error| unusable(Path::new(&format!("the data folder {}", folder.display())), error))?;
+        files::create_private_folder(folder).map_err(|error| {
+            let folder = folder.display();
+            Error::Unusable(format!("the data folder {folder} cannot be created: {error}; --data-dir names another"))
+        })?;
     }
-    files::keep_private(path).map(drop).map_err(|error| unusable(path, error))
+    files::keep_private(path).map(drop).map_err(|error| {
+        let (done, path) = (if path.exists() { "written" } else { "created" }, path.display());
+        Error::Unusable(format!(
+            "{path} cannot be {done}: {error}; make the data folder and its files writable, or name another by --data-dir"
+        ))
+    })
 }
 
 async fn migrate_patiently(options: &SqliteConnectOptions, path: &Path) -> Result<(), Error> {
@@ -151,6 +176,10 @@ async fn migrate_patiently(options: &SqliteConnectOptions, path: &Path) -> Resul
                 let path = path.display();
                 return Err(Error::Unavailable(format!("{path}: {reason}; does another program hold it?")));
             }
+            Err(Error::TakesNoWrites(reason)) => {
+                return Err(Error::TakesNoWrites(format!("{}: {reason}", path.display())));
+            }
+            Err(Error::Unusable(reason)) => return Err(Error::Unusable(format!("{}: {reason}", path.display()))),
             result => return result,
         }
     }
@@ -173,8 +202,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{Event, MessageId, Owner, RunId, RunOptions, Scope, ThreadId, Timestamp},
-        store::{Admission, Claimant, Claimed, Clock, Commit, Entry, Lease, NewEvent, NewRun, NewThread, group::Group},
+        domain::{Event, MessageId, Owner, RunId, RunOptions, RunStatus, Scope, ThreadId, ThreadStatus, Timestamp},
+        store::{
+            Admission, Claimant, Claimed, Clock, Commit, Cursor, Entry, Lease, NewEvent, NewRun, NewThread, RunFilter,
+            ThreadFilter, UsageFilter, group::Group,
+        },
     };
 
     fn new_run(content: &str) -> NewRun {
@@ -191,6 +223,7 @@ mod tests {
             webhook_url: None,
             sealed_keys: None,
             retry: None,
+            collections: Vec::new(),
             now: Timestamp(0),
         }
     }
@@ -239,6 +272,65 @@ mod tests {
         }
     }
 
+    /// What an owner lists is found by an index of their own, first page or later ones, however many others there are.
+    #[tokio::test]
+    async fn lists_of_an_owner_read_nothing_of_others() {
+        use queries::{collections, runs, search, threads, usage};
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        let (ann, here) = (Owner::named("ann"), Cursor { at: 1, id: uuid::Uuid::nil() });
+        let words = ThreadFilter { words: Some("gate".to_owned()), ..ThreadFilter::default() };
+        let idle = ThreadFilter { status: Some(ThreadStatus::Idle), ..ThreadFilter::default() };
+        let of_ann = RunFilter { owner: Some(ann.clone()), ..RunFilter::default() };
+        let failed = RunFilter { status: Some(RunStatus::Failed), ..of_ann.clone() };
+        let month = UsageFilter { from: Timestamp(0), to: Timestamp(1), owner: Some(ann.clone()) };
+        let owner = Some(&ann);
+        let lists = [None, Some(here)].into_iter().flat_map(|after| {
+            [
+                threads::page(owner, after, 20),
+                search::last_of_window(owner, after),
+                search::matching(owner, &words, after, here),
+                search::matching(owner, &idle, after, here),
+                runs::page(&of_ann, after, 20),
+                runs::page(&failed, after, 20),
+                collections::page(owner, after, 20),
+                usage::by_day(&month, 100),
+            ]
+        });
+        let by_owner = ["threads_of_owner", "runs_of_owner", "collections_of_owner", "deleted_usage_of_owner"];
+        let beside = ["runs_of_thread", "messages_of_thread", "documents_of_collection", "run_id=?", "(id=?)"];
+        for list in lists {
+            let plan = format!("EXPLAIN QUERY PLAN {}", list.sql());
+            let rows = sqlx::query(&plan).fetch_all(&mut *engine.reader().await.unwrap()).await.unwrap();
+            let steps: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+            let reads = |step: &&String| step.starts_with("SEARCH ") || step.starts_with("SCAN ");
+            // A window of an owner's threads goes by the name of the table from which it is.
+            let window = list.sql().contains("FROM looked_at").then_some("SCAN threads");
+            let stored = |step: &&String| {
+                !["used", "(subquery"].iter().any(|name| step.contains(name)) && Some(step.as_str()) != window
+            };
+            for step in steps.iter().filter(reads).filter(stored) {
+                let own =
+                    step.starts_with("SEARCH ") && by_owner.iter().chain(&beside).any(|index| step.contains(index));
+                assert!(own, "{step}\n{}", list.sql());
+            }
+            assert!(steps.iter().any(|step| by_owner.iter().any(|index| step.contains(index))), "{steps:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_probe_does_not_wait_behind_readers() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        let mut readers = Vec::new();
+        for _ in 0..READERS {
+            readers.push(engine.reader().await.unwrap());
+        }
+        let probed = tokio::time::timeout(READER_LIMIT / 2, engine.schema_version()).await;
+        assert_eq!(probed.expect("at once").unwrap(), migrations::NEWEST);
+        assert!(tokio::time::timeout(READER_LIMIT / 6, engine.reader()).await.is_err(), "they were all there are");
+    }
+
     async fn limit_pages(engine: &Engine, pages: i64) {
         let pragma = format!("PRAGMA max_page_count = {pages}");
         sqlx::query(&pragma).fetch_all(&mut *engine.writer().await.unwrap()).await.unwrap();
@@ -256,7 +348,7 @@ mod tests {
         limit_pages(&engine, 1).await;
         let big = "x".repeat(1_000_000);
         let error = create(&big).await.unwrap_err();
-        assert!(matches!(&error, Error::Unavailable(text) if text.contains("full")), "{error}");
+        assert!(matches!(&error, Error::TakesNoWrites(text) if text.contains("full")), "{error}");
         assert_eq!(engine.load().await.unwrap().queued, 1);
         limit_pages(&engine, 1_000_000).await;
         create(&big).await.unwrap();

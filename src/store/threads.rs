@@ -26,10 +26,12 @@ impl Store {
     ) -> Result<Created, Error> {
         let begun = Instant::now();
         match change!(self, engine => engine.create_thread(new_run, new_thread, admission).await) {
-            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => match self.was_created(new_run).await? {
-                Some(created) => Ok(created),
-                None => change!(self, engine => engine.create_thread(new_run, new_thread, admission).await),
-            },
+            Err(error) if error.may_pass() && begun.elapsed() < AGAIN_WITHIN => {
+                match self.was_created(new_run).await? {
+                    Some(created) => Ok(created),
+                    None => change!(self, engine => engine.create_thread(new_run, new_thread, admission).await),
+                }
+            }
             answer => answer,
         }
     }
@@ -41,10 +43,12 @@ impl Store {
     pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
         let begun = Instant::now();
         match change!(self, engine => engine.add_run(new_run, admission).await) {
-            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => match self.was_created(new_run).await? {
-                Some(created) => Ok(Some(created)),
-                None => change!(self, engine => engine.add_run(new_run, admission).await),
-            },
+            Err(error) if error.may_pass() && begun.elapsed() < AGAIN_WITHIN => {
+                match self.was_created(new_run).await? {
+                    Some(created) => Ok(Some(created)),
+                    None => change!(self, engine => engine.add_run(new_run, admission).await),
+                }
+            }
             answer => answer,
         }
     }
@@ -263,7 +267,7 @@ impl Store {
         let begun = Instant::now();
         match change!(self, engine => engine.delete_thread(thread_id).await) {
             // Then it was there, or nothing says that it was not.
-            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => {
+            Err(error) if error.may_pass() && begun.elapsed() < AGAIN_WITHIN => {
                 change!(self, engine => engine.delete_thread(thread_id).await).map(|_| true)
             }
             answer => answer,

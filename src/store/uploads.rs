@@ -1,4 +1,4 @@
-//! Documents of threads: given, listed, removed, and read by the runs that may search them.
+//! Documents of threads and of collections: given, listed, removed, and read by the runs that may search them.
 
 use std::time::Instant;
 
@@ -6,20 +6,20 @@ use super::{
     Error, Store,
     attempts::{AGAIN_WITHIN, ask, attempt, change},
 };
-use crate::domain::{DocumentId, Owner, RunId, ThreadId, Timestamp, Upload};
+use crate::domain::{DocumentId, DocumentSet, Owner, RunId, Timestamp, Upload};
 
-/// A document that is given to a thread.
+/// A document that is given to a thread or a collection.
 #[derive(Clone, Debug)]
 pub struct NewUpload {
-    pub thread_id: ThreadId,
+    pub set: DocumentSet,
     pub upload: Upload,
     /// SHA-256 of the file, hex.
     pub content_hash: String,
     /// JSON.
     pub sections: String,
-    /// Documents that the thread may have.
+    /// Documents that the set may have.
     pub limit: u64,
-    /// The thread is made for it.
+    /// Its thread is made for it.
     pub thread: Option<ThreadOf>,
 }
 
@@ -35,30 +35,30 @@ pub struct ThreadOf {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Uploaded {
     New,
-    /// The thread has this one, with the same name and content.
+    /// The set has this one, with the same name and content.
     Before(Upload),
     TooMany,
-    NoSuchThread,
+    NoSuchSet,
 }
 
 impl Store {
-    /// Adds a document to a thread, unless it has as many as it may, or this one.
+    /// Adds a document to a set, unless it has as many as it may, or this one.
     pub async fn add_upload(&self, new: &NewUpload) -> Result<Uploaded, Error> {
         change!(self, engine => engine.add_upload(new).await)
     }
 
-    /// The documents of a thread, oldest first.
-    pub async fn uploads(&self, thread_id: ThreadId) -> Result<Vec<Upload>, Error> {
-        ask!(self, engine => engine.uploads(thread_id).await)
+    /// The documents of a set, oldest first.
+    pub async fn uploads(&self, set: DocumentSet) -> Result<Vec<Upload>, Error> {
+        ask!(self, engine => engine.uploads(set).await)
     }
 
-    /// Removes a document and its text; `false` when the thread has none of that id.
-    pub async fn remove_upload(&self, thread_id: ThreadId, id: DocumentId, now: Timestamp) -> Result<bool, Error> {
+    /// Removes a document and its text; `false` when the set has none of that id.
+    pub async fn remove_upload(&self, set: DocumentSet, id: DocumentId, now: Timestamp) -> Result<bool, Error> {
         let begun = Instant::now();
-        match change!(self, engine => engine.remove_upload(thread_id, id, now).await) {
+        match change!(self, engine => engine.remove_upload(set, id, now).await) {
             // Then it was there, or nothing says that it was not.
-            Err(Error::Unavailable(_)) if begun.elapsed() < AGAIN_WITHIN => {
-                change!(self, engine => engine.remove_upload(thread_id, id, now).await).map(|_| true)
+            Err(error) if error.may_pass() && begun.elapsed() < AGAIN_WITHIN => {
+                change!(self, engine => engine.remove_upload(set, id, now).await).map(|_| true)
             }
             answer => answer,
         }

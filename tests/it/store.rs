@@ -18,7 +18,7 @@ use fathom::{
 };
 use test_case::test_case;
 
-use crate::database::TestDatabase;
+use crate::{crash::until, database::TestDatabase};
 
 pub const NOW: Timestamp = Timestamp(1_800_000_000_000);
 /// Of the test's claims.
@@ -38,6 +38,7 @@ pub fn new_run() -> NewRun {
         webhook_url: None,
         sealed_keys: None,
         retry: None,
+        collections: Vec::new(),
         now: NOW,
     }
 }
@@ -380,6 +381,30 @@ async fn what_belongs_to_another_owner_is_not_found(database: TestDatabase) {
     let message = store.messages(run.thread_id).await.unwrap().remove(0);
     assert!(store.message(ThreadId::new(), message.id).await.unwrap().is_none(), "messages are found in their thread");
     assert!(store.message(run.thread_id, message.id).await.unwrap().is_some());
+}
+
+/// A search looks at the messages of the threads that it looks at, through their index, and never at everybody's, however
+/// many there are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_reads_no_messages_of_others() {
+    let database = TestDatabase::postgres().await;
+    let store = database.open().await;
+    let filled = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options, owner) \
+         SELECT gen_random_uuid(), g, 1, 'A thread', '{}', '{}', CASE WHEN g % 8 = 0 THEN 'ann' ELSE 'bob' END \
+         FROM generate_series(1, 16000) AS g; \
+         INSERT INTO messages (id, thread_id, position, role, content, created_at) \
+         SELECT gen_random_uuid(), id, 1, 'user', 'How is the gate paid for?', created_at FROM threads; \
+         ANALYZE threads; ANALYZE messages; ANALYZE runs";
+    database.execute(filled).await;
+    let filter = ThreadFilter { words: Some("lighthouse".to_owned()), ..ThreadFilter::default() };
+    let found = store.search(Some(&Owner::named("ann")), &filter, None, 20).await.unwrap();
+    assert!(found.items.is_empty() && found.next.is_some(), "its window ends before the last of 2,000");
+    // What a session has read is counted at its end.
+    store.close().await;
+    let by_index = "SELECT idx_scan FROM pg_stat_user_tables WHERE relname = 'messages'";
+    until("the reads are counted", async || (database.count(by_index).await >= 1_000).then_some(())).await;
+    let otherwise = "SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'messages'";
+    assert_eq!(database.count(otherwise).await, 0);
 }
 
 /// A database may be replaced by an older one, or an empty one, beneath a service.

@@ -20,6 +20,7 @@ macro_rules! in_state {
 }
 
 pub mod claims;
+pub mod collections;
 pub mod commits;
 mod keys;
 mod limits;
@@ -31,12 +32,12 @@ mod retention;
 pub mod rows;
 pub mod runs;
 mod schema;
-mod search;
+pub mod search;
 mod shares;
 mod tail;
 pub mod threads;
 mod uploads;
-mod usage;
+pub mod usage;
 mod webhooks;
 
 pub use schema::check_schema;

@@ -118,22 +118,8 @@ impl Engine {
 
     /// Newest first. A run that cannot be read is left out, so that it does not hide the others.
     pub async fn runs(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
-        let mut select = QueryBuilder::<Db>::new(concat!("SELECT ", run_columns!(), " FROM runs WHERE TRUE"));
-        if let Some(thread_id) = filter.thread_id {
-            select.push(" AND thread_id = ").push_bind(thread_id.0);
-        }
-        if let Some(owner) = &filter.owner {
-            select.push(" AND owner = ").push_bind(owned(owner.as_str()));
-        }
-        if let Some(status) = filter.status {
-            select.push(" AND status = ").push_bind(status.as_str());
-        }
-        if let Some(cursor) = after {
-            select.push(" AND (created_at, id) < (").push_bind(cursor.at).push(", ").push_bind(cursor.id).push(")");
-        }
-        select.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(limit) + 1).push(" + 0");
         let mut connection = self.reader().await?;
-        let rows = select.build().fetch_all(&mut *connection).await?;
+        let rows = page(filter, after, limit).build().fetch_all(&mut *connection).await?;
         let found = rows.iter().map(|row| {
             let cursor = Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? };
             Ok((cursor, readable(RunId(cursor.id), run(row))?))
@@ -194,6 +180,25 @@ impl Engine {
             None => Ok(None),
         }
     }
+}
+
+/// The runs of a page, and one more.
+pub fn page(filter: &RunFilter, after: Option<Cursor>, limit: u32) -> QueryBuilder<'static, Db> {
+    let mut select = QueryBuilder::<Db>::new(concat!("SELECT ", run_columns!(), " FROM runs WHERE TRUE"));
+    if let Some(thread_id) = filter.thread_id {
+        select.push(" AND thread_id = ").push_bind(thread_id.0);
+    }
+    if let Some(owner) = &filter.owner {
+        select.push(" AND owner = ").push_bind(owned(owner.as_str()));
+    }
+    if let Some(status) = filter.status {
+        select.push(" AND status = ").push_bind(status.as_str());
+    }
+    if let Some(cursor) = after {
+        select.push(" AND (created_at, id) < (").push_bind(cursor.at).push(", ").push_bind(cursor.id).push(")");
+    }
+    select.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(limit) + 1).push(" + 0");
+    select
 }
 
 /// A long report takes a while to be read, in which nobody else is to wait for the connection or this thread.

@@ -6,10 +6,10 @@ use super::{Connection, Engine};
 use crate::store::Error;
 
 impl Engine {
-    /// The newest migration that has run; 0 when none has.
+    /// The newest migration that has run; 0 when none has. Asked by probes, over a connection of theirs.
     pub async fn schema_version(&self) -> Result<i64, Error> {
         const SELECT: &str = "SELECT CAST(COALESCE(MAX(version), 0) AS BIGINT) FROM _sqlx_migrations";
-        let mut connection = self.reader().await?;
+        let mut connection = self.prober().await?;
         Ok(query_scalar(SELECT).fetch_one(&mut *connection).await?)
     }
 }

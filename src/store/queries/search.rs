@@ -77,11 +77,16 @@ async fn window_end(
     owner: Option<&Owner>,
     after: Option<Cursor>,
 ) -> Result<Option<(i64, Cursor)>, Error> {
+    let mut select = last_of_window(owner, after);
+    let Some(row): Option<Row> = select.build().fetch_optional(connection).await? else { return Ok(None) };
+    Ok(Some((row.try_get("threads")?, Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? })))
+}
+
+pub fn last_of_window(owner: Option<&Owner>, after: Option<Cursor>) -> QueryBuilder<'static, Db> {
     let mut select = QueryBuilder::<Db>::new("SELECT created_at, id, COUNT(*) OVER () AS threads FROM (");
     push_window(&mut select, "created_at, id", owner, after, None);
     select.push(") AS looked_at ORDER BY created_at, id LIMIT 1");
-    let Some(row): Option<Row> = select.build().fetch_optional(connection).await? else { return Ok(None) };
-    Ok(Some((row.try_get("threads")?, Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? })))
+    select
 }
 
 /// The newest threads of the owner that come after a page, down to `end` if one is given.
@@ -104,7 +109,7 @@ fn push_window(
 }
 
 /// The threads of the window whose state and words are those that are looked for.
-fn matching(
+pub fn matching(
     owner: Option<&Owner>,
     filter: &ThreadFilter,
     after: Option<Cursor>,
@@ -125,9 +130,10 @@ fn matching(
     if let Some(words) = &filter.words {
         select.push(" AND (");
         push_like(&mut select, "threads.title", words);
-        select.push(" OR EXISTS (SELECT messages.id FROM messages WHERE messages.thread_id = threads.id AND (");
+        // Not EXISTS: that Postgres may answer once for all threads, by a look at everybody's messages.
+        select.push(" OR (SELECT messages.id FROM messages WHERE messages.thread_id = threads.id AND (");
         push_like(&mut select, "messages.content", words);
-        select.push(")))");
+        select.push(") LIMIT 1) IS NOT NULL)");
     }
     select.push(" ORDER BY threads.created_at DESC, threads.id DESC");
     select

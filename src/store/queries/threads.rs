@@ -9,12 +9,12 @@ use super::{
     is_thread_busy, limits,
     owned::push_owner,
     rows::{named, owned, unsigned},
-    uploads::keep_uploads,
+    uploads::{keep_collections, keep_uploads},
 };
 use crate::{
     domain::{
-        Event, Message, MessageId, Owner, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId, ThreadStatus,
-        Timestamp, event::beginning,
+        DocumentSet, Event, Message, MessageId, Owner, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId,
+        ThreadStatus, Timestamp, event::beginning,
     },
     store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
 };
@@ -45,7 +45,7 @@ impl Engine {
 
     pub async fn probe_write(&self) -> Result<(), Error> {
         const WRITE: &str = concat!("UPDATE write_probe SET written_at = ", server_time!(), " WHERE id = 1");
-        let mut connection = self.writer().await?;
+        let mut connection = self.write_prober().await?;
         query(WRITE).execute(&mut *connection).await?;
         Ok(())
     }
@@ -78,6 +78,7 @@ impl Engine {
             .execute(&mut *tx)
             .await?;
         insert_run(&mut tx, new_run).await?;
+        keep_collections(&mut tx, new_run).await?;
         keep_webhook(&mut tx, new_run).await?;
         keep_keys(&mut tx, new_run).await?;
         insert_question(&mut tx, new_run, FIRST_SEQ, position).await?;
@@ -98,7 +99,8 @@ impl Engine {
         if !insert_run(&mut tx, new_run).await? {
             return Ok(None);
         }
-        keep_uploads(&mut tx, new_run.run_id, new_run.thread_id).await?;
+        keep_uploads(&mut tx, new_run.run_id, DocumentSet::Thread(new_run.thread_id)).await?;
+        keep_collections(&mut tx, new_run).await?;
         keep_webhook(&mut tx, new_run).await?;
         keep_keys(&mut tx, new_run).await?;
         is_newest(&mut tx, new_run).await?;
@@ -122,15 +124,8 @@ impl Engine {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<Page<Thread>, Error> {
-        let mut select = QueryBuilder::<Db>::new(concat!(select_threads!("threads"), " WHERE TRUE"));
-        push_owner(&mut select, owner);
-        if let Some(Cursor { at, id }) = after {
-            select.push(" AND (threads.created_at, threads.id) < (").push_bind(at).push(", ").push_bind(id).push(")");
-        }
-        select.push(" ORDER BY threads.created_at DESC, threads.id DESC LIMIT ");
-        select.push_bind(i64::from(limit) + 1).push(" + 0");
         let mut connection = self.reader().await?;
-        let rows = select.build().fetch_all(&mut *connection).await?;
+        let rows = page(owner, after, limit).build().fetch_all(&mut *connection).await?;
         let found = rows.iter().map(|row| {
             let thread = thread(row)?;
             Ok((Cursor { at: thread.created_at.0, id: thread.id.0 }, thread))
@@ -205,6 +200,18 @@ impl Engine {
         tx.commit().await?;
         Ok(deleted.rows_affected() > 0)
     }
+}
+
+/// The threads of a page, and one more.
+pub fn page(owner: Option<&Owner>, after: Option<Cursor>, limit: u32) -> QueryBuilder<'static, Db> {
+    let mut select = QueryBuilder::<Db>::new(concat!(select_threads!("threads"), " WHERE TRUE"));
+    push_owner(&mut select, owner);
+    if let Some(Cursor { at, id }) = after {
+        select.push(" AND (threads.created_at, threads.id) < (").push_bind(at).push(", ").push_bind(id).push(")");
+    }
+    select.push(" ORDER BY threads.created_at DESC, threads.id DESC LIMIT ");
+    select.push_bind(i64::from(limit) + 1).push(" + 0");
+    select
 }
 
 /// Inserts a message.

@@ -1,4 +1,4 @@
-//! Documents of threads.
+//! Documents of threads and of collections.
 
 use sqlx::{Row as _, query, query_scalar};
 use uuid::Uuid;
@@ -9,8 +9,8 @@ use super::{
     threads::may_have_more_threads,
 };
 use crate::{
-    domain::{DocumentId, Owner, RunId, ThreadId, Timestamp, Upload},
-    store::{Error, NewUpload, Uploaded},
+    domain::{DocumentId, DocumentSet, Owner, RunId, Timestamp, Upload},
+    store::{Error, NewRun, NewUpload, Uploaded},
 };
 
 /// The columns that [`upload`] reads.
@@ -21,29 +21,31 @@ macro_rules! upload_columns {
     };
 }
 
+/// A statement about one set, whose id is a parameter: in a thread or in a collection.
+macro_rules! of_set {
+    ($set:expr, $before:expr, $after:expr) => {
+        match $set {
+            DocumentSet::Thread(_) => concat!($before, "thread_id", $after),
+            DocumentSet::Collection(_) => concat!($before, "collection_id", $after),
+        }
+    };
+}
+
 impl Engine {
     pub async fn add_upload(&self, new: &NewUpload) -> Result<Uploaded, Error> {
-        const THREAD: &str = "UPDATE threads SET title = title WHERE id = $1";
-        const SAME: &str = concat!(
-            "SELECT ",
-            upload_columns!(),
-            " FROM documents WHERE thread_id = $1 AND name = $2 AND content_hash = $3 AND removed_at IS NULL"
-        );
-        const COUNT: &str = "SELECT COUNT(*) FROM documents WHERE thread_id = $1 AND removed_at IS NULL";
         let mut tx = self.begin().await?;
         if let Some(thread) = &new.thread {
             may_have_more_threads(&mut tx, &thread.owner, Some(thread.limit)).await?;
             insert_thread(&mut tx, new, &thread.owner).await?;
         }
-        // Its row is locked, so that documents given at once are counted one after another.
-        if query(THREAD).bind(new.thread_id.0).execute(&mut *tx).await?.rows_affected() == 0 {
-            return Ok(Uploaded::NoSuchThread);
+        if !is_there(&mut tx, new.set).await? {
+            return Ok(Uploaded::NoSuchSet);
         }
-        let same = query(SAME).bind(new.thread_id.0).bind(owned(&new.upload.name)).bind(owned(&new.content_hash));
-        if let Some(row) = same.fetch_optional(&mut *tx).await? {
-            return Ok(Uploaded::Before(upload(&row)?));
+        if let Some(same) = same(&mut tx, new).await? {
+            return Ok(Uploaded::Before(same));
         }
-        let count: i64 = query_scalar(COUNT).bind(new.thread_id.0).fetch_one(&mut *tx).await?;
+        let count = of_set!(new.set, "SELECT COUNT(*) FROM documents WHERE ", " = $1 AND removed_at IS NULL");
+        let count: i64 = query_scalar(count).bind(new.set.id()).fetch_one(&mut *tx).await?;
         if u64::try_from(count).unwrap_or(0) >= new.limit {
             return Ok(Uploaded::TooMany);
         }
@@ -52,22 +54,26 @@ impl Engine {
         Ok(Uploaded::New)
     }
 
-    pub async fn uploads(&self, thread_id: ThreadId) -> Result<Vec<Upload>, Error> {
-        const SELECT: &str = concat!(
-            "SELECT ",
-            upload_columns!(),
-            " FROM documents WHERE thread_id = $1 AND removed_at IS NULL ORDER BY created_at, id"
+    pub async fn uploads(&self, set: DocumentSet) -> Result<Vec<Upload>, Error> {
+        let select = of_set!(
+            set,
+            concat!("SELECT ", upload_columns!(), " FROM documents WHERE "),
+            " = $1 AND removed_at IS NULL ORDER BY created_at, id"
         );
         let mut connection = self.reader().await?;
-        let rows = query(SELECT).bind(thread_id.0).fetch_all(&mut *connection).await?;
+        let rows = query(select).bind(set.id()).fetch_all(&mut *connection).await?;
         rows.iter().map(upload).collect()
     }
 
-    pub async fn remove_upload(&self, thread_id: ThreadId, id: DocumentId, now: Timestamp) -> Result<bool, Error> {
-        const REMOVE: &str = "UPDATE documents SET removed_at = $3, name = '', title = NULL, author = NULL, \
-            sections = '' WHERE id = $1 AND thread_id = $2 AND removed_at IS NULL";
+    pub async fn remove_upload(&self, set: DocumentSet, id: DocumentId, now: Timestamp) -> Result<bool, Error> {
+        let remove = of_set!(
+            set,
+            "UPDATE documents SET removed_at = $3, name = '', title = NULL, author = NULL, sections = '' \
+             WHERE id = $1 AND ",
+            " = $2 AND removed_at IS NULL"
+        );
         let mut connection = self.writer().await?;
-        let removed = query(REMOVE).bind(id.0).bind(thread_id.0).bind(now.0).execute(&mut *connection).await?;
+        let removed = query(remove).bind(id.0).bind(set.id()).bind(now.0).execute(&mut *connection).await?;
         Ok(removed.rows_affected() > 0)
     }
 
@@ -91,11 +97,45 @@ impl Engine {
     }
 }
 
-/// Lets a run that was just created search what its thread has.
-pub async fn keep_uploads(connection: &mut Connection, run_id: RunId, thread_id: ThreadId) -> Result<(), sqlx::Error> {
-    const KEEP: &str = "INSERT INTO run_documents (run_id, document_id) \
-        SELECT $1, id FROM documents WHERE thread_id = $2 AND removed_at IS NULL";
-    query(KEEP).bind(run_id.0).bind(thread_id.0).execute(connection).await.map(drop)
+/// Lets a run that was just created search what a set has.
+pub async fn keep_uploads(connection: &mut Connection, run_id: RunId, set: DocumentSet) -> Result<(), sqlx::Error> {
+    let keep = of_set!(
+        set,
+        "INSERT INTO run_documents (run_id, document_id) SELECT $1, id FROM documents WHERE ",
+        " = $2 AND removed_at IS NULL"
+    );
+    query(keep).bind(run_id.0).bind(set.id()).execute(connection).await.map(drop)
+}
+
+/// The same of the collections that it names, as far as they are still there.
+pub async fn keep_collections(connection: &mut Connection, new_run: &NewRun) -> Result<(), sqlx::Error> {
+    const KEEP: &str =
+        "INSERT INTO run_collections (run_id, collection_id) SELECT $1, id FROM collections WHERE id = $2";
+    for id in &new_run.collections {
+        query(KEEP).bind(new_run.run_id.0).bind(id.0).execute(&mut *connection).await?;
+        keep_uploads(connection, new_run.run_id, DocumentSet::Collection(*id)).await?;
+    }
+    Ok(())
+}
+
+/// Is the set there? Then its row is locked, so that documents given at once are counted one after another.
+async fn is_there(connection: &mut Connection, set: DocumentSet) -> Result<bool, sqlx::Error> {
+    let lock = match set {
+        DocumentSet::Thread(_) => "UPDATE threads SET title = title WHERE id = $1",
+        DocumentSet::Collection(_) => "UPDATE collections SET name = name WHERE id = $1",
+    };
+    Ok(query(lock).bind(set.id()).execute(connection).await?.rows_affected() > 0)
+}
+
+/// The document of the set that has the same name and content.
+async fn same(connection: &mut Connection, new: &NewUpload) -> Result<Option<Upload>, Error> {
+    let same = of_set!(
+        new.set,
+        concat!("SELECT ", upload_columns!(), " FROM documents WHERE "),
+        " = $1 AND name = $2 AND content_hash = $3 AND removed_at IS NULL"
+    );
+    let same = query(same).bind(new.set.id()).bind(owned(&new.upload.name)).bind(owned(&new.content_hash));
+    same.fetch_optional(connection).await?.as_ref().map(upload).transpose()
 }
 
 /// A thread without messages; its first one gives it its title.
@@ -103,7 +143,7 @@ async fn insert_thread(connection: &mut Connection, new: &NewUpload, owner: &Own
     const INSERT: &str = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options, owner) \
         VALUES ($1, $2, 0, $3, '{}', '{}', $4)";
     query(INSERT)
-        .bind(new.thread_id.0)
+        .bind(new.set.id())
         .bind(new.upload.created_at.0)
         .bind(owned(&new.upload.name))
         .bind(owned(owner.as_str()))
@@ -113,13 +153,15 @@ async fn insert_thread(connection: &mut Connection, new: &NewUpload, owner: &Own
 }
 
 async fn insert(connection: &mut Connection, new: &NewUpload) -> Result<(), sqlx::Error> {
-    const INSERT: &str = "INSERT INTO documents (id, thread_id, name, content_hash, size_bytes, characters, title, \
-        author, published, missing, sections, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    const INSERT: &str = "INSERT INTO documents (id, thread_id, collection_id, name, content_hash, size_bytes, characters, \
+        title, author, published, missing, sections, created_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
     let upload = &new.upload;
     let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     query(INSERT)
         .bind(upload.id.0)
-        .bind(new.thread_id.0)
+        .bind(new.set.thread_id().map(|id| id.0))
+        .bind(new.set.collection_id().map(|id| id.0))
         .bind(owned(&upload.name))
         .bind(owned(&new.content_hash))
         .bind(signed(upload.size_bytes))

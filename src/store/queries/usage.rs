@@ -28,30 +28,8 @@ impl Engine {
 
     /// By day, owner and model, in this order; at most `limit` rows.
     pub async fn usage_by_day(&self, filter: &UsageFilter, limit: u32) -> Result<Vec<UsageRow>, Error> {
-        const SUMS: &str = "SELECT day, owner, model, CAST(SUM(runs) AS BIGINT) AS runs, \
-            CAST(SUM(searches) AS BIGINT) AS searches, CAST(SUM(calls) AS BIGINT) AS calls, \
-            CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(cached_tokens) AS BIGINT) AS cached_tokens, \
-            CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
-            CAST(SUM(reasoning_tokens) AS BIGINT) AS reasoning_tokens, CAST(SUM(cost) AS BIGINT) AS cost FROM (";
-        const OF_RUNS: &str = "'' AS model, 1 AS runs, searches, 0 AS calls, 0 AS input_tokens, 0 AS cached_tokens, \
-            0 AS output_tokens, 0 AS reasoning_tokens, CAST(NULL AS BIGINT) AS cost FROM runs";
-        const OF_MODELS: &str = "model, 0 AS runs, 0 AS searches, calls, input_tokens, cached_tokens, output_tokens, \
-            reasoning_tokens, cost FROM runs JOIN run_usage ON run_usage.run_id = runs.id";
-        const OF_DELETED: &str = "model, runs, searches, calls, input_tokens, cached_tokens, output_tokens, \
-            reasoning_tokens, cost FROM deleted_usage";
-        let mut select = QueryBuilder::<Db>::new(SUMS);
-        for (place, columns) in [OF_RUNS, OF_MODELS, OF_DELETED].into_iter().enumerate() {
-            select.push(if place == 0 { "SELECT created_at / " } else { " UNION ALL SELECT created_at / " });
-            select.push(DAY).push(" AS day, owner, ").push(columns).push(" WHERE created_at >= ");
-            select.push_bind(filter.from.0).push(" AND created_at < ").push_bind(filter.to.0);
-            if let Some(owner) = &filter.owner {
-                select.push(" AND owner = ").push_bind(owned(owner.as_str()));
-            }
-        }
-        select.push(") AS used GROUP BY day, owner, model ORDER BY day, owner, model LIMIT ");
-        select.push_bind(i64::from(limit)).push(" + 0");
         let mut connection = self.reader().await?;
-        select.build().fetch_all(&mut *connection).await?.iter().map(usage).collect()
+        by_day(filter, limit).build().fetch_all(&mut *connection).await?.iter().map(usage).collect()
     }
 
     pub async fn usage_by_place(&self, filter: &UsageFilter, most: u32) -> Result<Option<UsageByPlace>, Error> {
@@ -74,6 +52,33 @@ impl Engine {
         let places = select.build().fetch_all(&mut *connection).await?.iter().map(place).collect::<Result<_, _>>()?;
         Ok(Some(UsageByPlace { runs: unsigned(runs)?, places }))
     }
+}
+
+/// See [`Engine::usage_by_day`].
+pub fn by_day(filter: &UsageFilter, limit: u32) -> QueryBuilder<'static, Db> {
+    const SUMS: &str = "SELECT day, owner, model, CAST(SUM(runs) AS BIGINT) AS runs, \
+            CAST(SUM(searches) AS BIGINT) AS searches, CAST(SUM(calls) AS BIGINT) AS calls, \
+            CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(cached_tokens) AS BIGINT) AS cached_tokens, \
+            CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
+            CAST(SUM(reasoning_tokens) AS BIGINT) AS reasoning_tokens, CAST(SUM(cost) AS BIGINT) AS cost FROM (";
+    const OF_RUNS: &str = "'' AS model, 1 AS runs, searches, 0 AS calls, 0 AS input_tokens, 0 AS cached_tokens, \
+            0 AS output_tokens, 0 AS reasoning_tokens, CAST(NULL AS BIGINT) AS cost FROM runs";
+    const OF_MODELS: &str = "model, 0 AS runs, 0 AS searches, calls, input_tokens, cached_tokens, output_tokens, \
+            reasoning_tokens, cost FROM runs JOIN run_usage ON run_usage.run_id = runs.id";
+    const OF_DELETED: &str = "model, runs, searches, calls, input_tokens, cached_tokens, output_tokens, \
+            reasoning_tokens, cost FROM deleted_usage";
+    let mut select = QueryBuilder::<Db>::new(SUMS);
+    for (place, columns) in [OF_RUNS, OF_MODELS, OF_DELETED].into_iter().enumerate() {
+        select.push(if place == 0 { "SELECT created_at / " } else { " UNION ALL SELECT created_at / " });
+        select.push(DAY).push(" AS day, owner, ").push(columns).push(" WHERE created_at >= ");
+        select.push_bind(filter.from.0).push(" AND created_at < ").push_bind(filter.to.0);
+        if let Some(owner) = &filter.owner {
+            select.push(" AND owner = ").push_bind(owned(owner.as_str()));
+        }
+    }
+    select.push(") AS used GROUP BY day, owner, model ORDER BY day, owner, model LIMIT ");
+    select.push_bind(i64::from(limit)).push(" + 0");
+    select
 }
 
 /// Only runs that the filter lets through.

@@ -125,6 +125,7 @@ one_of_each!(warning_codes: WarningCode {
     RateLimited,
     SearchFailed,
     DocumentSkipped,
+    CollectionMissing,
     SummaryFailed,
     CompressionFailed,
     Shortened,

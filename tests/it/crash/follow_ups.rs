@@ -47,6 +47,7 @@ async fn with_follow_up(engine: Engine, action: FollowUpAction) -> (Site, Run) {
         webhook_url: None,
         sealed_keys: None,
         retry: None,
+        collections: Vec::new(),
         now: Timestamp::now(),
     };
     site.store.add_run(&new_run, &Admission::default()).await.unwrap().unwrap();

@@ -11,10 +11,10 @@ use crate::{
     world::{Kind, Script, Shape, When, World, reply},
 };
 
-const FILE: (&str, &str) = ("content-type", "application/octet-stream");
-const DUES: &str = "# Dues\n\nThe tide gate is paid by harbour dues of four crowns.\n";
+pub const FILE: (&str, &str) = ("content-type", "application/octet-stream");
+pub const DUES: &str = "# Dues\n\nThe tide gate is paid by harbour dues of four crowns.\n";
 
-async fn give(service: &Service, path: &str, body: impl Into<reqwest::Body>) -> Answer {
+pub async fn give(service: &Service, path: &str, body: impl Into<reqwest::Body>) -> Answer {
     service.ask("POST", path, &[FILE], body).await
 }
 
@@ -24,7 +24,7 @@ async fn names(service: &Service, thread: &str) -> Vec<String> {
 }
 
 /// A world whose researcher looks for the dues, and opens what it found.
-async fn searching_world() -> World {
+pub async fn searching_world() -> World {
     let replies = [
         reply::search(["harbour dues of the tide gate"]),
         reply::calls([("open_document", json!({"address": "S1001", "part": "document"}))]),
@@ -34,7 +34,7 @@ async fn searching_world() -> World {
 }
 
 /// What the tools answered the last researcher.
-fn found(world: &World) -> String {
+pub fn found(world: &World) -> String {
     let last = world.models.calls_of(Kind::Researcher).pop().unwrap();
     last.said_by("tool").iter().map(|text| text.to_string()).collect::<Vec<_>>().join("\n")
 }

@@ -103,13 +103,22 @@ async fn no_route_shows_what_belongs_to_another_owner() {
     with_two_owners(&database, &SEPARATE, async |service, ann, _| {
         let body = |path: &str, method: &str| match (method, path.rsplit('/').next().unwrap()) {
             ("POST", "messages") => json!({ "content": "More?" }),
+            ("PATCH", _) if path.contains("collections") => json!({ "name": "Mine" }),
             ("PATCH", _) => json!({ "title": "Mine" }),
             _ => json!({}),
         };
+        let named = json!({ "name": "Anns" });
+        let collection = ask(service, "ann", "POST", "/api/v1/collections", &named).await.expect(201).json();
+        let collection = collection["id"].as_str().unwrap();
         let mut tried = 0;
         for (path, methods) in paths() {
             let Some((place, rest)) = path.split_once("/{id}").filter(|_| path.starts_with("/api/")) else { continue };
-            let own = if place.ends_with("runs") { &ann.run } else { &ann.thread };
+            let own = match place.rsplit('/').next().unwrap() {
+                "runs" => &ann.run,
+                "threads" => &ann.thread,
+                "collections" => collection,
+                other => panic!("{other}: teach this test whose they are"),
+            };
             let rest =
                 rest.replace("{source_id}", "1001").replace("{share_id}", NOBODY).replace("{document_id}", NOBODY);
             assert!(!rest.contains('{'), "{path}: teach this test what its parameters are");
@@ -134,6 +143,8 @@ async fn no_route_shows_what_belongs_to_another_owner() {
         let thread = ask(service, "ann", "GET", &ann.thread_path(), &Value::Null).await.expect(200).json();
         assert_ne!(thread["title"], "Mine");
         assert_eq!(ids(service, "ann", "/api/v1/runs").await, [ann.run], "nothing was started or deleted");
+        assert_eq!(ids(service, "ann", "/api/v1/collections").await, [collection]);
+        assert!(ids(service, "bob", "/api/v1/collections").await.is_empty());
     })
     .await;
 }

@@ -60,8 +60,8 @@ impl Story {
     }
 
     /// A key for bob, what bob does with a thread, and what an administrator sees and deletes of it: the ids of the
-    /// key, the thread, the link and the document.
-    async fn of_bob(&mut self, root: &str) -> [String; 4] {
+    /// key, the thread, the link, the document, a collection and the document in it.
+    async fn of_bob(&mut self, root: &str) -> [String; 6] {
         let id = |value: &Value| value["id"].as_str().unwrap().to_owned();
         let made = self.ask(root, "POST", "/api/v1/keys", json!({ "name": "laptop", "owner": "bob" })).await;
         let bob = made["secret"].as_str().unwrap();
@@ -77,6 +77,12 @@ impl Story {
         }
         let document = self.ask(bob, "POST", &format!("{path}/documents?name=minutes.txt"), json!("The gate.")).await;
         self.ask(bob, "DELETE", &format!("{path}/documents/{}", id(&document)), Value::Null).await;
+        let collection = self.ask(bob, "POST", "/api/v1/collections", json!({ "name": "Harbour" })).await;
+        let collections = format!("/api/v1/collections/{}", id(&collection));
+        let kept =
+            self.ask(bob, "POST", &format!("{collections}/documents?name=dues.txt"), json!("Four crowns.")).await;
+        self.ask(bob, "DELETE", &format!("{collections}/documents/{}", id(&kept)), Value::Null).await;
+        self.ask(root, "DELETE", &collections, Value::Null).await;
         // What is one's own leaves no line, for administrators too.
         self.ask(bob, "GET", "/api/v1/threads", Value::Null).await;
         self.ask(root, "GET", "/api/v1/usage?owner=root", Value::Null).await;
@@ -89,7 +95,7 @@ impl Story {
             self.ask(root, "DELETE", &format!("/api/v1/keys/{}", id(&made)), Value::Null).await;
         }
         self.secrets.extend([bob.to_owned(), url.to_owned()]);
-        [id(&made), thread, id(&share), id(&document)]
+        [id(&made), thread, id(&share), id(&document), id(&collection), id(&kept)]
     }
 }
 
@@ -169,7 +175,7 @@ fn of_sign_ins(roots: &str, anns: &str, issuer: &str) -> Vec<Value> {
     ]
 }
 
-fn of_bobs_thread(roots: &str, [key, thread, share, document]: &[String; 4]) -> Vec<Value> {
+fn of_bobs_thread(roots: &str, [key, thread, share, document, collection, kept]: &[String; 6]) -> Vec<Value> {
     let by_root = |message: &str, more: Value| entry("root", roots, message, more);
     let by_bob = |message: &str, more: Value| entry("bob", key, message, more);
     let lists = |name: &str| {
@@ -186,6 +192,12 @@ fn of_bobs_thread(roots: &str, [key, thread, share, document]: &[String; 4]) -> 
         by_bob("a thread was shared", shares.clone()),
         by_bob("a shared link was revoked", shares),
         by_bob("a document was removed", json!({ "owner": "bob", "thread_id": thread, "document": document })),
+        by_bob("a document was removed", json!({ "owner": "bob", "collection": collection, "document": kept })),
+        by_root(
+            "an administrator's access",
+            json!({ "owner": "bob", "method": "DELETE", "path": format!("/api/v1/collections/{collection}") }),
+        ),
+        by_root("a collection was deleted", json!({ "owner": "bob", "collection": collection })),
         lists("threads"),
         lists("runs"),
         lists("keys"),

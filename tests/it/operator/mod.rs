@@ -9,5 +9,6 @@ mod protocol;
 mod retention;
 mod runs;
 mod storage;
+mod unwritable;
 mod upgrades;
 mod usage;

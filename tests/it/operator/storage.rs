@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fathom::store::Database;
+use fathom::{
+    domain::{RunId, ThreadId},
+    store::Database,
+};
 use reqwest::Client;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -14,7 +17,7 @@ use test_case::test_case;
 use tokio::process::Command;
 
 use crate::{
-    crash::{Engine, Site, until},
+    crash::{Engine, Site, script_with_pace, until},
     database::{Cluster, TestDatabase},
     http::{Answer, Service},
     store::{claimed, commit_of, created, new_run, seqs},
@@ -193,6 +196,75 @@ async fn slow_reads_are_given_up() {
     world.finish();
 }
 
+/// Readers that hold every connection say nothing about the database, so probes do not wait behind them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_probe_does_not_wait_behind_readers() {
+    let database = TestDatabase::postgres().await;
+    let Database::Postgres { url, .. } = &database.database else { panic!("not Postgres") };
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    service.ended(&started.run).await;
+    let mut other = PgConnection::connect(url.expose_secret()).await.unwrap();
+    other.execute("BEGIN; LOCK TABLE notes").await.unwrap();
+    let path = format!("/api/v1/runs/{}/notes", started.run);
+    let readers = futures::future::join_all((0..40).map(|_| service.get(&path)));
+    let probes = async {
+        until("all connections wait", async || {
+            let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+                AND wait_event_type = 'Lock'";
+            (database.count(waiting).await >= 8).then_some(())
+        })
+        .await;
+        for _ in 0..3 {
+            let ready = service.get("/readyz").await;
+            assert_eq!((ready.status, &ready.json()["checks"]["database"]), (200, &json!("ok")), "{}", ready.text());
+        }
+        assert!(service.get("/healthz").await.status == 200);
+    };
+    let (given_up, ()) = tokio::join!(readers, probes);
+    assert!(given_up.iter().all(|answer| answer.status == 503), "they did wait");
+    other.execute("ROLLBACK").await.unwrap();
+    service.stop().await;
+    world.finish();
+}
+
+/// Deleting the thread of a run at work is an ordinary thing to do: the worker ends quietly, also one that learns of it
+/// only from the database, by its next writes.
+#[test_case(Engine::Sqlite)]
+#[test_case(Engine::Postgres)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deleting_a_thread_whose_run_is_at_work_warns_of_nothing(engine: Engine) {
+    let site = Site::new(engine, script_with_pace(Duration::from_millis(100))).await;
+    let variables = [("FATHOM_LOG", "debug"), ("FATHOM_LOG_FORMAT", "json")];
+    let mut service = site.spawn_with(&["serve", "--listen", "127.0.0.1:0"], &variables);
+    let line = service.says(" on http://").await;
+    let url = format!("http://{}/api/v1", line.split_once(" on http://").unwrap().1.split_whitespace().next().unwrap());
+    let client = Client::builder().no_proxy().build().unwrap();
+    for by_api in [false, true] {
+        let body = json!({ "message": QUESTION, "options": { "allow_clarification": false } }).to_string();
+        let request = client.post(format!("{url}/threads")).header("content-type", "application/json").body(body);
+        let started: Value = request.send().await.unwrap().json().await.unwrap();
+        let run_id: RunId = started["run"]["id"].as_str().unwrap().parse().unwrap();
+        let thread_id: ThreadId = started["thread"]["id"].as_str().unwrap().parse().unwrap();
+        until("its report is written", async || (site.store.report_attempts(run_id).await.unwrap() > 0).then_some(()))
+            .await;
+        match by_api {
+            false => assert!(site.store.delete_thread(thread_id).await.unwrap()),
+            true => assert_eq!(client.delete(format!("{url}/threads/{thread_id}")).send().await.unwrap().status(), 204),
+        }
+        let ended =
+            || service.stderr().lines().any(|line| line.contains("\"lost\"") && line.contains(&run_id.to_string()));
+        until("its worker ends", async || ended().then_some(())).await;
+    }
+    service.terminate().await;
+    assert!(service.ends().await.success());
+    let log = service.stderr();
+    assert!(log.contains("came too late"), "a commit was under way: {log}");
+    let loud = log.lines().filter(|line| line.contains("\"WARN\"") || line.contains("\"ERROR\""));
+    assert_eq!(loud.collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
 /// The disk of the embedded database fills up under the service, played by a limit on the size of its files: messages
 /// are refused, reads are not, a run waits, and all is fine again once there is room.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -230,6 +302,8 @@ async fn a_full_disk_under_the_service_passes() {
     };
     assert_eq!(refused.status(), 503);
     assert!(refused.headers().contains_key("retry-after"));
+    let problem: Value = refused.json().await.unwrap();
+    assert_eq!((&problem["code"], &problem["title"]), (&json!("storage_read_only"), &json!("The database only reads")));
     let run = async || client.get(format!("{url}/runs/{first}")).send().await.unwrap().json::<Value>().await.unwrap();
     assert_eq!(run().await["status"], "running", "it waits");
     let id = service.id().unwrap().to_string();

@@ -2,7 +2,7 @@
 //! statements still run afterwards, and a program meets the schema of a later one.
 
 use fathom::{
-    domain::{FailureCode, MessageRole, Outcome, RunId, RunStatus, ThreadId, Timestamp},
+    domain::{DocumentSet, FailureCode, MessageRole, Outcome, RunId, RunStatus, ThreadId, Timestamp},
     store::{Claimed, Database, Error, Store},
 };
 use sqlx::migrate::{Migration, MigrationType, Migrator};
@@ -337,6 +337,53 @@ async fn the_rows_of_the_first_release_survive(database: TestDatabase) {
     assert_eq!(details[0].usage["openai:m"].tokens.input_tokens, 10, "the sums are made up from the journal");
 }
 
+/// The migrations of the releases before the newest.
+fn earlier_migrator(database: &Database) -> Migrator {
+    let engine = if matches!(database, Database::Postgres { .. }) { "postgres" } else { "sqlite" };
+    let folder = format!("{}/migrations/{engine}", env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files.truncate(files.len() - 1);
+    let migration = |(version, path): (i64, &std::path::PathBuf)| {
+        let sql = std::fs::read_to_string(path).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap()[5..].to_owned();
+        Migration::new(version, name.into(), MigrationType::Simple, sql.into(), false)
+    };
+    Migrator { migrations: (1..).zip(&files).map(migration).collect::<Vec<_>>().into(), ..Migrator::DEFAULT }
+}
+
+/// Documents of threads, and what runs may search of them, are there when a document may be in a collection too.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_of_threads_survive(database: TestDatabase) {
+    database.migrate(&earlier_migrator(&database.database)).await;
+    let (thread_id, run_id) = live(&database).await;
+    let [kept, removed] = [uuid::Uuid::now_v7(), uuid::Uuid::now_v7()];
+    let document = "INSERT INTO documents (id, thread_id, name, content_hash, size_bytes, characters, title, sections, \
+        created_at, removed_at) VALUES ($1, $2, $3, 'ab', 10, 9, 'Dues', $4, $5, $6)";
+    let may_search = "INSERT INTO run_documents (run_id, document_id) VALUES ($1, $2)";
+    for (id, name, sections, at, removed_at) in [(kept, "dues.md", "[]", 1, Null), (removed, "", "", 2, Number(NOW.0))]
+    {
+        let values = [Id(id), Id(thread_id.0), Text(name), Text(sections), Number(NOW.0 + at), removed_at];
+        database.rows(written(&database.database, document, &values)).await.unwrap();
+        database.rows(written(&database.database, may_search, &[Id(run_id.0), Id(id)])).await.unwrap();
+    }
+    let store = database.open().await;
+    let documents = store.uploads(DocumentSet::Thread(thread_id)).await.unwrap();
+    let [document] = &documents[..] else { panic!("{documents:?}") };
+    assert_eq!((document.id.0, &*document.name, document.title.as_deref()), (kept, "dues.md", Some("Dues")));
+    assert!(store.has_uploads(run_id).await.unwrap());
+    let searched = store.uploads_of_run(run_id).await.unwrap();
+    assert!(searched.len() == 1 && searched[0].1 == "[]", "{searched:?}");
+    // What refers to the new table still does, and a document is in one set.
+    let both = "UPDATE documents SET collection_id = thread_id";
+    assert!(database.rows(both.to_owned()).await.is_err());
+    assert!(store.delete_thread(thread_id).await.unwrap());
+    let left = "SELECT document_id FROM run_documents UNION ALL SELECT id FROM documents";
+    assert_eq!(database.rows(left.to_owned()).await.unwrap(), 0);
+}
+
 /// A replica of the first release goes on working after a newer one has migrated, and both see each other's runs.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
@@ -359,7 +406,7 @@ async fn the_statements_of_the_first_release_run_on_the_newest_schema(database: 
 }
 
 /// A schema that this program does not know yet: one more than the migrations there are.
-const LATER: i64 = 8;
+const LATER: i64 = 9;
 
 /// What a later release will do: a migration that adds something, its word about older programs, and runs with options
 /// and failures that only it knows.
@@ -435,6 +482,8 @@ async fn the_refusal_is_one_line_of_the_binary() {
 #[test_case("sqlite/0006_sources.sql", "f1451e07f71c2e220cc2dc41b6cfab7af540dc5fb03bd31707437cbe1a339970"; "sixth, sqlite")]
 #[test_case("postgres/0007_settled.sql", "b0e3084c8f85a894ea2a10c79561e252fc4ecf78e004077ea2646459b43a0a93"; "seventh, postgres")]
 #[test_case("sqlite/0007_settled.sql", "0477386fb463fa32cb2f011e6d01bb6b00521d3d5c9c82e67c9b6ba89306f147"; "seventh, sqlite")]
+#[test_case("postgres/0008_collections.sql", "db6d55bcde97b6e66f698461418948e88335185f4513d3b86985b0f33baf713d"; "eighth, postgres")]
+#[test_case("sqlite/0008_collections.sql", "01dd1b3583da7967ff0ba6f09fa74f6ce04933cc80b309f18b77b7e484061284"; "eighth, sqlite")]
 fn a_released_migration_never_changes(file: &str, digest: &str) {
     let path = format!("{}/migrations/{file}", env!("CARGO_MANIFEST_DIR"));
     assert_eq!(fathom::domain::digest::sha256_hex(&std::fs::read(path).unwrap()), digest);

@@ -140,7 +140,7 @@ async fn a_database_that_only_reads_for_a_while_costs_no_call() {
     })
     .await;
     let (status, body) = replica.ask_with_key(QUESTION, None).await;
-    assert_eq!((status, &body["code"]), (503, &json!("storage_unavailable")), "{body}");
+    assert_eq!((status, &body["code"]), (503, &json!("storage_read_only")), "{body}");
     // Writers that connect again and again keep a small pool busy, so a reader may have to come back.
     until("it can be read", async || (replica.get("/api/v1/threads").await.0 == 200).then_some(())).await;
     tokio::time::sleep(lengths().0).await;
@@ -166,7 +166,7 @@ async fn a_database_that_only_reads_is_not_connected_to_again_and_again() {
     let before = sessions().await;
     for _ in 0..100 {
         let refused = store.probe_write().await.unwrap_err();
-        assert!(matches!(&refused, Error::Unavailable(text) if text.contains("read-only")), "{refused}");
+        assert!(matches!(&refused, Error::TakesNoWrites(text) if text.contains("read-only")), "{refused}");
         store.ping().await.unwrap();
     }
     store.close().await;

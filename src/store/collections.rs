@@ -1,0 +1,89 @@
+//! Collections of documents: made, listed, renamed, deleted, and found by those who name them for a run.
+
+use std::time::Instant;
+
+use super::{
+    Cursor, Error, Page, Store,
+    attempts::{AGAIN_WITHIN, ask, attempt, change, ensure},
+};
+use crate::domain::{Collection, CollectionId, Owner, RunId, Timestamp};
+
+/// Collections that an owner may have.
+pub const MAX_COLLECTIONS: u64 = 100;
+
+/// A collection to be stored.
+#[derive(Clone, Debug)]
+pub struct NewCollection {
+    pub id: CollectionId,
+    pub owner: Owner,
+    pub name: String,
+    pub created_at: Timestamp,
+}
+
+/// A collection that a run may search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectionNamed {
+    pub id: CollectionId,
+    /// Of its documents' texts.
+    pub characters: u64,
+}
+
+impl Store {
+    /// Adds a collection; `false` when its owner has [`MAX_COLLECTIONS`] of them.
+    ///
+    /// # Errors
+    /// Those of every method here.
+    pub async fn add_collection(&self, new: &NewCollection) -> Result<bool, Error> {
+        change!(self, engine => engine.add_collection(new).await)
+    }
+
+    /// A page of the collections, of that owner if one is given, newest first.
+    pub async fn collections(
+        &self,
+        owner: Option<&Owner>,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<Collection>, Error> {
+        ask!(self, engine => engine.collections(owner, after, limit).await)
+    }
+
+    /// A collection of that owner, or of anybody when none is given, and whose it is; `None` when there is none.
+    pub async fn collection_of(
+        &self,
+        owner: Option<&Owner>,
+        id: CollectionId,
+    ) -> Result<Option<(Collection, Owner)>, Error> {
+        ask!(self, engine => engine.collection_of(owner, id).await)
+    }
+
+    /// Gives a collection another name; `false` when there is none.
+    pub async fn rename_collection(&self, id: CollectionId, name: &str) -> Result<bool, Error> {
+        ensure!(self, engine => engine.rename_collection(id, name).await)
+    }
+
+    /// Deletes a collection with its documents; `false` when there was none.
+    pub async fn delete_collection(&self, id: CollectionId) -> Result<bool, Error> {
+        let begun = Instant::now();
+        match change!(self, engine => engine.delete_collection(id).await) {
+            // Then it was there, or nothing says that it was not.
+            Err(error) if error.may_pass() && begun.elapsed() < AGAIN_WITHIN => {
+                change!(self, engine => engine.delete_collection(id).await).map(|_| true)
+            }
+            answer => answer,
+        }
+    }
+
+    /// Those of these collections that are there, of that owner if one is given; in their order.
+    pub async fn collections_named(
+        &self,
+        owner: Option<&Owner>,
+        ids: &[CollectionId],
+    ) -> Result<Vec<CollectionNamed>, Error> {
+        ask!(self, engine => engine.collections_named(owner, ids).await)
+    }
+
+    /// The collections that a run searches, but for those that were deleted since it was created.
+    pub async fn collections_of_run(&self, run_id: RunId) -> Result<Vec<CollectionId>, Error> {
+        ask!(self, engine => engine.collections_of_run(run_id).await)
+    }
+}
