@@ -66,17 +66,26 @@ export const ask = (message, chosen, key) => json("threads", { method: "POST", b
 /** @param {string} id @param {string} message @param {string} key @param {object} [chosen] */
 export const reply = (id, message, key, chosen) => json(`threads/${id}/messages`, { method: "POST", body: { content: message, options: chosen }, key });
 
-/** @param {string} thread @returns {Promise<{data: import("./types").Document[]}>} */
-export const documents = (thread) => json(`threads/${thread}/documents`);
+/** @param {string} of `threads/ID` or `collections/ID` @returns {Promise<{data: import("./types").Document[]}>} */
+export const documents = (of) => json(`${of}/documents`);
 
 /** Begins a thread with a file. @param {File} file @returns {Promise<{thread: import("./types").Thread, document: import("./types").Document}>} */
 export const beginWith = (file) => json(`documents?${named(file)}`, { method: "POST", file });
 
-/** @param {string} thread @param {File} file @returns {Promise<import("./types").Document>} */
-export const addDocument = (thread, file) => json(`threads/${thread}/documents?${named(file)}`, { method: "POST", file });
+/** @param {string} of @param {File} file @returns {Promise<import("./types").Document>} */
+export const addDocument = (of, file) => json(`${of}/documents?${named(file)}`, { method: "POST", file });
 
-/** @param {string} thread @param {string} id */
-export const removeDocument = (thread, id) => send(`threads/${thread}/documents/${id}`, { method: "DELETE" });
+/** @param {string} of @param {string} id */
+export const removeDocument = (of, id) => send(`${of}/documents/${id}`, { method: "DELETE" });
+
+/** As many as one may have of one's own. @returns {Promise<{data: import("./types").Collection[]}>} */
+export const collections = () => json("collections?limit=100");
+
+/** @param {string} name @returns {Promise<import("./types").Collection>} */
+export const makeCollection = (name) => json("collections", { method: "POST", body: { name } });
+
+/** With its documents. @param {string} id */
+export const removeCollection = (id) => send(`collections/${id}`, { method: "DELETE" });
 
 /** @param {File} file */
 const named = (file) => new URLSearchParams({ name: file.name });

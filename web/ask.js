@@ -1,5 +1,6 @@
 // The question box: how deep to go, with which model and engine, and every option with its range.
 import * as api from "./api.js";
+import { Collections } from "./collections.js";
 import { Documents } from "./documents.js";
 import { el, fill, forget, remember, say, sendOnEnter } from "./dom.js";
 import { count, exactly, money, named, word } from "./words.js";
@@ -22,13 +23,14 @@ export class AskView {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
     this.documents = new Documents("", page.failed);
+    this.collections = new Collections({ failed: page.failed, picked: () => { this.key = api.newKey(); this.estimateSoon(); } });
     this.pickers = el("div", { class: "pickers" });
     this.advanced = el("div", { class: "fields" });
     this.drawer = el("details", { hidden: true }, el("summary", {}, word("advanced")), this.advanced);
     this.start = el("button", { class: "main" }, word("start"));
     this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event), onchange: () => { this.key = api.newKey(); this.showDefaults(); this.estimateSoon(); } },
       el("label", { for: "q" }, el("h1", {}, word("ask"))), this.box,
-      el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.documents.element, this.depths, this.estimate, this.pickers, this.start, this.drawer);
+      el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.documents.element, this.collections.element, this.depths, this.estimate, this.pickers, this.start, this.drawer);
     this.documents.dropOn(this.form);
     // A field that the browser complains about is shown.
     this.form.addEventListener("invalid", () => { this.drawer.open = true; }, true);
@@ -52,7 +54,8 @@ export class AskView {
     this.presets = options.presets ?? [];
     fill(this.depths, el("legend", {}, word("depth")), this.presets.map(depth));
     this.depths.hidden = !this.presets.length;
-    this.fields = Object.entries(options.schema.properties).map(([name, schema]) => field(name, schema, options.defaults[name]));
+    // Collections have a picker of their own.
+    this.fields = Object.entries(options.schema.properties).filter(([name]) => name !== "collections").map(([name, schema]) => field(name, schema, options.defaults[name]));
     const [models, engines] = ["research_model", "search_api"].map((name) => this.fields.find((field) => field.name === name));
     fill(this.pickers, models && labelled(word("model"), models, true), engines && labelled(word("engine"), engines, true),
       engines?.schema.enum?.includes("local") && engines.byDefault !== "local" && el("p", { class: "dim" }, word("attached")),
@@ -93,6 +96,8 @@ export class AskView {
       const value = valueOf(field);
       if (value !== undefined) chosen[field.name] = value;
     }
+    const collections = this.collections.chosen();
+    if (collections.length) chosen.collections = collections;
     const model = chosen.research_model;
     if (model) for (const role of ["summarization_model", "compression_model", "final_report_model"]) chosen[role] ??= model;
     return chosen;

@@ -1,4 +1,4 @@
-// Documents of a thread: chosen before it is asked, or added below it; listed, and removed again.
+// Documents of a thread, chosen before it is asked or added below it, or of a collection: listed, and removed again.
 import * as api from "./api.js";
 import { el, fill, say } from "./dom.js";
 import { count, word } from "./words.js";
@@ -9,12 +9,14 @@ const KINDS = ".pdf,.docx,.pptx,.xlsx,.odt,.ods,.odp,.epub,.html,.htm,.md,.rst,.
 /** @typedef {{name: string, file?: File, given?: import("./types").Document, problem?: string}} Entry */
 
 export class Documents {
-  /** @param {string} thread empty as long as there is none: then files wait for `send` @param {(error: unknown) => void} failed */
-  constructor(thread, failed) {
-    this.thread = thread;
+  /** @param {string} of `threads/ID` or `collections/ID`; empty as long as there is no thread: then files wait for `send` @param {(error: unknown) => void} failed */
+  constructor(of, failed) {
+    this.of = of;
     this.failed = failed;
     /** @type {Entry[]} */
     this.entries = [];
+    /** Hears of each change. */
+    this.changed = () => {};
     this.list = el("ul", { "aria-label": word("documents"), hidden: true });
     this.state = el("span", { class: "dim", role: "status" });
     this.input = el("input", { type: "file", multiple: true, accept: KINDS, hidden: true, onchange: () => this.choose(this.input.files) });
@@ -22,9 +24,9 @@ export class Documents {
     this.element = el("div", { class: "documents" }, this.list, el("div", {}, this.add, " ", this.state), this.input);
   }
 
-  /** The thread's documents as the service has them. */
+  /** The documents as the service has them. */
   async open() {
-    this.entries = (await api.documents(this.thread)).data.map((given) => ({ name: given.name, given }));
+    this.entries = (await api.documents(this.of)).data.map((given) => ({ name: given.name, given }));
     this.draw();
   }
 
@@ -44,10 +46,10 @@ export class Documents {
     this.input.value = "";
     this.draw();
     // What is wrong with a file stands beside it.
-    if (this.thread) await this.send().catch(() => {});
+    if (this.of) await this.send().catch(() => {});
   }
 
-  /** Gives the waiting files to the thread, which begins with the first of them. @returns {Promise<string>} the thread; empty without files */
+  /** Gives the waiting files away; a thread begins with the first of them. @returns {Promise<string>} the thread's id; empty without files */
   async send() {
     this.add.disabled = true;
     try {
@@ -61,17 +63,17 @@ export class Documents {
       say(this.state, "");
       this.draw();
     }
-    return this.thread;
+    return this.of.split("/")[1] ?? "";
   }
 
   /** @param {Entry} entry @param {File} file */
   async give(entry, file) {
     entry.problem = "";
     try {
-      if (this.thread) entry.given = await api.addDocument(this.thread, file);
+      if (this.of) entry.given = await api.addDocument(this.of, file);
       else {
         const { thread, document } = await api.beginWith(file);
-        this.thread = thread.id;
+        this.of = `threads/${thread.id}`;
         entry.given = document;
       }
       entry.file = undefined;
@@ -84,7 +86,7 @@ export class Documents {
   /** @param {Entry} entry */
   async remove(entry) {
     try {
-      if (entry.given) await api.removeDocument(this.thread, entry.given.id);
+      if (entry.given) await api.removeDocument(this.of, entry.given.id);
       this.entries = this.entries.filter((other) => other !== entry);
       this.draw();
       this.add.focus();
@@ -92,6 +94,7 @@ export class Documents {
   }
 
   draw() {
+    this.changed();
     this.list.hidden = !this.entries.length;
     fill(this.list, this.entries.map((entry) => el("li", {},
       el("span", { dir: "auto" }, entry.name),

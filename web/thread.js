@@ -29,7 +29,7 @@ export class ThreadView {
     this.known = Infinity;
     this.title = el("h1", { dir: "auto" });
     this.share = el("button", { type: "button", hidden: true, onclick: () => openShares(id, page.failed) }, word("share"));
-    this.documents = new Documents(id, page.failed);
+    this.documents = new Documents(`threads/${id}`, page.failed);
     this.line = el("p", { class: "line", role: "status", hidden: true });
     this.runs = el("div", { class: "runs" });
     this.key = api.newKey();

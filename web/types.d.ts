@@ -44,6 +44,11 @@ export interface Document {
   characters: number;
   missing: string | null;
 }
+export interface Collection {
+  id: string;
+  name: string;
+  documents: number;
+}
 export interface Share {
   id: string;
   created_at: string;

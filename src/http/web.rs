@@ -27,6 +27,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("app.js", SCRIPT, include_str!("../../web/app.js")),
     ("ask.js", SCRIPT, include_str!("../../web/ask.js")),
     ("card.js", SCRIPT, include_str!("../../web/card.js")),
+    ("collections.js", SCRIPT, include_str!("../../web/collections.js")),
     ("difference.js", SCRIPT, include_str!("../../web/difference.js")),
     ("documents.js", SCRIPT, include_str!("../../web/documents.js")),
     ("dom.js", SCRIPT, include_str!("../../web/dom.js")),

@@ -174,6 +174,12 @@ async fn documents_are_attached_and_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn collections_are_made_filled_picked_and_deleted() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    on_a_service("collections.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wide_run_is_taken_in_smoothly() {
     let world = World::start(Script::new()).await;
     on_a_service("smooth.mjs", &world).await;

@@ -45,4 +45,11 @@ export default {
   saveAs: "Speichern als {name}",
   allSources: "Alle Quellen, und wo sie zitiert sind",
   noModel: "Es ist kein Sprachmodell eingerichtet: Berichte zitieren die besten Stellen der Dokumente und werden nicht geschrieben. Der Betreiber kann eines einrichten (README).",
+  collections: "Dokumentsammlungen",
+  collectionName: "Name der Sammlung",
+  makeCollection: "Sammlung anlegen",
+  collectionsPicked: "Dokumentsammlungen: {n} gewählt",
+  documentsOf: "Dokumente von {name}",
+  documentCount: "{n} Dokumente",
+  removeWhole: "Mit ihren Dokumenten löschen",
 };

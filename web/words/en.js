@@ -45,4 +45,11 @@ export default {
   saveAs: "Save as {name}",
   allSources: "All sources, and where they are cited",
   noModel: "No language model is set up: reports quote the best passages of the documents and are not written. The operator can set one (README).",
+  collections: "Collections of documents",
+  collectionName: "Name of the collection",
+  makeCollection: "Make a collection",
+  collectionsPicked: "Collections of documents: {n} picked",
+  documentsOf: "Documents of {name}",
+  documentCount: "{n} documents",
+  removeWhole: "Delete it with its documents",
 };

@@ -45,4 +45,11 @@ export default {
   saveAs: "保存为 {name}",
   allSources: "全部来源及其引用位置",
   noModel: "未配置语言模型：报告只摘录文档中最相关的段落，不会撰写文字。管理员可以配置一个（README）。",
+  collections: "文档集",
+  collectionName: "文档集名称",
+  makeCollection: "新建文档集",
+  collectionsPicked: "文档集：已选 {n} 个",
+  documentsOf: "{name} 的文档",
+  documentCount: "{n} 个文档",
+  removeWhole: "连同其中的文档一起删除",
 };

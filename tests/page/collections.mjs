@@ -1,0 +1,50 @@
+// Collections: made in the question box, filled, picked for a question, cited, and deleted with their documents.
+import { accessible, assert, base, fits, story } from "./story.mjs";
+
+const file = (name, text) => ({ name, mimeType: "application/octet-stream", buffer: Buffer.from(text) });
+
+await story(async (page) => {
+  await page.goto(base);
+  await page.waitForSelector(".depth");
+  await page.click(".collections > summary");
+  await page.fill(".collections > div > input", "Harbour papers");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".collections .opened");
+  assert(page.url() === `${base}/`, "Enter makes the collection and asks nothing");
+  assert(await page.isChecked(".collections li input[type=checkbox]"), "what was just made is picked");
+  await page.setInputFiles(".opened input[type=file]", [
+    file("ledger.md", "# Ledger of the gate\n\nThe tide gate is paid by dues of 4 crowns a barge."),
+    file("broken.pdf", "%PDF-1.7 nothing"),
+  ]);
+  await page.waitForSelector(".opened li:has-text('broken.pdf') .problem");
+  await page.waitForSelector(".collections > ul li:has-text('1 documents')");
+  await accessible(page, "a collection");
+  await page.click("button[aria-label='Remove broken.pdf']");
+  await page.setViewportSize({ width: 360, height: 740 });
+  await fits(page, "a phone");
+  await accessible(page, "a collection on a phone");
+  await page.setViewportSize({ width: 1280, height: 900 });
+
+  const asked = page.waitForRequest((request) => request.method() === "POST" && request.url().endsWith("/api/v1/threads"));
+  await page.fill("#q", "How does the gate pay?");
+  await page.focus("#q");
+  await page.keyboard.press("Enter");
+  const { options } = (await asked).postDataJSON();
+  assert(options.collections.length === 1, JSON.stringify(options));
+  await page.waitForSelector(".report a.cite");
+  const run = await (await page.request.get(`${base}/api/v1/runs`)).json();
+  assert(run.data[0].options.collections[0] === options.collections[0], "the run searches it");
+
+  await page.goto(base);
+  await page.waitForSelector(".depth");
+  await page.click(".collections > summary");
+  await page.waitForSelector(".collections > ul li:has-text('Harbour papers')");
+  assert(!await page.isChecked(".collections li input[type=checkbox]"), "the next question picks none");
+  await page.click("button[aria-label='Documents of Harbour papers']");
+  await page.waitForSelector(".opened li:has-text('ledger.md')");
+  await page.click(".opened button:has-text('Delete')");
+  assert(await page.locator(".collections > ul li").count() === 1, "the first press only asks");
+  await page.click(".opened button:has-text('Delete it with its documents')");
+  await page.waitForFunction(() => !document.querySelector(".collections > ul li"));
+  assert((await (await page.request.get(`${base}/api/v1/collections`)).json()).data.length === 0, "it is gone");
+}, { expected: [/422/] });

@@ -1,0 +1,113 @@
+// Collections of documents in the question box: picked for a run, made, filled and deleted.
+import * as api from "./api.js";
+import { Documents } from "./documents.js";
+import { el, fill, say } from "./dom.js";
+import { count, word } from "./words.js";
+
+export class Collections {
+  /** @param {{failed: (error: unknown) => void, picked: () => void}} page */
+  constructor(page) {
+    this.page = page;
+    /** @type {import("./types").Collection[]} */
+    this.all = [];
+    /** @type {Set<string>} */
+    this.picked = new Set();
+    /** The one whose documents are shown. */
+    this.open = "";
+    this.summary = el("summary", {}, word("collections"));
+    this.list = el("ul", { "aria-label": word("collections") });
+    this.inside = el("div", {});
+    /** @type {HTMLInputElement} */
+    this.name = el("input", { maxlength: "200", "aria-label": word("collectionName"), placeholder: word("collectionName"), autocomplete: "off", onkeydown: (/** @type {KeyboardEvent} */ event) => {
+      if (event.key !== "Enter" || event.isComposing) return;
+      // Nothing is asked yet.
+      event.preventDefault();
+      void this.make();
+    } });
+    this.element = el("details", { class: "documents collections", ontoggle: () => this.element.open && this.load() },
+      this.summary, this.list, this.inside,
+      el("div", {}, this.name, " ", el("button", { type: "button", onclick: () => this.make() }, word("makeCollection"))));
+  }
+
+  /** The ids of those that are to be searched. */
+  chosen() { return [...this.picked]; }
+
+  async load() {
+    await this.do(async () => {
+      this.all = (await api.collections()).data;
+      const there = new Set(this.all.map(({ id }) => id));
+      this.picked = new Set([...this.picked].filter((id) => there.has(id)));
+    });
+  }
+
+  /** @param {() => Promise<void>} work */
+  async do(work) {
+    try { await work(); } catch (error) { this.page.failed(error); }
+    this.draw();
+  }
+
+  async make() {
+    const name = this.name.value.trim();
+    if (!name) return this.name.focus();
+    await this.do(async () => {
+      const made = await api.makeCollection(name);
+      this.name.value = "";
+      this.all.unshift(made);
+      this.pick(made.id, true);
+      this.show(made);
+    });
+  }
+
+  /** @param {string} id @param {boolean} isPicked */
+  pick(id, isPicked) {
+    if (isPicked) this.picked.add(id);
+    else this.picked.delete(id);
+    this.page.picked();
+    this.draw();
+  }
+
+  /** Opens a collection, or closes it again. @param {import("./types").Collection} collection */
+  show(collection) {
+    this.open = this.open === collection.id ? "" : collection.id;
+    fill(this.inside, this.open && this.opened(collection));
+    this.draw();
+  }
+
+  /** Its documents, and its end. @param {import("./types").Collection} collection */
+  opened(collection) {
+    const documents = new Documents(`collections/${collection.id}`, this.page.failed);
+    documents.changed = () => { collection.documents = documents.entries.filter(({ given }) => given).length; this.draw(); };
+    void documents.open().catch(this.page.failed);
+    const remove = el("button", { type: "button", onclick: () => {
+      if (remove.dataset.sure) return void this.remove(collection);
+      remove.dataset.sure = "yes";
+      say(remove, word("removeWhole"));
+    } }, word("remove"));
+    return el("div", { class: "opened" }, documents.element, el("div", {}, remove));
+  }
+
+  /** @param {import("./types").Collection} collection */
+  remove(collection) {
+    return this.do(async () => {
+      await api.removeCollection(collection.id);
+      this.all = this.all.filter((other) => other !== collection);
+      this.show(collection);
+      this.pick(collection.id, false);
+      this.summary.focus();
+    });
+  }
+
+  draw() {
+    say(this.summary, this.picked.size ? word("collectionsPicked", { n: count(this.picked.size) }) : word("collections"));
+    fill(this.list, this.all.map((collection) => this.row(collection)));
+  }
+
+  /** @param {import("./types").Collection} collection */
+  row(collection) {
+    const { id, name, documents } = collection;
+    const picked = el("input", { type: "checkbox", checked: this.picked.has(id), onchange: () => this.pick(id, picked.checked) });
+    return el("li", {},
+      el("label", {}, picked, " ", el("span", { dir: "auto" }, name), " ", el("span", { class: "dim" }, word("documentCount", { n: count(documents) }))),
+      el("button", { type: "button", class: "quiet", "aria-expanded": String(this.open === id), "aria-label": word("documentsOf", { name }), onclick: () => this.show(collection) }, word("documents")));
+  }
+}
