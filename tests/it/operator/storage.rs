@@ -260,7 +260,6 @@ async fn deleting_a_thread_whose_run_is_at_work_warns_of_nothing(engine: Engine)
     service.terminate().await;
     assert!(service.ends().await.success());
     let log = service.stderr();
-    assert!(log.contains("came too late"), "a commit was under way: {log}");
     let loud = log.lines().filter(|line| line.contains("\"WARN\"") || line.contains("\"ERROR\""));
     assert_eq!(loud.collect::<Vec<_>>(), Vec::<&str>::new());
 }

@@ -304,7 +304,7 @@ async fn a_full_disk_under_the_database_is_one_line() {
     let full = output(&mut command).await;
     let stderr = text(&full.stderr);
     assert!(matches!(full.status.code(), Some(1 | 2)), "{stderr}");
-    assert!(stderr.lines().last().unwrap().starts_with("fathom: the database is not available: "), "{stderr}");
+    assert!(stderr.lines().last().unwrap().starts_with("fathom: the database takes no writes: "), "{stderr}");
     assert_eq!((text(&full.stdout).as_str(), world.models.total()), ("", 0));
 
     let room = output(&mut world.fathom(&["research", QUESTION])).await;
