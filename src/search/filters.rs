@@ -113,8 +113,13 @@ impl Filters {
             Host::Domain(name) => name.trim_end_matches('.').to_ascii_lowercase(),
             other => other.to_string(),
         };
+        self.allow_site(&host)
+    }
+
+    /// May results come from the site of that name, which is in lower case?
+    pub fn allow_site(&self, name: &str) -> bool {
         let within = |domain: &String| {
-            host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            name.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
         (self.include.is_empty() || self.include.iter().any(within)) && !self.exclude.iter().any(within)
     }

@@ -156,9 +156,10 @@ impl Tool for SearchWeb {
     fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move {
             let given: Kept = admitted(arguments)?;
+            let max_results = given.narrowing.results(self.results);
             let filters = given.narrowing.over(Filters::from(cx.options()));
             let max_content_length = cx.options().max_content_length as usize;
-            let limits = Limits { max_results: self.results as usize, max_content_length, filters };
+            let limits = Limits { max_results, max_content_length, filters };
             Ok(search(cx, Search { site, web: self.web.as_ref(), limits }, &given.queries).await?)
         }
         .boxed()
@@ -192,7 +193,7 @@ fn spec(cx: &Cx, results: u32) -> ToolSpec {
     let prompts = cx.prompts();
     let description = prompts.text("tools/search_web.queries", ());
     let mut parameters = property("queries", description, json!({"type": "array", "items": {"type": "string"}}));
-    for (name, schema) in narrowing::properties(cx) {
+    for (name, schema) in narrowing::properties(cx, results) {
         parameters["properties"][name] = schema;
     }
     let has_documents = cx.search().is_some_and(Engine::has_documents);

@@ -199,8 +199,8 @@ async fn the_only_engine_that_refuses_its_key_ends_the_run() {
 /// What the run and the model ask for reaches the engines, and no other site the researcher.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn filters_of_the_run_and_the_model_hold() {
-    let arguments =
-        json!({"queries": ["dues"], "time_range": "week", "language": "fr", "country": "ch", "topic": "gulls"});
+    let arguments = json!({"queries": ["dues"], "time_range": "week", "language": "fr", "country": "ch", "topic": "gulls",
+            "exclude_sites": ["https://www.nowhere.test/"], "count": 3});
     let (world, web) = (World::start(searching(arguments)).await, Web::start().await);
     let options =
         ["search_api=searxng,brave", "exclude_domains=elsewhere.test", "search_language=de", "max_pages_per_search=0"];
@@ -211,14 +211,16 @@ async fn filters_of_the_run_and_the_model_hold() {
     let (searxng, brave) = (one("/search"), one("/res/"));
     assert!(searxng.contains("time_range=week") && searxng.contains("language=de"), "{searxng}");
     assert!(brave.contains("freshness=pw") && brave.contains("search_lang=de"), "the run's language counts: {brave}");
-    assert!(brave.contains("country=CH"), "{brave}");
+    assert!(brave.contains("country=CH") && brave.contains("count=3"), "{brave}");
+    assert!(brave.contains("-site%3Aelsewhere.test+-site%3Anowhere.test"), "both are left out: {brave}");
     let tools = world.models.calls_of(Kind::Researcher)[0].body["tools"].clone();
     let search = tools.as_array().unwrap().iter().find(|tool| tool["function"]["name"] == "search_web").unwrap();
     let offered: Vec<_> = search["function"]["parameters"]["properties"].as_object().unwrap().keys().collect();
-    assert_eq!(offered, ["queries", "time_range", "sites", "country", "topic"], "the run has chosen the language");
+    let expected = ["queries", "time_range", "sites", "exclude_sites", "country", "topic", "count"];
+    assert_eq!(offered, expected, "the run has chosen the language");
     assert!(story.sources.iter().all(|source| !source.url.contains("elsewhere")), "{:?}", story.sources);
     // Both found the first two pages.
-    assert!(story.sources[0].url.ends_with("/page/1") && story.sources.len() == 4, "{:?}", story.sources);
+    assert!(story.sources[0].url.ends_with("/page/1") && story.sources.len() == 3, "{:?}", story.sources);
     assert_eq!(web.asked("/page/"), 0);
     world.finish();
 }
