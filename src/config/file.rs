@@ -234,6 +234,10 @@ mod tests {
             "[roles.research]\nbody = { model = 'x' }",
             "roles.research must be fields of the body that Fathom does not write itself, which model is",
         );
+        check(
+            "[roles.research]\nservice_tier = 'flex'\nbody = { serviceTier = {} }",
+            "roles.research must be fields of the body that Fathom does not write itself, which serviceTier is",
+        );
         check("[models.'openai:m']\nprice = 3", "models.\"openai:m\": invalid type: integer `3`, expected a table");
         check("[models]\nm = {}", "models.\"m\" must be a model name of the form provider:model");
         check(

@@ -211,12 +211,12 @@ fn engine_row(row: &search::Row) -> String {
 }
 
 fn provider_row(provider: &Provider) -> String {
-    // That of a cloud may be named otherwise than its address.
+    // The key of a cloud may be named otherwise than its address.
     let prefix = provider.variables.base_url.trim_end_matches("BASE_URL");
     let key = Some(provider.variables.api_key).filter(|key| key.trim_end_matches("API_KEY") != prefix);
-    let further = key.into_iter().chain(provider.others.iter().map(|other| other.variable));
-    let further: String = further.map(|variable| format!(", `{variable}`")).collect();
-    let other = provider.other_key.map(|name| format!(" (or `{name}`)")).unwrap_or_default();
+    let further: String = provider.others.iter().map(|other| format!(", `{}`", other.variable)).collect();
+    let key = key.map(|name| format!(" (the key is `{name}`)"));
+    let other = provider.other_key.map(|name| format!(" (or `{name}`)")).or(key).unwrap_or_default();
     let optional = if provider.key == Key::Optional { ", key optional" } else { "" };
     let address = match (provider.base_url, provider.place) {
         (Some(url), _) => format!("`{url}`"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
+use time::OffsetDateTime;
 
 use super::Error;
 use crate::domain::ModelName;
@@ -111,8 +112,8 @@ pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, bod
 pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Failure {
     let reported = Reported::from_error(error);
     let status = reported.status(None);
-    let error = reported.error(model, None);
-    Failure { trouble: trouble_of_status(&error, status), retry_after: None, error }
+    let failure = Failure::from(reported.error(model, None));
+    Failure { trouble: trouble_of_status(&failure.error, status), ..failure }
 }
 
 /// The failure that a stream of Amazon's reports in place of an event.
@@ -181,7 +182,7 @@ struct Reported {
     n_ctx: Option<u32>,
     /// Gemini's word for a status.
     word: String,
-    /// Gemini's wait.
+    /// Gemini's wait, or OpenRouter's.
     wait: Option<Duration>,
     /// A quota that no wait of ours heals.
     used_up: bool,
@@ -225,7 +226,7 @@ impl Reported {
             limit: error["details"]["error_code"].as_str().unwrap_or_default().to_owned(),
             message: message(error),
             word: word("status"),
-            wait: details(error).find_map(|detail| delay(detail["retryDelay"].as_str()?)),
+            wait: details(error).find_map(|detail| delay(detail["retryDelay"].as_str()?)).or_else(|| reset(error)),
             used_up: details(error).any(has_daily_quota),
             bad_key: details(error).any(|detail| detail["reason"] == "API_KEY_INVALID"),
             n_ctx: error["n_ctx"].as_u64().and_then(|tokens| u32::try_from(tokens).ok()),
@@ -330,6 +331,14 @@ fn has_daily_quota(detail: &Value) -> bool {
 /// A length of time such as `14s`.
 fn delay(text: &str) -> Option<Duration> {
     net::asked_wait(text.strip_suffix('s')?.parse().ok()?)
+}
+
+/// The wait until the time at which OpenRouter's limit is over, in milliseconds since 1970.
+fn reset(error: &Value) -> Option<Duration> {
+    let at = error.pointer("/metadata/headers/X-RateLimit-Reset")?;
+    let at: f64 = at.as_f64().or_else(|| at.as_str()?.trim().parse().ok())?;
+    let now = OffsetDateTime::now_utc().unix_timestamp() as f64;
+    net::asked_wait((at / 1000.0 - now).max(0.0))
 }
 
 /// The sentence in an error object. What an upstream provider said goes with OpenRouter's own "Provider returned
@@ -445,6 +454,29 @@ mod tests {
         assert_eq!(reported(503, body), Error::Overloaded { model: model(), detail });
         let error = json!({"code": "429", "message": "slow down"});
         assert_eq!(of_error_field(&model(), &error).error, Error::RateLimited { model: model(), retry_after: None });
+    }
+
+    /// Also in a stream that began well; a limit of the day is no wait of ours.
+    #[test]
+    fn openrouter_says_when_its_limit_is_over() {
+        let error = |what: &str, reset: Value| {
+            json!({"code": 429, "message": format!("Rate limit exceeded: free-models-per-{what}"),
+                "metadata": {"headers": {"X-RateLimit-Limit": "20", "X-RateLimit-Reset": reset}, "provider_name": null}})
+        };
+        let soon = (OffsetDateTime::now_utc().unix_timestamp() + 30) * 1000;
+        for reset in [json!(soon), json!(soon.to_string())] {
+            let failure = of_error_field(&model(), &error("min", reset.clone()));
+            let wait = failure.retry_after.unwrap();
+            assert!((25..=30).contains(&wait.as_secs()), "{wait:?}");
+            assert_eq!(failure.error, Error::RateLimited { model: model(), retry_after: Some(wait) });
+            let body = json!({"error": error("min", reset)}).to_string();
+            assert!(matches!(reported(429, &body), Error::RateLimited { retry_after: Some(_), .. }));
+        }
+        for reset in [json!(0), json!(-1e300), json!("soon"), Value::Null] {
+            let wait = of_error_field(&model(), &error("min", reset)).retry_after;
+            assert!(wait.is_none_or(|wait| wait.is_zero()), "{wait:?}");
+        }
+        assert!(matches!(of_error_field(&model(), &error("day", json!(soon))).error, Error::Quota { .. }));
     }
 
     #[test]

@@ -137,10 +137,16 @@ pub struct Quirks {
     pub structured: Strategy,
     /// Ids of tool calls have exactly nine letters and digits.
     pub short_ids: bool,
+    /// Bytes that the id of a tool call may have at the provider's own address.
+    pub longest_id: usize,
+    /// Between the results of tools and what a user says next the model has to say something.
+    pub answers_results: bool,
     /// What of a turn's reasoning has to go back with it.
     pub carries: Carries,
     /// Is `prompt_cache_key` known?
     pub cache_key: bool,
+    /// The header that takes the key of the vendor's cache instead.
+    pub cache_header: Option<&'static str>,
     /// Reasoning tokens are counted beside the output tokens.
     pub reasoning_beside: bool,
     /// Where a whole answer says what it cost, in dollars; streams say it in their usage.
@@ -158,8 +164,11 @@ impl Quirks {
         stream_options: true,
         structured: Strategy::Native,
         short_ids: false,
+        longest_id: usize::MAX,
+        answers_results: false,
         carries: Carries::Nothing,
         cache_key: false,
+        cache_header: None,
         reasoning_beside: false,
         cost_header: None,
         versioned: None,
@@ -180,7 +189,9 @@ impl Quirks {
     pub const UNFORCED: &'static str = "auto";
 
     const LIKE_OPENAI: Self = Self { output_limit: OutputLimit::ByModel, ..Self::NONE };
-    const OPENAI: Self = Self { cache_key: true, ..Self::LIKE_OPENAI };
+    /// At OpenAI's and Azure's addresses.
+    const OF_OPENAI: Self = Self { longest_id: 40, ..Self::LIKE_OPENAI };
+    const OPENAI: Self = Self { cache_key: true, ..Self::OF_OPENAI };
     const NEW_LIMIT: Self = Self { output_limit: OutputLimit::MaxCompletionTokens, ..Self::NONE };
 }
 
@@ -256,7 +267,7 @@ pub const PROVIDERS: &[Provider] = &[
             "https://api.openai.com/v1",
             variables!("OPENAI"),
             "gpt-5.4",
-            Quirks { cache_key: true, ..Quirks::NONE },
+            Quirks { cache_key: true, longest_id: 64, ..Quirks::NONE },
         )
     },
     Provider {
@@ -340,7 +351,6 @@ pub const PROVIDERS: &[Provider] = &[
             Quirks { required: "any", versioned: Some("vertex-2023-10-16"), ..Quirks::NONE },
         )
     },
-    // Its structured answers are unreliable with many models; a tool's arguments are not.
     Provider {
         wire: Wire::Converse,
         original: Some("bedrock_converse"),
@@ -367,7 +377,7 @@ pub const PROVIDERS: &[Provider] = &[
             "",
             variables!("BEDROCK"),
             "us.anthropic.claude-sonnet-5-5",
-            Quirks { required: "any", structured: Strategy::Tool, ..Quirks::NONE },
+            Quirks { required: "any", ..Quirks::NONE },
         )
     },
     // The resource's name is part of the address; `model` is the name of the deployment. An older address with an
@@ -377,7 +387,7 @@ pub const PROVIDERS: &[Provider] = &[
         base_url: None,
         auth: Auth::Header("api-key"),
         note: "the model is the name of the deployment; an older address with `?api-version=` works too",
-        ..cloud("azure", "Azure OpenAI", "", variables!("AZURE_OPENAI"), "MY-DEPLOYMENT", Quirks::LIKE_OPENAI)
+        ..cloud("azure", "Azure OpenAI", "", variables!("AZURE_OPENAI"), "MY-DEPLOYMENT", Quirks::OF_OPENAI)
     },
     Provider {
         lists: Lists::Windows,
@@ -422,7 +432,7 @@ pub const PROVIDERS: &[Provider] = &[
             },
         )
     },
-    // Unknown fields are errors, and so are ids of another length.
+    // Unknown fields are errors, and so are ids of another length, and a user who speaks right after a tool.
     Provider {
         original: Some("mistralai"),
         ..cloud(
@@ -431,7 +441,7 @@ pub const PROVIDERS: &[Provider] = &[
             "https://api.mistral.ai/v1",
             variables!("MISTRAL"),
             "mistral-large-latest",
-            Quirks { required: "any", stream_options: false, short_ids: true, ..Quirks::NONE },
+            Quirks { required: "any", stream_options: false, short_ids: true, answers_results: true, ..Quirks::NONE },
         )
     },
     cloud(
@@ -448,7 +458,8 @@ pub const PROVIDERS: &[Provider] = &[
         "https://api.x.ai/v1",
         variables!("XAI"),
         "grok-4.7",
-        Quirks { reasoning_beside: true, ..Quirks::NEW_LIMIT },
+        // Each of its servers has a cache of its own: calls with the same key go to the same one.
+        Quirks { reasoning_beside: true, cache_header: Some("x-grok-conv-id"), ..Quirks::NEW_LIMIT },
     ),
     cloud(
         "together",

@@ -118,9 +118,18 @@ impl Server {
 
     pub(super) fn encode(&self, request: &Request, is_stream: bool) -> serde_json::Result<Encoded> {
         let quirks = self.provider.quirks.of_model(&self.facts(&request.model));
-        // What copies OpenAI's API need not know all of its fields.
-        let quirks = Quirks { cache_key: quirks.cache_key && self.is_own_cloud, ..quirks };
+        // What copies OpenAI's API need not know all of its fields, and may make ids of its own that have to come back.
+        let is_vendors = self.is_own_cloud || self.provider.base_url.is_none();
+        let longest_id = if is_vendors { quirks.longest_id } else { usize::MAX };
+        let quirks = Quirks { cache_key: quirks.cache_key && self.is_own_cloud, longest_id, ..quirks };
         self.provider.wire.encode(request, &quirks, is_stream)
+    }
+
+    /// The header that leads a call to the cache that has its beginning.
+    pub(super) fn cache_header(&self, request: &Request) -> Option<(HeaderName, HeaderValue)> {
+        let name = self.provider.quirks.cache_header.filter(|_| self.is_own_cloud)?;
+        let key = HeaderValue::from_str(request.sending.cache_key.as_deref()?).ok()?;
+        Some((HeaderName::from_static(name), key))
     }
 
     pub(super) fn reader(&self) -> Reader {
@@ -291,7 +300,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::providers::{PROVIDERS, find};
-    use super::super::{Message, OutputFormat, Sending, ToolChoice, Tuning};
+    use super::super::{Message, OutputFormat, Sending, ToolCall, ToolChoice, Tuning};
     use super::*;
 
     fn build(provider: &'static Provider, endpoint: &Endpoint) -> Result<Server, BadSetting> {
@@ -306,6 +315,18 @@ mod tests {
             ..Endpoint::default()
         };
         build(provider, &endpoint).unwrap()
+    }
+
+    fn question() -> Request {
+        Request {
+            model: "openai:m".parse().unwrap(),
+            messages: vec![Message::user("q")],
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            output: OutputFormat::Text,
+            max_tokens: 9,
+            sending: Sending::default(),
+        }
     }
 
     fn openai() -> &'static Provider {
@@ -393,15 +414,7 @@ mod tests {
             let model: ModelName = model.parse().unwrap();
             let server = server(find(&model.provider).unwrap(), address, Some("k3y-0123"));
             let sending = Sending { tuning: tuning.cloned().map(Arc::new), cache_key: Some("run-r1".into()) };
-            let request = Request {
-                model,
-                messages: vec![Message::user("q")],
-                tools: Vec::new(),
-                tool_choice: ToolChoice::Auto,
-                output: OutputFormat::Text,
-                max_tokens: 9,
-                sending,
-            };
+            let request = Request { model, sending, ..question() };
             serde_json::from_slice(&server.encode(&request, false).unwrap().body).unwrap()
         };
         for model in ["openai:gpt-5.4", "openai-responses:gpt-5.4"] {
@@ -431,6 +444,52 @@ mod tests {
             ["output_config", "temperature", "service_tier"].iter().all(|name| plain.get(*name).is_none()),
             "{plain}"
         );
+    }
+
+    /// Of another model, or of a server that stands in; their results have the same id.
+    #[test]
+    fn ids_are_as_long_as_a_vendor_takes_them_at_its_own_address() {
+        let id = "i".repeat(100);
+        let turn = |id: &str| {
+            let call = ToolCall { id: id.into(), name: "search_web".into(), arguments: "{}".into(), problem: None };
+            let result = Message::Tool { call_id: id.into(), name: "search_web".into(), content: "found".into() };
+            vec![Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None }, result]
+        };
+        let ids = |model: &str, address: Option<&str>, id: &str| -> [String; 2] {
+            let model: ModelName = model.parse().unwrap();
+            let server = server(find(&model.provider).unwrap(), address, Some("k3y-0123"));
+            let body = server.encode(&Request { model, messages: turn(id), ..question() }, false).unwrap().body;
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            let places = match body["input"].is_null() {
+                true => ["/messages/0/tool_calls/0/id", "/messages/1/tool_call_id"],
+                false => ["/input/0/call_id", "/input/1/call_id"],
+            };
+            places.map(|place| body.pointer(place).and_then(Value::as_str).unwrap().to_owned())
+        };
+        let azure = Some("https://x.test/openai/v1");
+        for (model, address, most) in [("openai:m", None, 40), ("openai-responses:m", None, 64), ("azure:m", azure, 40)]
+        {
+            let [call, result] = ids(model, address, &id);
+            assert_eq!((call.len(), &call), (9, &result), "{model}");
+            assert_eq!(ids(model, address, &id[..most]), [&id[..most]; 2], "{model}");
+        }
+        for model in ["openai:m", "openai-responses:m"] {
+            assert_eq!(ids(model, Some("http://127.0.0.1:1/v1"), &id), [&*id; 2], "{model}");
+        }
+        assert_eq!(ids("groq:m", None, &id), [&*id; 2]);
+    }
+
+    #[test]
+    fn a_cache_that_is_found_by_a_header_gets_its_key() {
+        let of = |name: &str, address: Option<&str>, key: Option<&str>| {
+            let sending = Sending { tuning: None, cache_key: key.map(Into::into) };
+            server(find(name).unwrap(), address, Some("k3y-0123")).cache_header(&Request { sending, ..question() })
+        };
+        let (name, value) = of("xai", None, Some("run-r1")).unwrap();
+        assert_eq!((name.as_str(), value.to_str().unwrap()), ("x-grok-conv-id", "run-r1"));
+        assert_eq!(of("xai", None, None), None);
+        assert_eq!(of("xai", Some("http://127.0.0.1:1/v1"), Some("run-r1")), None);
+        assert_eq!(of("openai", None, Some("run-r1")), None);
     }
 
     #[test]

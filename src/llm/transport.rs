@@ -103,6 +103,7 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let own = encoded.headers.iter();
     headers.extend(own.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))));
+    headers.extend(server.cache_header(request));
     for (name, value) in server.headers() {
         headers.insert(name.clone(), value.clone());
     }

@@ -58,7 +58,9 @@ const OWN: &[&str] = &[
     "response_format",
     "text",
     "output_config",
+    "outputConfig",
     "generationConfig",
+    "inferenceConfig",
     "max_tokens",
     "max_completion_tokens",
     "max_output_tokens",
@@ -89,7 +91,9 @@ impl Tuning {
         if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
             return Err("a temperature from 0 to 2".to_owned());
         }
-        match self.body.keys().find(|name| OWN.contains(&name.as_str())) {
+        // Gemini's tier has no setting of its own; Converse's is `service_tier`.
+        let is_own = |name: &str| OWN.contains(&name) || (name == "serviceTier" && self.service_tier.is_some());
+        match self.body.keys().find(|name| is_own(name)) {
             Some(name) => Err(format!("fields of the body that Fathom does not write itself, which {name} is")),
             None => Ok(()),
         }

@@ -26,12 +26,12 @@ const USED_UP: [&str; 10] = [
     "contract_spend_limit_reached",
     "exceeded_current_quota_error",
 ];
-/// Anthropic says it in these words alone, in a 400.
-const NO_CREDIT: &str = "credit balance is too low";
+/// What some say in words alone: Anthropic in a 400, OpenRouter of its free models until midnight (UTC) in a 429.
+const USED_UP_WORDS: [&str; 2] = ["credit balance is too low", "free-models-per-day"];
 
 /// Does a failure say that a quota is used up which no wait of ours heals? `codes` are what the provider calls it.
 pub fn is_used_up<'a>(codes: impl IntoIterator<Item = &'a str>, message: &str) -> bool {
-    codes.into_iter().any(|code| USED_UP.contains(&code)) || message.contains(NO_CREDIT)
+    codes.into_iter().any(|code| USED_UP.contains(&code)) || USED_UP_WORDS.iter().any(|words| message.contains(words))
 }
 
 /// How long to wait for each kind of which nothing is left.

@@ -24,9 +24,12 @@ use url::Url;
 
 use crate::{
     fake_vendor::{FakeVendor, Reply, Sent},
-    requests::{after, with_search as request},
+    requests::{after, bare_question, with_search as request},
 };
-use fathom::llm::{Completion, Delta, Endpoint, Error, Llm, Settings, StopReason, ToolCall, Wait};
+use fathom::llm::{
+    Completion, Delta, Endpoint, Error, Llm, OutputFormat, Request, Sending, Settings, StopReason, ToolCall, Tuning,
+    Wait, structured::Strategy,
+};
 
 const TOKEN: &str = "ya29.token-of-a-test-0123456789";
 
@@ -361,6 +364,25 @@ mod amazon {
         assert_eq!(messages[1], json!({"role": "assistant", "content": blocks()}), "as it came");
         let result = json!({"toolResult": {"toolUseId": "tooluse_1", "content": [{"text": "found"}]}});
         assert_eq!(messages[2], json!({"role": "user", "content": [result, mark]}));
+    }
+
+    #[tokio::test]
+    async fn a_form_of_answer_and_an_effort_are_asked_for() {
+        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+        let output = OutputFormat::JsonSchema { name: "brief".into(), schema: schema.into() };
+        let tuning = Tuning { reasoning_effort: Some("low".into()), ..Tuning::default() };
+        let sending = Sending { tuning: Some(tuning.into()), cache_key: None };
+        let vendor = FakeVendor::start([turn()]).await;
+        let llm = llm(&vendor, "bedrock", &KEYS, None);
+        assert_eq!(llm.first_strategy(&MODEL.parse().unwrap()), Strategy::Native);
+        llm.complete(&Request { output, sending, ..bare_question(MODEL) }, &quietly).await.unwrap();
+        let config = vendor.sent()[0].body["outputConfig"].clone();
+        let definition = &config["textFormat"]["structure"]["jsonSchema"];
+        let sent: Value = serde_json::from_str(definition["schema"].as_str().unwrap()).unwrap();
+        let strict = json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"],
+            "additionalProperties": false});
+        assert_eq!((sent, &definition["name"]), (strict, &json!("brief")));
+        assert_eq!((&config["textFormat"]["type"], &config["effort"]), (&json!("json_schema"), &json!("low")));
     }
 
     #[tokio::test]

@@ -658,7 +658,30 @@ mod gemini {
     }
 }
 
-/// No dialect sends what belongs to another provider, and all take up the same conversation.
+/// What Chat Completions' servers refuse although its vendor takes it: a user who speaks twice in a row, and, at
+/// Mistral, right after a tool.
+#[tokio::test]
+async fn roles_take_turns() {
+    let sent = async |provider: &'static str, model: &str| {
+        let mut request = with_tools(model);
+        request.messages.extend([Message::user("In metres."), Message::user("And in feet.")]);
+        let turn = vec![call("t00000001", "search_web", "{}")];
+        request.messages.push(Message::Assistant { content: String::new(), tool_calls: turn, carry: None });
+        let (call_id, name, content) = ("t00000001".into(), "search_web".into(), "found".into());
+        request.messages.extend([Message::Tool { call_id, name, content }, Message::user("Go on.")]);
+        body(provider, &request).await["messages"].clone()
+    };
+    let roles = |messages: &Value| -> Vec<String> {
+        messages.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap().to_owned()).collect()
+    };
+    let perplexity = sent("perplexity", "perplexity:sonar-pro").await;
+    assert_eq!(roles(&perplexity), ["system", "user", "assistant", "tool", "user"]);
+    assert_eq!(perplexity[1]["content"], "How deep is it?\n\nIn metres.\n\nAnd in feet.");
+    let mistral = sent("mistral", "mistral:mistral-large-latest").await;
+    assert_eq!(roles(&mistral), ["system", "user", "assistant", "tool", "assistant", "user"]);
+    assert_eq!(mistral[4], json!({"role": "assistant", "content": "OK."}));
+}
+
 /// Chat Completions of vendors whose models want their reasoning back after a tool call.
 mod reasoning {
     use super::*;
@@ -779,6 +802,7 @@ async fn what_a_call_cost_is_known_or_said_to_be_unknown() {
     assert_eq!(cost.dollars(), (10.0 * 2.0 + 30.0 * 0.5 + 12.0 * 8.0) / 1e6);
 }
 
+/// No dialect sends what belongs to another provider, and all take up the same conversation.
 #[tokio::test]
 async fn a_conversation_moves_between_all_of_them() {
     let turn = Completion {

@@ -9,12 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, Strict, arguments, carried, parse, reasons, short_id, unreadable};
+use super::{Encoded, Joined, Strict, arguments, bounded_id, carried, parse, reasons, short_id, unreadable};
 use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
 use crate::llm::providers::{Carries, OutputLimit, Quirks};
 use crate::llm::{Message, OutputFormat, Request, ToolCall, ToolChoice, ToolSpec, thinking};
+
+/// What a model says to results before its user speaks.
+const ANSWER_TO_RESULTS: &str = "OK.";
 
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
@@ -76,7 +79,7 @@ impl<'a> Body<'a> {
             stream: is_stream,
             tools: request.tools.iter().map(Tool::of).collect(),
             tool_choice: (!request.tools.is_empty()).then_some(choice),
-            messages: request.messages.iter().map(|message| Said::of(message, request, quirks)).collect(),
+            messages: said(request, quirks),
             response_format: Format::of(&request.output),
             stream_options: (is_stream && quirks.stream_options).then_some(StreamOptions { include_usage: true }),
             max_tokens: (!is_new).then_some(request.max_tokens),
@@ -128,26 +131,47 @@ impl<'a> Reasoning<'a> {
     }
 }
 
+/// The conversation. What a user says in several messages is one: Perplexity refuses two in a row, and so do the
+/// templates of some models on servers of one's own.
+fn said<'a>(request: &'a Request, quirks: &Quirks) -> Vec<Said<'a>> {
+    let mut all: Vec<Said<'a>> = Vec::with_capacity(request.messages.len());
+    for message in &request.messages {
+        let next = Said::of(message, request, quirks);
+        let before = all.last().map(|last| last.role);
+        if before == Some("tool") && next.role == "user" && quirks.answers_results {
+            all.push(Said::new("assistant", Joined::One(ANSWER_TO_RESULTS)));
+        }
+        match all.pop_if(|last| last.role == "user" && next.role == "user") {
+            Some(last) => all.push(Said::new("user", last.content.and(next.content))),
+            None => all.push(next),
+        }
+    }
+    all
+}
+
 impl<'a> Said<'a> {
+    fn new(role: &'static str, content: Joined<'a>) -> Self {
+        Self { role, content, tool_calls: Vec::new(), tool_call_id: None, reasoning: None }
+    }
+
     fn of(message: &'a Message, request: &Request, quirks: &Quirks) -> Self {
-        let said = |role, content| Self { role, content, tool_calls: Vec::new(), tool_call_id: None, reasoning: None };
         match message {
-            Message::System { content } => said("system", Joined::Parts(content)),
-            Message::User { content } => said("user", Joined::Parts(content)),
+            Message::System { content } => Self::new("system", Joined::Parts(content)),
+            Message::User { content } => Self::new("user", Joined::Parts(content)),
             Message::Assistant { content, tool_calls, .. } => Self {
                 tool_calls: tool_calls.iter().map(|call| Called::of(call, quirks)).collect(),
                 reasoning: Reasoning::of(message, request, quirks),
-                ..said("assistant", Joined::One(content))
+                ..Self::new("assistant", Joined::One(content))
             },
             Message::Tool { call_id, content, .. } => {
-                Self { tool_call_id: Some(id(call_id, quirks)), ..said("tool", Joined::Parts(content)) }
+                Self { tool_call_id: Some(id(call_id, quirks)), ..Self::new("tool", Joined::Parts(content)) }
             }
         }
     }
 }
 
 fn id<'a>(id: &'a str, quirks: &Quirks) -> Cow<'a, str> {
-    if quirks.short_ids { short_id(id) } else { id.into() }
+    if quirks.short_ids { short_id(id) } else { bounded_id(id, quirks.longest_id) }
 }
 
 /// A call of an earlier turn.

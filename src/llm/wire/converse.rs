@@ -6,17 +6,18 @@
 
 use std::borrow::Cow;
 
+use serde::ser::{Error as _, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::turns::{self, Turn, called, instructions, turns};
-use super::{Encoded, Joined, RawObject, object, parse, segment, short_id, unreadable, written};
+use super::{Encoded, Joined, RawObject, Strict, object, parse, segment, short_id, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
-use crate::llm::{Request, ToolCall, ToolChoice, ToolSpec};
+use crate::llm::{OutputFormat, Request, ToolCall, ToolChoice, ToolSpec};
 
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let method = if is_stream { "converse-stream" } else { "converse" };
@@ -36,6 +37,8 @@ struct Body<'a> {
     inference_config: Inference,
     #[serde(skip_serializing_if = "Option::is_none")]
     service_tier: Option<Named<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     further: Option<&'a serde_json::Map<String, Value>>,
 }
@@ -52,6 +55,38 @@ struct Inference {
 struct Named<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
+}
+
+/// How the answer looks, and how much thought it gets. Models that know neither say so.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OutputConfig<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text_format: Option<Format<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    structure: Structure<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Structure<'a> {
+    JsonSchema { name: &'a str, schema: InText<'a> },
+}
+
+/// A schema as a text that holds JSON.
+struct InText<'a>(Strict<'a>);
+
+impl Serialize for InText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&serde_json::to_string(&self.0).map_err(S::Error::custom)?)
+    }
 }
 
 #[derive(Serialize)]
@@ -142,8 +177,23 @@ impl<'a> Body<'a> {
             messages,
             inference_config: Inference { max_tokens: request.max_tokens, temperature: request.sending.temperature() },
             service_tier: request.sending.service_tier().map(|kind| Named { kind }),
+            output_config: OutputConfig::of(request),
             further: request.sending.body(),
         }
+    }
+}
+
+impl<'a> OutputConfig<'a> {
+    fn of(request: &'a Request) -> Option<Self> {
+        let text_format = match &request.output {
+            OutputFormat::Text => None,
+            OutputFormat::JsonSchema { name, schema } => {
+                let structure = Structure::JsonSchema { name, schema: InText(Strict(schema)) };
+                Some(Format { kind: "json_schema", structure })
+            }
+        };
+        let effort = request.sending.effort();
+        (text_format.is_some() || effort.is_some()).then_some(Self { text_format, effort })
     }
 }
 

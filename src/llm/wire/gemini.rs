@@ -12,7 +12,7 @@ use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
-use crate::llm::{Error, Message, OutputFormat, Part as TextPart, Request, ToolChoice, ToolSpec};
+use crate::llm::{Error, Message, OutputFormat, Request, ToolChoice, ToolSpec};
 
 /// Stands in for the signature of a call that another model made.
 const UNSIGNED: &str = "skip_thought_signature_validator";
@@ -186,10 +186,7 @@ fn instruction(message: &Message) -> Option<Part<'_>> {
 }
 
 fn text(text: Joined<'_>) -> Option<Part<'_>> {
-    let is_empty = match &text {
-        Joined::One(text) => text.is_empty(),
-        Joined::Parts(text) => text.0.iter().map(TextPart::as_str).all(str::is_empty),
-    };
+    let is_empty = text.all(str::is_empty);
     (!is_empty).then_some(Part::Text { text })
 }
 

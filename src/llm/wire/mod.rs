@@ -187,6 +187,30 @@ fn reasons(model: &str) -> bool {
 enum Joined<'a> {
     One(&'a str),
     Parts(&'a Text),
+    /// With an empty line between them.
+    Several(Vec<Self>),
+}
+
+impl Joined<'_> {
+    /// This and the next.
+    fn and(self, next: Self) -> Self {
+        match self {
+            Self::Several(mut all) => {
+                all.push(next);
+                Self::Several(all)
+            }
+            first => Self::Several(vec![first, next]),
+        }
+    }
+
+    /// Does that hold of all its pieces?
+    fn all(&self, test: fn(&str) -> bool) -> bool {
+        match self {
+            Self::One(text) => test(text),
+            Self::Parts(text) => text.0.iter().map(Part::as_str).all(test),
+            Self::Several(all) => all.iter().all(|one| one.all(test)),
+        }
+    }
 }
 
 impl fmt::Display for Joined<'_> {
@@ -194,6 +218,10 @@ impl fmt::Display for Joined<'_> {
         match self {
             Self::One(text) => formatter.write_str(text),
             Self::Parts(text) => text.0.iter().map(Part::as_str).try_for_each(|part| formatter.write_str(part)),
+            Self::Several(all) => all.iter().enumerate().try_for_each(|(index, one)| {
+                formatter.write_str(if index == 0 { "" } else { "\n\n" })?;
+                one.fmt(formatter)
+            }),
         }
     }
 }
@@ -206,6 +234,7 @@ impl Serialize for Joined<'_> {
                 [one] => serializer.serialize_str(one.as_str()),
                 _ => serializer.collect_str(self),
             },
+            Self::Several(_) => serializer.collect_str(self),
         }
     }
 }
@@ -267,6 +296,11 @@ impl Serialize for StrictEach<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, schema)| (name, Strict(schema))))
     }
+}
+
+/// The id of a call as it goes to a vendor that takes no longer ones: it is another model's then.
+fn bounded_id(id: &str, longest: usize) -> Cow<'_, str> {
+    if id.len() <= longest { id.into() } else { short_id(id) }
 }
 
 /// The id of a call in nine letters and digits, which every vendor takes: itself when it is one already.

@@ -3,11 +3,13 @@
 //! Nothing is stored at the vendor's. What a model reasoned comes back encrypted and goes back with its turn, so the
 //! items of such a turn are carried as they came.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, Strict, arguments, carried, parse, reasons, unreadable};
+use super::{Encoded, Joined, Strict, arguments, bounded_id, carried, parse, reasons, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -16,6 +18,7 @@ use crate::llm::{Message, OutputFormat, Part, Request, Text, ToolChoice, ToolSpe
 
 /// The smallest output limit that is taken.
 const LEAST_OUTPUT: u32 = 16;
+
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
     Ok(Encoded { path: "responses".into(), headers: quirks.headers, body })
@@ -92,14 +95,14 @@ enum Item<'a> {
     Call {
         #[serde(rename = "type")]
         kind: &'static str,
-        call_id: &'a str,
+        call_id: Cow<'a, str>,
         name: &'a str,
         arguments: &'a str,
     },
     Output {
         #[serde(rename = "type")]
         kind: &'static str,
-        call_id: &'a str,
+        call_id: Cow<'a, str>,
         output: Joined<'a>,
     },
     /// As it came.
@@ -136,7 +139,7 @@ impl<'a> Body<'a> {
             service_tier: sending.service_tier(),
             prompt_cache_key: sending.cache_key.as_deref().filter(|_| quirks.cache_key),
             further: sending.body(),
-            input: request.messages.iter().flat_map(|message| items(message, request)).collect(),
+            input: request.messages.iter().flat_map(|message| items(message, request, quirks)).collect(),
         }
     }
 }
@@ -148,26 +151,28 @@ impl<'a> Tool<'a> {
     }
 }
 
-fn items<'a>(message: &'a Message, request: &Request) -> Vec<Item<'a>> {
+fn items<'a>(message: &'a Message, request: &Request, quirks: &Quirks) -> Vec<Item<'a>> {
+    let id = |id: &'a str| bounded_id(id, quirks.longest_id);
     match message {
         Message::System { content } => said("developer", content),
         Message::User { content } => said("user", content),
-        Message::Assistant { content, tool_calls, .. } => match carried(message, request) {
-            Some(items) => items.into_iter().map(Item::Carried).collect(),
-            None => {
-                let text =
-                    (!content.is_empty()).then_some(Item::Said { role: "assistant", content: Joined::One(content) });
-                let calls = tool_calls.iter().map(|call| Item::Call {
-                    kind: "function_call",
-                    call_id: &call.id,
-                    name: &call.name,
-                    arguments: arguments(&call.arguments),
-                });
-                text.into_iter().chain(calls).collect()
+        Message::Assistant { content, tool_calls, .. } => {
+            // Items that came with longer ids are refused as they came.
+            let fits = tool_calls.iter().all(|call| call.id.len() <= quirks.longest_id);
+            if let Some(items) = carried(message, request).filter(|_| fits) {
+                return items.into_iter().map(Item::Carried).collect();
             }
-        },
+            let text = (!content.is_empty()).then_some(Item::Said { role: "assistant", content: Joined::One(content) });
+            let calls = tool_calls.iter().map(|call| Item::Call {
+                kind: "function_call",
+                call_id: id(&call.id),
+                name: &call.name,
+                arguments: arguments(&call.arguments),
+            });
+            text.into_iter().chain(calls).collect()
+        }
         Message::Tool { call_id, content, .. } => {
-            vec![Item::Output { kind: "function_call_output", call_id, output: Joined::Parts(content) }]
+            vec![Item::Output { kind: "function_call_output", call_id: id(call_id), output: Joined::Parts(content) }]
         }
     }
 }

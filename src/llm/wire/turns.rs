@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::super::{Message, Part, Request, ToolCall};
+use super::super::{Message, Request, ToolCall};
 use super::{Joined, carried};
 
 /// A block as a dialect writes it.
@@ -62,10 +62,7 @@ pub(super) fn instructions<'a, B: Block<'a>>(request: &'a Request) -> Vec<B> {
 
 /// Blank texts are refused.
 fn text<'a, B: Block<'a>>(text: Joined<'a>) -> Option<B> {
-    let is_blank = match &text {
-        Joined::One(text) => text.trim().is_empty(),
-        Joined::Parts(text) => text.0.iter().map(Part::as_str).all(|part| part.trim().is_empty()),
-    };
+    let is_blank = text.all(|piece| piece.trim().is_empty());
     (!is_blank).then(|| B::text(text))
 }
 

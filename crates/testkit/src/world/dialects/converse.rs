@@ -3,13 +3,8 @@
 use axum::body::Bytes;
 use serde_json::{Value, json};
 
-use super::{Chat, SIGNATURE, Turn, called, each, object, schema_name, stop_reason};
+use super::{Chat, SIGNATURE, Turn, called, each, object, stop_reason};
 use crate::vendor;
-
-/// The tool that takes a structured answer.
-const ANSWER: &str = "answer";
-/// As [`schema_name`] tells those apart.
-const ANSWERS: [&str; 4] = ["ClarifyWithUser", "ResearchQuestion", "FollowUp", "Summary"];
 
 /// What its streams call themselves.
 pub(in crate::world) const STREAM: &str = "application/vnd.amazon.eventstream";
@@ -17,14 +12,13 @@ pub(in crate::world) const STREAM: &str = "application/vnd.amazon.eventstream";
 impl Chat {
     pub(super) fn converse(&mut self, body: &Value, is_stream: bool) {
         self.is_stream = is_stream;
+        self.schema = self.converse_schema(&body["outputConfig"]["textFormat"]);
         let config = &body["toolConfig"];
         // Without a choice they are declared for the history's sake alone.
         let is_loop = !config["toolChoice"].is_null();
         for spec in each(&config["tools"]).map(|tool| &tool["toolSpec"]).filter(|_| is_loop) {
             let parameters = &spec["inputSchema"]["json"];
-            // The tool that takes a structured answer has one name for all of them.
-            let name = if spec["name"] == ANSWER { json!(schema_name(parameters)) } else { spec["name"].clone() };
-            let function = json!({"name": name, "description": spec["description"], "parameters": parameters});
+            let function = json!({"name": spec["name"], "description": spec["description"], "parameters": parameters});
             self.tools.push(json!({"type": "function", "function": function}));
         }
         each(&body["system"])
@@ -36,6 +30,19 @@ impl Chat {
                 _ => self.converse_user(&message["content"]),
             }
         }
+    }
+
+    /// The schema of the answer, which is a text that holds JSON.
+    fn converse_schema(&mut self, format: &Value) -> Option<Value> {
+        if format.is_null() {
+            return None;
+        }
+        let text = format.pointer("/structure/jsonSchema/schema").and_then(Value::as_str);
+        let schema = text.and_then(|text| serde_json::from_str(text).ok());
+        if schema.is_none() || format["type"] != "json_schema" {
+            self.wrong.push(format!("no form of answer: {format}"));
+        }
+        schema
     }
 
     fn converse_turn(&mut self, blocks: &Value, is_loop: bool, declares_tools: bool) {
@@ -69,10 +76,10 @@ fn content(turn: &Turn) -> Vec<Value> {
     let thought =
         thought.map(|text| json!({"reasoningContent": {"reasoningText": {"text": text, "signature": SIGNATURE}}}));
     let text = turn.text.iter().filter(|text| !text.is_empty()).map(|text| json!({"text": text}));
-    let calls = turn.calls.iter().map(|(id, name, arguments)| {
-        let name = if ANSWERS.contains(&name.as_str()) { ANSWER } else { name.as_str() };
-        json!({"toolUse": {"toolUseId": id, "name": name, "input": object(arguments)}})
-    });
+    let calls = turn
+        .calls
+        .iter()
+        .map(|(id, name, arguments)| json!({"toolUse": {"toolUseId": id, "name": name, "input": object(arguments)}}));
     thought.into_iter().chain(text).chain(calls).collect()
 }
 
