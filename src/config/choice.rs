@@ -65,7 +65,7 @@ impl Choice<'_> {
         } else if MODEL_OPTIONS.iter().all(|name| self.layers.option(name).is_none()) {
             options.set_all_models(&ModelName::offline().into());
             notices.push(
-                "no model is configured and no key is set: offline:extractive stands in, which quotes the best passages and writes nothing of its own (set OPENAI_API_KEY, or --model PROVIDER:MODEL)"
+                "no model is named, and no key is set that would choose one: offline:extractive stands in, which quotes the best passages and writes nothing of its own (set OPENAI_API_KEY, or --model PROVIDER:MODEL)"
                     .to_owned(),
             );
         }

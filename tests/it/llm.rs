@@ -457,9 +457,11 @@ async fn a_refusal_is_an_error_with_the_models_words() {
     let chunks =
         [chunk(json!({"refusal": "I can"}), None), chunk(json!({"refusal": "not."}), Some("stop")), DONE.into()];
     assert_eq!(stream(Reply::stream(chunks), &request()).await, (Vec::new(), Some(expected)));
-    let message = json!({"role": "assistant", "content": "Half"});
-    let completion = complete(Reply::message(message, "content_filter"), &request()).await.unwrap();
-    assert_eq!(completion, Completion { stop: StopReason::Refused, ..answer("Half") });
+    for reason in ["content_filter", "content_filter: SAFETY"] {
+        let message = json!({"role": "assistant", "content": "Half"});
+        let completion = complete(Reply::message(message, reason), &request()).await.unwrap();
+        assert_eq!(completion, Completion { stop: StopReason::Refused, ..answer("Half") });
+    }
 }
 
 // Streams.

@@ -451,7 +451,9 @@ fn take_in(answer: Answer, is_marked: bool, state: &mut State, assembly: &mut As
 fn stop(reason: &str) -> Stop {
     match reason {
         "length" | "max_tokens" | "model_length" => Stop::Length,
-        "content_filter" | "refusal" | "safety" => Stop::Refused,
+        "refusal" | "safety" => Stop::Refused,
+        // Gemini's door says why behind it.
+        filter if filter.starts_with("content_filter") => Stop::Refused,
         "error" => Stop::Broken,
         _ => Stop::End,
     }

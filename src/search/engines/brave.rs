@@ -86,10 +86,14 @@ impl Wire for Brave {
         }
     }
 
-    /// A wrong key is 422 with a code of its own; a used-up month is 429 like a used-up second.
+    /// A wrong key is 422 with a code of its own; a used-up month is 429 like a used-up second, which its header tells
+    /// apart (`0, 0`) where its body does not.
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         let number = |name: &str| refused.body.pointer(&format!("/error/meta/{name}"))?.as_u64();
+        let remaining = refused.headers.get("x-ratelimit-remaining").and_then(|value| value.to_str().ok());
+        let of_month = remaining.and_then(|remaining| remaining.split(',').nth(1)).map(str::trim);
         match (refused.status, refused.text("/error/code")) {
+            (429, _) if of_month == Some("0") => Some(Problem::unpaid(refused.said)),
             (_, "SUBSCRIPTION_TOKEN_INVALID") => Some(Problem::lasting(Error::Auth(refused.said.to_owned()))),
             (429, _) => match (number("quota_current"), number("quota_limit")) {
                 (Some(current), Some(limit)) if limit > 0 && current >= limit => Some(Problem::unpaid(refused.said)),

@@ -1,14 +1,21 @@
 //! Mojeek, a search with an index of its own: <https://www.mojeek.com/support/api/search/request_parameters.html>.
 
 use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value as Json;
 use url::Url;
 
-use crate::search::{
-    Error, Filter, Limits, Row, Setting,
-    web::{Object, RawHit, Request, Web, Wire, objects_if_any},
+use crate::{
+    net,
+    pages::extract,
+    search::{
+        Error, Filter, Limits, Row, Setting,
+        web::{Object, RawHit, Request, Web, Wire, objects_if_any},
+    },
 };
 
 const MAX_RESULTS: usize = 100;
+/// Characters of what it says is wrong.
+const MAX_SAID_CHARS: usize = 200;
 
 pub const ROW: Row = Row {
     name: "mojeek",
@@ -43,8 +50,26 @@ impl Wire for Mojeek {
         Request::get(self.endpoint.clone(), &parameters)
     }
 
+    /// Errors have status 200, too.
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
+        self.problem(body).map_or(Ok(()), Err)?;
         Ok(objects_if_any(body, &["response", "results"], "response")?.iter().filter_map(found).collect())
+    }
+}
+
+impl Mojeek {
+    /// What is wrong, such as `ERROR: Daily Limit Reached`.
+    fn problem(&self, body: &[u8]) -> Option<Error> {
+        let answer: Json = serde_json::from_slice(body).ok()?;
+        let said = answer["response"]["status"].as_str()?.strip_prefix("ERROR")?;
+        let said = net::redact(said.trim_start_matches([':', ' ']), [self.key.expose_secret()]);
+        let said = extract::cut(&extract::one_line(&said), MAX_SAID_CHARS).to_owned();
+        let has = |word: &str| said.to_ascii_lowercase().contains(word);
+        Some(match () {
+            () if has("limit") => Error::Quota(said),
+            () if has("key") => Error::Auth(said),
+            () => Error::Unavailable(said),
+        })
     }
 }
 

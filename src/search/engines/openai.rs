@@ -37,13 +37,14 @@ fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
 impl Wire for OpenAi {
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
-        let mut tool = json!({"type": "web_search"});
+        // Without a place the user is taken to be in the United States.
+        let mut tool = json!({"type": "web_search", "user_location": {"type": "approximate"}});
         if !filters.include.is_empty() {
             let sites: Vec<_> = filters.include.iter().take(native::MAX_DOMAINS).collect();
             tool["filters"] = json!({"allowed_domains": sites});
         }
         if let Some(country) = &filters.country {
-            tool["user_location"] = json!({"type": "approximate", "country": country});
+            tool["user_location"]["country"] = json!(country);
         }
         let body = json!({
             "model": self.0.model.model,

@@ -4,9 +4,12 @@ use secrecy::SecretString;
 use serde_json::json;
 use url::Url;
 
-use crate::search::{
-    Error, Filter, Limits, Returns, Row, Setting,
-    web::{Problem, RawHit, Refused, Request, Web, Wire, objects},
+use crate::{
+    domain::Topic,
+    search::{
+        Error, Filter, Limits, Need, Returns, Row, Search, Setting,
+        web::{Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
+    },
 };
 
 /// Tavily's own bound on `max_results` (2026-07).
@@ -15,14 +18,49 @@ const MAX_RESULTS: usize = 20;
 const MAX_INCLUDED: usize = 300;
 const MAX_EXCLUDED: usize = 150;
 
+/// Tavily's own names of countries (2026-11), behind the code of each.
+const COUNTRIES: &str = "\
+    AF afghanistan,AL albania,DZ algeria,AD andorra,AO angola,AR argentina,AM armenia,AU australia,AT austria,\
+    AZ azerbaijan,BS bahamas,BH bahrain,BD bangladesh,BB barbados,BY belarus,BE belgium,BZ belize,BJ benin,\
+    BT bhutan,BO bolivia,BA bosnia and herzegovina,BW botswana,BR brazil,BN brunei,BG bulgaria,BF burkina faso,\
+    BI burundi,KH cambodia,CM cameroon,CA canada,CV cape verde,CF central african republic,TD chad,CL chile,\
+    CN china,CO colombia,KM comoros,CG congo,CR costa rica,HR croatia,CU cuba,CY cyprus,CZ czech republic,\
+    DK denmark,DJ djibouti,DO dominican republic,EC ecuador,EG egypt,SV el salvador,GQ equatorial guinea,\
+    ER eritrea,EE estonia,ET ethiopia,FJ fiji,FI finland,FR france,GA gabon,GM gambia,GE georgia,DE germany,\
+    GH ghana,GR greece,GT guatemala,GN guinea,HT haiti,HN honduras,HU hungary,IS iceland,IN india,ID indonesia,\
+    IR iran,IQ iraq,IE ireland,IL israel,IT italy,JM jamaica,JP japan,JO jordan,KZ kazakhstan,KE kenya,\
+    KW kuwait,KG kyrgyzstan,LV latvia,LB lebanon,LS lesotho,LR liberia,LY libya,LI liechtenstein,LT lithuania,\
+    LU luxembourg,MG madagascar,MW malawi,MY malaysia,MV maldives,ML mali,MT malta,MR mauritania,MU mauritius,\
+    MX mexico,MD moldova,MC monaco,MN mongolia,ME montenegro,MA morocco,MZ mozambique,MM myanmar,NA namibia,\
+    NP nepal,NL netherlands,NZ new zealand,NI nicaragua,NE niger,NG nigeria,KP north korea,MK north macedonia,\
+    NO norway,OM oman,PK pakistan,PA panama,PG papua new guinea,PY paraguay,PE peru,PH philippines,PL poland,\
+    PT portugal,QA qatar,RO romania,RU russia,RW rwanda,SA saudi arabia,SN senegal,RS serbia,SG singapore,\
+    SK slovakia,SI slovenia,SO somalia,ZA south africa,KR south korea,SS south sudan,ES spain,LK sri lanka,\
+    SD sudan,SE sweden,CH switzerland,SY syria,TW taiwan,TJ tajikistan,TZ tanzania,TH thailand,TG togo,\
+    TT trinidad and tobago,TN tunisia,TR turkey,TM turkmenistan,UG uganda,UA ukraine,AE united arab emirates,\
+    GB united kingdom,US united states,UY uruguay,UZ uzbekistan,VE venezuela,VN vietnam,YE yemen,ZM zambia,\
+    ZW zimbabwe";
+
+/// What a search may cost: of the words that Tavily has for it (2026-11).
+const DEPTHS: [&str; 4] = ["basic", "advanced", "fast", "ultra-fast"];
+const DEPTH: Setting = Setting {
+    need: Need::Default(DEPTHS[0]),
+    ..Setting::optional(
+        "search.tavily.depth",
+        "TAVILY_DEPTH",
+        "how thoroughly it searches: basic, advanced (which costs twice as much), fast or ultra-fast",
+        "advanced",
+    )
+};
+
 const ADDRESS: &str = "https://api.tavily.com";
 
 pub const ROW: Row = Row {
     name: "tavily",
     about: "the web, with the text of pages",
     returns: Returns::Pages,
-    filters: &[Filter::TimeRange, Filter::Domains, Filter::Topic],
-    cost: "1 credit",
+    filters: &[Filter::TimeRange, Filter::Domains, Filter::Country, Filter::Topic],
+    cost: "1 credit, 2 at depth `advanced`",
     // Tavily answers 400 to a longer query (2026-07).
     max_query_chars: 400,
     settings: &[
@@ -38,8 +76,9 @@ pub const ROW: Row = Row {
             meaning: "address of Tavily",
             ..Setting::address("search.tavily.base_url", "TAVILY_BASE_URL", ADDRESS)
         },
+        DEPTH,
     ],
-    build: |row, shared| Web::open(row, shared, "search", |endpoint, key| Tavily { endpoint, key }),
+    build,
     ..Row::WEB
 };
 
@@ -52,8 +91,18 @@ pub const KEYLESS: Row = Row {
     ..ROW
 };
 
+fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
+    let setting = row.settings.iter().find(|setting| setting.key == DEPTH.key);
+    let said = setting.and_then(|setting| shared.settings.value(setting)).unwrap_or(DEPTHS[0]).trim();
+    let depth = DEPTHS.into_iter().find(|depth| *depth == said);
+    let depth =
+        depth.ok_or_else(|| Error::Unavailable(format!("{} must be one of {}", DEPTH.key, DEPTHS.join(", "))))?;
+    Web::open(row, shared, "search", |endpoint, key| Tavily { endpoint, depth, key })
+}
+
 struct Tavily {
     endpoint: Url,
+    depth: &'static str,
     /// Without one, the keyless mode.
     key: Option<SecretString>,
 }
@@ -64,7 +113,7 @@ impl Wire for Tavily {
         let mut body = json!({
             "query": query,
             "topic": filters.topic,
-            "search_depth": "basic",
+            "search_depth": self.depth,
             "max_results": limits.max_results.clamp(1, MAX_RESULTS),
             "include_raw_content": true,
             "include_answer": false,
@@ -72,6 +121,11 @@ impl Wire for Tavily {
         });
         if let Some(range) = filters.time_range {
             body["time_range"] = json!(range);
+        }
+        // With other topics it is refused.
+        if let Some(country) = filters.country.as_deref().filter(|_| filters.topic == Topic::General).and_then(country)
+        {
+            body["country"] = json!(country);
         }
         if !filters.include.is_empty() {
             body["include_domains"] = json!(filters.include.iter().take(MAX_INCLUDED).collect::<Vec<_>>());
@@ -102,6 +156,11 @@ impl Wire for Tavily {
             _ => None,
         }
     }
+}
+
+/// Tavily's name of a country.
+fn country(code: &str) -> Option<&'static str> {
+    COUNTRIES.split(',').find_map(|country| country.strip_prefix(code)?.strip_prefix(' '))
 }
 
 /// The results of an answer, those without an address left out.
@@ -154,6 +213,17 @@ mod tests {
             },
         ];
         assert_eq!(parse(answer.to_string().as_bytes()).unwrap(), expected);
+    }
+
+    #[test]
+    fn countries_have_names() {
+        assert_eq!(
+            [country("DE"), country("ZW"), country("GB")].map(Option::unwrap),
+            ["germany", "zimbabwe", "united kingdom"]
+        );
+        assert_eq!([country("ZZ"), country(""), country("D")], [None; 3]);
+        let codes: std::collections::BTreeSet<_> = COUNTRIES.split(',').map(|country| &country[..3]).collect();
+        assert_eq!(codes.len(), COUNTRIES.split(',').count(), "each stands there once");
     }
 
     #[test]

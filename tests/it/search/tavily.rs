@@ -10,9 +10,10 @@ use axum::{
     routing::post,
 };
 use fathom::{
+    domain::Topic,
     net::RetryPolicy,
     pages::{self, Parser},
-    search::{Engine, Engines, Error, Limits, Open, Settings},
+    search::{Engine, Engines, Error, Filters, Limits, Open, Settings},
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -102,6 +103,21 @@ async fn a_query_is_sent_as_documented() {
         "include_raw_content": true, "include_answer": false, "include_images": false,
     });
     assert_eq!(*body, expected);
+}
+
+#[tokio::test]
+async fn depth_and_country_are_asked_for_in_its_own_words() {
+    let fake = Fake::start(|_, _| found("a")).await;
+    let engine = engine(fake.settings().with("search.tavily.depth", "advanced"), parser());
+    for topic in [Topic::General, Topic::News] {
+        let filters = Filters { country: Some("DE".into()), topic, ..Filters::default() };
+        engine.search("word", &Limits { filters, ..Limits::default() }, &Open).await.unwrap();
+    }
+    let asked: Vec<_> = fake.asked.lock().iter().map(|(_, body)| body.clone()).collect();
+    assert_eq!((&asked[0]["search_depth"], &asked[0]["country"]), (&json!("advanced"), &json!("germany")));
+    assert_eq!(asked[1]["country"], Value::Null, "with other topics it is refused");
+    let refused = Engines::new(fake.settings().with("search.tavily.depth", "deep"), parser()).unwrap_err().to_string();
+    assert!(refused.contains("search.tavily.depth must be one of basic, advanced, fast, ultra-fast"), "{refused}");
 }
 
 #[tokio::test]

@@ -58,6 +58,7 @@ const TAVILY: Case = Case {
         (of_last_week, &[r#""time_range":"week""#]),
         (of_one_site, &[r#""include_domains":["example.org"]"#]),
         (without_a_site, &[r#""exclude_domains":["example.net"]"#]),
+        (in_german, &[r#""country":"germany""#]),
         (news, &[r#""topic":"news""#]),
     ],
 };
@@ -133,9 +134,15 @@ const BRAVE: Case = Case {
         ),
         (
             429,
-            &[("x-ratelimit-reset", "1, 1419704")],
+            &[("x-ratelimit-remaining", "0, 1985"), ("x-ratelimit-reset", "1, 1419704")],
             r#"{"error": {"code": "RATE_LIMITED", "meta": {"rate_limit": 1, "quota_limit": 2000, "quota_current": 15}}}"#,
             Limited(Some(1)),
+        ),
+        (
+            429,
+            &[("x-ratelimit-remaining", "0, 0"), ("x-ratelimit-reset", "1, 1419704")],
+            r#"{"error": {"code": "RATE_LIMITED"}}"#,
+            Quota,
         ),
         (
             429,
@@ -357,7 +364,12 @@ const MOJEEK: Case = Case {
         ("https://example.net/b", "example.net", "", "", None),
     ],
     empty: (200, r#"{"response": {"status": "OK", "head": {"results": 0}}}"#),
-    refusals: &[(403, &[], r#"{"response": {"status": "Forbidden"}}"#, Auth)],
+    refusals: &[
+        (403, &[], r#"{"response": {"status": "Forbidden"}}"#, Auth),
+        (200, &[], r#"{"response": {"status": "ERROR: Daily Limit Reached"}}"#, Quota),
+        (200, &[], r#"{"response": {"status": "ERROR: Invalid API Key k3y-of-a-test"}}"#, Auth),
+        (200, &[], r#"{"response": {"status": "ERROR: Down"}}"#, Unavailable),
+    ],
     sent: &[
         (of_last_week, &["GET /base/search ", "fmt=json", "t=5", "since=2"]),
         (of_one_site, &["q=pump noise limits site:example.org"]),
@@ -689,6 +701,7 @@ const OPENAI: Case = Case {
             &[
                 "POST /base/responses ",
                 r#""filters":{"allowed_domains":["example.org"]}"#,
+                r#""user_location":{"type":"approximate"}"#,
                 r#""store":false"#,
                 r#""max_tool_calls":1"#,
             ],
