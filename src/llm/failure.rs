@@ -458,7 +458,7 @@ mod tests {
 
     /// Also in a stream that began well; a limit of the day is no wait of ours.
     #[test]
-    fn openrouter_says_when_its_limit_is_over() {
+    fn a_router_says_when_its_limit_is_over() {
         let error = |what: &str, reset: Value| {
             json!({"code": 429, "message": format!("Rate limit exceeded: free-models-per-{what}"),
                 "metadata": {"headers": {"X-RateLimit-Limit": "20", "X-RateLimit-Reset": reset}, "provider_name": null}})

@@ -49,13 +49,16 @@ impl Filter {
 
     /// Passes text on, up to the end or to where a block begins; returns what follows.
     fn read<'a>(&mut self, text: &'a str, out: &mut String) -> &'a str {
-        for (at, character) in text.char_indices() {
+        let mut rest = text;
+        while let Some(character) = rest.chars().next() {
+            let next = &rest[character.len_utf8()..];
             if self.may_open(character) {
                 self.tag.push(character);
+                rest = next;
                 if let Some((_, closing)) = TAGS.iter().find(|(opening, _)| *opening == self.tag) {
                     self.tag.clear();
                     self.block = Some((closing, String::new()));
-                    return &text[at + character.len_utf8()..];
+                    return rest;
                 }
                 continue;
             }
@@ -66,8 +69,12 @@ impl Filter {
             if character.is_whitespace() {
                 self.space.push(character);
                 self.mid_line &= character != '\n';
+                rest = next;
             } else {
-                self.pass(character.encode_utf8(&mut [0; 4]), out);
+                // In the midst of a line nothing opens.
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                self.pass(&rest[..end], out);
+                rest = &rest[end..];
             }
         }
         ""

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use http_body_util::Full;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
@@ -195,9 +196,15 @@ impl Frames {
 
     /// Takes in more bytes; `false` at the end.
     async fn more(&mut self) -> Result<bool, Failure> {
-        let end = self.ends.min(Instant::now() + self.idle);
-        let read = tokio::time::timeout_at(end, self.response.chunk()).await;
-        let read = read.map_err(|_| Error::Timeout { model: self.model.clone() })?;
+        // What is there is taken without a look at the clock; how much that can be is bounded.
+        let read = match self.response.chunk().now_or_never() {
+            Some(read) => read,
+            None => {
+                let end = self.ends.min(Instant::now() + self.idle);
+                let read = tokio::time::timeout_at(end, self.response.chunk()).await;
+                read.map_err(|_| Error::Timeout { model: self.model.clone() })?
+            }
+        };
         let Some(chunk) = read.map_err(|problem| of_reqwest(&self.model, &problem))? else { return Ok(false) };
         let Some(left) = self.left.checked_sub(chunk.len()) else {
             return Err(too_long(&self.model, "its stream", self.max_bytes));

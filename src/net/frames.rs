@@ -4,6 +4,7 @@
 use aws_smithy_eventstream::frame::{DecodedFrame, MessageFrameDecoder};
 use aws_smithy_types::event_stream::Message;
 use bytes::BytesMut;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// What such streams call themselves.
@@ -47,15 +48,18 @@ impl Frames {
 fn event(message: &Message) -> String {
     let header = |name: &str| {
         let found = message.headers().iter().find(|header| header.name().as_str() == name);
-        found.and_then(|header| header.value().as_string().ok()).map(|text| text.as_str().to_owned())
+        found.and_then(|header| header.value().as_string().ok()).map(|text| text.as_str())
     };
-    let payload: Value = serde_json::from_slice(message.payload()).unwrap_or_default();
-    match header(":message-type").as_deref() {
+    match header(":message-type") {
         Some("exception" | "error") => {
+            let payload: Value = serde_json::from_slice(message.payload()).unwrap_or_default();
             let name = header(":exception-type").or_else(|| header(":error-code")).unwrap_or_default();
             let said = payload.get("message").cloned().or_else(|| header(":error-message").map(Value::from));
             json!({"exception": name, "message": said}).to_string()
         }
-        _ => json!({ header(":event-type").unwrap_or_default(): payload }).to_string(),
+        _ => {
+            let payload = serde_json::from_slice::<&RawValue>(message.payload()).map_or("null", RawValue::get);
+            format!("{{{}:{payload}}}", Value::from(header(":event-type").unwrap_or_default()))
+        }
     }
 }

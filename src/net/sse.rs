@@ -1,13 +1,15 @@
 //! Server-sent events of others, taken apart as they arrive.
 
-use bytes::{Buf as _, BytesMut};
+use std::{borrow::Cow, ops::Range};
 
 /// Takes server-sent events apart, each byte once however they are cut.
 #[derive(Debug)]
 pub struct Events {
     max_line: usize,
-    buffer: BytesMut,
-    /// Bytes of the buffer that are known to hold no end of a line.
+    buffer: Vec<u8>,
+    /// Bytes of the buffer whose lines have been taken.
+    taken: usize,
+    /// Bytes of the buffer behind which no end of a line has been looked for.
     scanned: usize,
     /// The last line ended with a carriage return: a line feed right behind it ends no other one.
     after_return: bool,
@@ -18,11 +20,14 @@ pub struct Events {
 impl Events {
     /// `max_line` bounds a line in bytes.
     pub fn new(max_line: usize) -> Self {
-        Self { max_line, buffer: BytesMut::new(), scanned: 0, after_return: false, data: None }
+        Self { max_line, buffer: Vec::new(), taken: 0, scanned: 0, after_return: false, data: None }
     }
 
     /// Takes in more bytes; `false` when a line gets too long.
     pub fn push(&mut self, bytes: &[u8]) -> bool {
+        self.buffer.drain(..self.taken);
+        self.scanned -= self.taken;
+        self.taken = 0;
         self.buffer.extend_from_slice(bytes);
         self.buffer.len() - bytes.len() <= self.max_line
     }
@@ -35,44 +40,49 @@ impl Events {
                 if let Some(data) = self.data.take() {
                     return Some(data);
                 }
-            } else if let Some(value) = line.strip_prefix(b"data:") {
-                self.add(value.strip_prefix(b" ").unwrap_or(value));
+            } else if let Some(value) = self.buffer[line].strip_prefix(b"data:") {
+                add(&mut self.data, value.strip_prefix(b" ").unwrap_or(value));
             }
         }
     }
 
-    /// The next line that is complete; it ends with a line feed, a carriage return, or both.
-    fn line(&mut self) -> Option<BytesMut> {
+    /// Where the next line is that is complete; it ends with a line feed, a carriage return, or both.
+    fn line(&mut self) -> Option<Range<usize>> {
         loop {
-            let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
-            let Some(length) = self.buffer[self.scanned..].iter().position(ends) else {
+            let Some(length) = memchr::memchr2(b'\n', b'\r', &self.buffer[self.scanned..]) else {
                 self.scanned = self.buffer.len();
                 return None;
             };
-            let line = self.buffer.split_to(self.scanned + length);
-            let end = self.buffer.get_u8();
-            self.scanned = 0;
+            let (from, to) = (self.taken, self.scanned + length);
+            let end = self.buffer[to];
+            self.taken = to + 1;
+            self.scanned = self.taken;
             let is_second = std::mem::replace(&mut self.after_return, end == b'\r') && end == b'\n';
-            if !(is_second && line.is_empty()) {
-                return Some(line);
+            if !(is_second && from == to) {
+                return Some(from..to);
             }
-        }
-    }
-
-    fn add(&mut self, value: &[u8]) {
-        let value = String::from_utf8_lossy(value);
-        match &mut self.data {
-            Some(data) => {
-                data.push('\n');
-                data.push_str(&value);
-            }
-            None => self.data = Some(value.into_owned()),
         }
     }
 
     /// What came before the end without an empty line behind it; half a line is nothing.
     pub fn last_event(&mut self) -> Option<String> {
         self.data.take()
+    }
+}
+
+/// Adds a line to the data.
+fn add(data: &mut Option<String>, value: &[u8]) {
+    // Checked at once, which is faster than character by character.
+    let value = match std::str::from_utf8(value) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(value),
+    };
+    match data {
+        Some(data) => {
+            data.push('\n');
+            data.push_str(&value);
+        }
+        None => *data = Some(value.into_owned()),
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::turns::{self, Turn, called, instructions, turns};
-use super::{Encoded, Joined, RawObject, Strict, object, parse, segment, short_id, unreadable, written};
+use super::{Encoded, Joined, RawObject, Strict, object, parse, segment, short_id, text_alone, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -298,8 +298,7 @@ struct Start {
 struct Piece {
     #[serde(default)]
     content_block_index: usize,
-    #[serde(default)]
-    delta: Value,
+    delta: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -324,7 +323,7 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
         state.take_block(content_block_index, start, assembly)?;
     }
     if let Some(Piece { content_block_index, delta }) = event.content_block_delta {
-        state.add(content_block_index, &delta, assembly)?;
+        state.add(content_block_index, delta.as_deref().unwrap_or(RawValue::NULL), assembly)?;
     }
     if let Some(usage) = event.metadata.and_then(|metadata| usage(metadata.usage)) {
         assembly.count(usage);
@@ -354,12 +353,18 @@ impl State {
     }
 
     /// A piece of a block; only those of calls are announced before.
-    fn add(&mut self, index: usize, delta: &Value, assembly: &mut Assembly) -> Result<(), Failure> {
+    fn add(&mut self, index: usize, delta: &RawValue, assembly: &mut Assembly) -> Result<(), Failure> {
         let place = self.blocks.iter().position(|(known, ..)| *known == index).unwrap_or_else(|| {
             self.blocks.push((index, json!({}), String::new()));
             self.blocks.len() - 1
         });
         let Some((_, block, arguments)) = self.blocks.get_mut(place) else { return Ok(()) };
+        if let Some(text) = text_alone(delta) {
+            assembly.say(&text, self.is_marked)?;
+            append(field(block, "text"), &text);
+            return Ok(());
+        }
+        let delta: Value = serde_json::from_str(delta.get()).unwrap_or_default();
         if let Some(text) = delta["text"].as_str() {
             assembly.say(text, self.is_marked)?;
             append(field(block, "text"), text);

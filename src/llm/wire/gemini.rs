@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, RawObject, Strict, carried, object, parse, segment, unreadable, written};
+use super::{Encoded, Joined, RawObject, Strict, carried, object, parse, segment, text_alone, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -237,8 +237,9 @@ fn turn<'a>(message: &'a Message, request: &Request) -> Vec<Part<'a>> {
 #[derive(Debug, Default)]
 pub(in crate::llm) struct State {
     /// The parts so far, to be carried.
-    parts: Vec<Value>,
+    parts: Vec<Box<RawValue>>,
     calls: usize,
+    is_signed: bool,
     is_marked: bool,
 }
 
@@ -249,8 +250,9 @@ struct Answer {
     candidates: Option<Vec<Candidate>>,
     #[serde(default)]
     prompt_feedback: Value,
+    /// Of all that has come so far, so that the last one counts.
     #[serde(default)]
-    usage_metadata: Value,
+    usage_metadata: Option<Box<RawValue>>,
     #[serde(default)]
     error: Value,
 }
@@ -267,7 +269,7 @@ struct Candidate {
 #[derive(Deserialize)]
 struct Spoken {
     #[serde(default)]
-    parts: Option<Vec<Value>>,
+    parts: Option<Vec<Box<RawValue>>>,
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
@@ -290,7 +292,7 @@ impl State {
         if !answer.error.is_null() {
             return Err(failure::of_error_field(assembly.model(), &answer.error));
         }
-        if let Some(usage) = usage(answer.usage_metadata) {
+        if let Some(usage) = answer.usage_metadata.as_deref().and_then(usage) {
             assembly.count(usage);
         }
         if let Some(reason) = answer.prompt_feedback["blockReason"].as_str() {
@@ -310,33 +312,43 @@ impl State {
         Ok(())
     }
 
-    fn take_part(&mut self, mut part: Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+    fn take_part(&mut self, raw: Box<RawValue>, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+        if let Some(text) = text_alone(&raw) {
+            assembly.say(&text, is_marked)?;
+            self.parts.push(raw);
+            return Ok(());
+        }
+        let mut part: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let text = part["text"].as_str().unwrap_or_default();
         match part["thought"] == true {
             true => assembly.think(text)?,
             false => assembly.say(text, is_marked)?,
         }
+        self.is_signed |= part.get("thoughtSignature").is_some();
         assembly.think(part["thoughtSignature"].as_str().unwrap_or_default())?;
-        if let Some(call) = part.get_mut("functionCall") {
-            let word = |name: &str| call[name].as_str().unwrap_or_default().to_owned();
-            let arguments = call.get("args").filter(|args| !args.is_null()).map_or_else(|| "{}".to_owned(), written);
-            let piece =
-                CallPiece { index: Some(self.calls), id: word("id"), name: word("name"), arguments: &arguments };
-            assembly.call(piece, is_marked);
-            if let Some(args) = call.get_mut("args").filter(|args| !args.is_object()) {
-                *args = object(&arguments);
-            }
-            self.calls += 1;
-        }
-        self.parts.push(part);
+        self.take_call(&mut part, is_marked, assembly);
+        self.parts.push(serde_json::value::to_raw_value(&part).unwrap_or(raw));
         Ok(())
+    }
+
+    /// The call of a part, if it is one; its arguments go back as an object.
+    fn take_call(&mut self, part: &mut Value, is_marked: bool, assembly: &mut Assembly) {
+        let Some(call) = part.get_mut("functionCall") else { return };
+        let word = |name: &str| call[name].as_str().unwrap_or_default().to_owned();
+        let arguments = call.get("args").filter(|args| !args.is_null()).map_or_else(|| "{}".to_owned(), written);
+        let piece = CallPiece { index: Some(self.calls), id: word("id"), name: word("name"), arguments: &arguments };
+        assembly.call(piece, is_marked);
+        if let Some(args) = call.get_mut("args").filter(|args| !args.is_object()) {
+            *args = object(&arguments);
+        }
+        self.calls += 1;
     }
 
     /// Only turns with calls have to go back as they came.
     fn carry(&mut self, assembly: &mut Assembly) {
-        let signed = |part: &Value| part.get("thoughtSignature").is_some();
-        if self.calls > 0 && self.parts.iter().any(signed) && !self.is_marked {
-            assembly.carry(Value::from(std::mem::take(&mut self.parts)).to_string());
+        if self.calls > 0 && self.is_signed && !self.is_marked {
+            let parts: Vec<_> = self.parts.iter().map(|part| part.get()).collect();
+            assembly.carry(format!("[{}]", parts.join(",")));
         }
     }
 }
@@ -374,8 +386,8 @@ struct RawUsage {
 }
 
 /// Counts that cannot be read are no reason to lose a paid answer. Thoughts are counted beside the output.
-fn usage(raw: Value) -> Option<Usage> {
-    let raw: RawUsage = serde_json::from_value(Some(raw).filter(Value::is_object)?).ok()?;
+fn usage(raw: &RawValue) -> Option<Usage> {
+    let raw: RawUsage = serde_json::from_str(Some(raw.get()).filter(|raw| raw.starts_with('{'))?).ok()?;
     let sum = |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);
     Some(Usage {
         input_tokens: sum([raw.prompt_token_count, raw.tool_use_prompt_token_count]),

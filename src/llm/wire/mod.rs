@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use reqwest::header::HeaderMap;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
@@ -138,6 +139,19 @@ fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<(T, bool)> {
         None => Ok((serde_json::from_str(json)?, false)),
         Some(marked) => Ok((serde_json::from_str(&marked)?, true)),
     }
+}
+
+/// A piece that is text and nothing else, as most are: read without making values of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TextAlone<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
+/// The text of a piece that has nothing else.
+fn text_alone(piece: &RawValue) -> Option<Cow<'_, str>> {
+    serde_json::from_str::<TextAlone<'_>>(piece.get()).ok().map(|piece| piece.text)
 }
 
 /// What an answer that is no JSON of the dialect is; often a page of a proxy.
@@ -298,7 +312,7 @@ impl Serialize for StrictEach<'_> {
     }
 }
 
-/// The id of a call as it goes to a vendor that takes no longer ones: it is another model's then.
+/// The id of a call at a vendor that takes ids of at most so many bytes.
 fn bounded_id(id: &str, longest: usize) -> Cow<'_, str> {
     if id.len() <= longest { id.into() } else { short_id(id) }
 }
