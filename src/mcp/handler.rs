@@ -67,7 +67,7 @@ impl Notices {
         }
     }
 
-    fn sign_in(&self, message: &str, url: &str) {
+    pub fn sign_in(&self, message: &str, url: &str) {
         let mut sign_ins = self.sign_ins.lock();
         if let Some(sign_in) = SignIn::new(message, url)
             && sign_ins.len() < MAX_SIGN_INS

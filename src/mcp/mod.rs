@@ -1,15 +1,16 @@
 //! Clients of MCP servers, on the official SDK: connections of one run, what servers offer, calls, resources.
 //!
 //! [`Clients`] is all that tools hold. `settings` says which servers there are, `connection` opens one, `secrets` hides
-//! what it was given, `handler` hears what a server says by itself, `content` turns results into pieces with addresses.
-//! Every server is foreign: it may hang, flood, die and lie, and then costs its own answers alone. Knows no run, no
-//! journal and no model.
+//! what it was given, `handler` hears what a server says by itself, `offer` lists what it has, `content` turns results
+//! into pieces with addresses. Every server is foreign: it may hang, flood, die and lie, and then costs its own answers
+//! alone. Knows no run, no journal and no model.
 
 mod connection;
 mod content;
 mod error;
 mod handler;
 mod oauth;
+mod offer;
 mod secrets;
 mod settings;
 
@@ -19,12 +20,11 @@ use futures::FutureExt as _;
 use rmcp::{
     RoleClient,
     model::{
-        CallToolRequestParams, CancelledNotificationParam, ClientRequest, JsonObject, ListResourcesRequest,
-        ListToolsRequest, PaginatedRequestParams, ReadResourceRequestParams, Request, RequestId, ServerResult,
+        CallToolRequestParams, CancelledNotificationParam, ClientRequest, JsonObject, ListToolsRequest,
+        ReadResourceRequestParams, Request, RequestId, ServerResult,
     },
     service::{Peer, PeerRequestOptions, ServiceError},
 };
-use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, Semaphore};
 
 use connection::Connection;
@@ -35,26 +35,16 @@ use secrets::Secrets;
 pub use content::{MAX_PIECES, Piece, Reply};
 pub use error::{Error, SignIn};
 pub use oauth::{Grant, OAuth};
+pub use offer::{Offer, OfferedResource, OfferedTool};
 pub use settings::{Server, Settings, Way, read, read_json};
 
 /// Connections that one run opens to one server, the first included.
 const MAX_CONNECTIONS: u32 = 4;
 /// Calls of one run to one server at the same time; further ones wait.
 const CALLS_AT_ONCE: usize = 4;
-/// Pages of a list, however short they are.
-const MAX_PAGES: usize = 50;
-/// Tools of one server that models are shown.
-const MAX_TOOLS: usize = 64;
-/// Resources of one server that models are shown.
-const MAX_RESOURCES: usize = 50;
-/// Of a tool's schema as JSON.
-const MAX_SCHEMA_BYTES: usize = 32 * 1024;
-/// Of a tool's description.
-const MAX_DESCRIPTION_CHARS: usize = 2_000;
 /// A token that lives shorter than this is no token.
 const TOKEN_TIME: Duration = Duration::from_secs(30);
-/// For a list, and for the question whether a server that missed its time is still there.
-const LIST_TIME: Duration = Duration::from_secs(20);
+/// For the question whether a server that missed its time is still there.
 const PROBE_TIME: Duration = Duration::from_secs(5);
 
 /// How far a call has come.
@@ -63,29 +53,6 @@ pub struct Progress {
     pub progress: f64,
     pub total: Option<f64>,
     pub message: Option<String>,
-}
-
-/// What a server has.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Offer {
-    pub tools: Vec<OfferedTool>,
-    pub resources: Vec<OfferedResource>,
-    /// What was left out, for people.
-    pub notes: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OfferedTool {
-    pub name: String,
-    pub description: String,
-    /// A JSON Schema of an object.
-    pub schema: serde_json::Value,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OfferedResource {
-    pub uri: String,
-    pub name: String,
 }
 
 /// The servers of one run. Connections are opened when they are first needed; dropping this ends them.
@@ -185,7 +152,7 @@ impl Slot {
     }
 
     async fn offer(&self) -> Result<Offer, Error> {
-        let offer = list(&self.connected().await?.peer, &self.server).await;
+        let offer = offer::list(&self.connected().await?.peer, &self.server, &self.secrets).await;
         offer.map_err(|error| self.secrets.scrub(error))
     }
 
@@ -219,9 +186,9 @@ impl Slot {
             let open = self.connected().await?;
             let error = match self.sent(&open, request.clone(), progress).await {
                 Ok(ServerResult::InputRequiredResult(asked)) => {
-                    return Err(sign_ins_of(asked.input_requests, &open.notices));
+                    return Err(self.secrets.scrub(sign_ins_of(asked.input_requests, &open.notices)));
                 }
-                Ok(result) => return sign_in_or(result, &open.notices),
+                Ok(result) => return self.sign_in_or(result, &open.notices),
                 Err(error) => error,
             };
             if again && never_sent(&error) {
@@ -266,6 +233,15 @@ impl Slot {
         };
         cancel.id = None;
         result
+    }
+
+    /// An answer that came although the user was asked to sign in is one of a call that did not happen. What another
+    /// call may have asked for is left to that one.
+    fn sign_in_or(&self, result: ServerResult, notices: &Notices) -> Result<ServerResult, Error> {
+        let failed = matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
+        let is_alone = self.calls.available_permits() + 1 == CALLS_AT_ONCE;
+        let sign_ins = if failed || is_alone { notices.take_sign_ins() } else { Vec::new() };
+        if failed && !sign_ins.is_empty() { Err(self.secrets.scrub(Error::SignIn(sign_ins))) } else { Ok(result) }
     }
 
     /// What an error means; a connection that no longer answers is given up.
@@ -346,86 +322,41 @@ async fn request<T>(
     wanted(result).ok_or_else(|| Error::Unavailable("it answered something else".to_owned()))
 }
 
-/// All tools that may be called and the first resources, page by page, within bounds.
-async fn list(peer: &Peer<RoleClient>, server: &Server) -> Result<Offer, Error> {
-    let capabilities = peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
-    let mut offer = Offer::default();
-    let (mut cursor, mut seen) = (None, std::collections::HashSet::new());
-    for _ in 0..MAX_PAGES {
-        let params = Some(PaginatedRequestParams::default().with_cursor(cursor));
-        let asked = ClientRequest::ListToolsRequest(ListToolsRequest { params, ..Default::default() });
-        let page = request(peer, asked, LIST_TIME, |result| match result {
-            ServerResult::ListToolsResult(page) => Some(page),
-            _ => None,
-        });
-        let page = page.await?;
-        offer.take_tools(page.tools, server);
-        cursor = page.next_cursor;
-        if cursor.as_ref().is_none_or(|cursor| !seen.insert(cursor.clone())) || offer.tools.len() >= MAX_TOOLS {
-            break;
-        }
-    }
-    if let Some(patterns) = &server.tools {
-        let missing =
-            |pattern: &&String| !offer.tools.iter().any(|tool| crate::domain::wildcard::matches(pattern, &tool.name));
-        let missing: Vec<_> = patterns.iter().filter(missing).take(10).cloned().collect();
-        if !missing.is_empty() {
-            offer.notes.push(format!("it has no tool {}", missing.join(", ")));
-        }
-    }
-    if capabilities.resources.is_some() {
-        let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest::default());
-        let listed = request(peer, asked, LIST_TIME, |result| match result {
-            ServerResult::ListResourcesResult(page) => Some(page.resources),
-            _ => None,
-        });
-        // What cannot be listed cannot be read either; the tools are there all the same.
-        offer.take_resources(listed.await.unwrap_or_default());
-    }
-    Ok(offer)
-}
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{CallToolResult, ContentBlock};
+    use serde_json::json;
 
-impl Offer {
-    fn take_tools(&mut self, tools: Vec<rmcp::model::Tool>, server: &Server) {
-        for tool in tools.into_iter().filter(|tool| server.allows(&tool.name)) {
-            if self.tools.len() >= MAX_TOOLS {
-                self.notes.push(format!("it has more tools than {MAX_TOOLS}; choose some by `tools` in the settings"));
-                return;
-            }
-            if self.tools.iter().any(|known| known.name == tool.name) {
-                continue;
-            }
-            let mut schema = serde_json::Value::Object((*tool.input_schema).clone());
-            if schema.get("type").is_none() {
-                schema["type"] = "object".into();
-            }
-            if schema["type"] != "object" || schema.to_string().len() > MAX_SCHEMA_BYTES || tool.name.len() > 256 {
-                let name: String = tool.name.chars().take(64).collect();
-                self.notes.push(format!("its tool {name} has a schema that models cannot be shown"));
-                continue;
-            }
-            let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
-            self.tools.push(OfferedTool {
-                name: tool.name.to_string(),
-                description: description.chars().take(MAX_DESCRIPTION_CHARS).collect(),
-                schema,
-            });
-        }
+    use super::*;
+
+    fn slot() -> Slot {
+        let server = json!([{"name": "a", "url": "https://w.example/mcp", "bearer": "tok3n-1"}]);
+        Slot::new(read(&server, &|_| None).unwrap().remove(0))
     }
 
-    fn take_resources(&mut self, resources: Vec<rmcp::model::Resource>) {
-        let fits = |resource: &rmcp::model::Resource| resource.uri.len() <= 1_000;
-        let shown = |resource: rmcp::model::Resource| OfferedResource {
-            name: resource.title.unwrap_or(resource.name).chars().take(200).collect(),
-            uri: resource.uri,
-        };
-        self.resources = resources.into_iter().filter(fits).take(MAX_RESOURCES).map(shown).collect();
+    fn done() -> ServerResult {
+        ServerResult::CallToolResult(CallToolResult::success(vec![ContentBlock::text("done")]))
     }
-}
 
-/// An answer that came although the user was asked to sign in is one of a call that did not happen.
-fn sign_in_or(result: ServerResult, notices: &Notices) -> Result<ServerResult, Error> {
-    let sign_ins = notices.take_sign_ins();
-    let failed = matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
-    if failed && !sign_ins.is_empty() { Err(Error::SignIn(sign_ins)) } else { Ok(result) }
+    fn refused() -> ServerResult {
+        ServerResult::CallToolResult(CallToolResult::error(vec![ContentBlock::text("sign in first")]))
+    }
+
+    #[tokio::test]
+    async fn a_call_that_succeeds_takes_no_sign_in_of_another() {
+        let (slot, notices) = (slot(), Notices::default());
+        let both = slot.calls.acquire_many(2).await;
+        notices.sign_in("by tok3n-1", "https://login.example/?state=tok3n-1");
+        assert!(slot.sign_in_or(done(), &notices).is_ok());
+        let Err(Error::SignIn(asked)) = slot.sign_in_or(refused(), &notices) else { panic!("it is left to the other") };
+        let expected =
+            SignIn { message: "by (hidden)".to_owned(), url: "https://login.example/?state=(hidden)".to_owned() };
+        assert_eq!(asked, [expected]);
+        drop(both);
+        // Alone, it is the one that asked: a later call has nothing to do with it.
+        let _only = slot.calls.acquire().await;
+        notices.sign_in("m", "https://login.example/");
+        assert!(slot.sign_in_or(done(), &notices).is_ok());
+        assert!(slot.sign_in_or(refused(), &notices).is_ok());
+    }
 }

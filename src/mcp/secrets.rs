@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
 
-use super::{Error, Reply, Server, Way};
+use super::{Error, Reply, Server, SignIn, Way};
 use crate::net;
 
 /// The secrets of one server: those that its settings name and the tokens that were granted for it.
@@ -31,6 +32,23 @@ impl Secrets {
         self.with_all(|secrets| net::without(text, secrets))
     }
 
+    /// Does the text repeat one of them?
+    pub fn are_in(&self, text: &str) -> bool {
+        self.hide(text.to_owned()) != text
+    }
+
+    /// The JSON without them, in its names too.
+    pub fn hide_in_json(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.hide(text)),
+            Value::Array(values) => values.into_iter().map(|value| self.hide_in_json(value)).collect(),
+            Value::Object(fields) => {
+                fields.into_iter().map(|(name, value)| (self.hide(name), self.hide_in_json(value))).collect()
+            }
+            other => other,
+        }
+    }
+
     /// The answer without them.
     pub fn hide_in(&self, mut reply: Reply) -> Reply {
         let hide = |text: String| self.hide(text);
@@ -49,6 +67,10 @@ impl Secrets {
         match error {
             Error::Unavailable(text) => Error::Unavailable(clean(text)),
             Error::Refused(text) => Error::Refused(clean(text)),
+            Error::SignIn(sign_ins) => {
+                let hidden = |sign_in: SignIn| SignIn { message: clean(sign_in.message), url: self.hide(sign_in.url) };
+                Error::SignIn(sign_ins.into_iter().map(hidden).collect())
+            }
             other => other,
         }
     }
@@ -100,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    fn of(server: serde_json::Value) -> Secrets {
+    fn of(server: Value) -> Secrets {
         Secrets::of(&super::super::read(&json!([server]), &|_| None).unwrap().remove(0))
     }
 

@@ -1,0 +1,272 @@
+//! What a server has: its tools that may be called and its first resources, asked for page by page, within bounds.
+
+use std::time::Duration;
+
+use rmcp::{
+    RoleClient,
+    model::{ClientRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams, ServerResult},
+    service::Peer,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Secrets, Server, request};
+use crate::domain::wildcard;
+
+/// Pages of a list, however short they are.
+const MAX_PAGES: usize = 50;
+/// Tools of one server that models are shown, and such that they cannot be shown: after as many of either no more are
+/// looked at.
+const MAX_TOOLS: usize = 64;
+/// Resources of one server that models are shown.
+const MAX_RESOURCES: usize = 50;
+/// Of a tool's schema as JSON.
+const MAX_SCHEMA_BYTES: usize = 32 * 1024;
+/// Of a tool's description.
+const MAX_DESCRIPTION_CHARS: usize = 2_000;
+/// Bytes of a tool's name.
+const MAX_NAME_BYTES: usize = 256;
+/// Tools that are left out, and patterns without a tool, by name; the rest is counted.
+const MAX_NAMED: usize = 10;
+/// For one page, and for all together.
+const PAGE_TIME: Duration = Duration::from_secs(20);
+const LIST_TIME: Duration = Duration::from_secs(60);
+
+/// What a server has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Offer {
+    pub tools: Vec<OfferedTool>,
+    pub resources: Vec<OfferedResource>,
+    /// What was left out, for people; about ten.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedTool {
+    pub name: String,
+    pub description: String,
+    /// A JSON Schema of an object.
+    pub schema: serde_json::Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedResource {
+    pub uri: String,
+    pub name: String,
+}
+
+/// All tools that may be called and the first resources, without what the server was given in confidence.
+///
+/// # Errors
+/// [`Error`] when its tools cannot be listed in time.
+pub(super) async fn list(peer: &Peer<RoleClient>, server: &Server, secrets: &Secrets) -> Result<Offer, Error> {
+    let listing = Listing { server, secrets, offer: Offer::default(), refused: 0 };
+    let late = |_| Error::Unavailable(format!("it took longer than {} s to list its tools", LIST_TIME.as_secs()));
+    tokio::time::timeout(LIST_TIME, listing.of(peer)).await.map_err(late)?
+}
+
+/// An offer as it comes in.
+struct Listing<'a> {
+    server: &'a Server,
+    secrets: &'a Secrets,
+    offer: Offer,
+    /// Tools that models cannot be shown.
+    refused: usize,
+}
+
+impl Listing<'_> {
+    async fn of(mut self, peer: &Peer<RoleClient>) -> Result<Offer, Error> {
+        let (mut cursor, mut seen) = (None, std::collections::HashSet::new());
+        for _ in 0..MAX_PAGES {
+            let params = Some(PaginatedRequestParams::default().with_cursor(cursor));
+            let asked = ClientRequest::ListToolsRequest(ListToolsRequest { params, ..Default::default() });
+            let page = request(peer, asked, PAGE_TIME, |result| match result {
+                ServerResult::ListToolsResult(page) => Some(page),
+                _ => None,
+            });
+            let page = page.await?;
+            self.take_tools(page.tools);
+            cursor = page.next_cursor;
+            if cursor.as_ref().is_none_or(|cursor| !seen.insert(cursor.clone())) || self.is_full() {
+                break;
+            }
+        }
+        self.note_what_is_missing();
+        if peer.peer_info().is_some_and(|info| info.capabilities.resources.is_some()) {
+            let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest::default());
+            let listed = request(peer, asked, PAGE_TIME, |result| match result {
+                ServerResult::ListResourcesResult(page) => Some(page.resources),
+                _ => None,
+            });
+            // What cannot be listed cannot be read either; the tools are there all the same.
+            self.take_resources(listed.await.unwrap_or_default());
+        }
+        Ok(self.offer)
+    }
+
+    fn is_full(&self) -> bool {
+        self.offer.tools.len().max(self.refused) >= MAX_TOOLS
+    }
+
+    fn take_tools(&mut self, tools: Vec<rmcp::model::Tool>) {
+        for tool in tools.into_iter().filter(|tool| self.server.allows(&tool.name)) {
+            if self.is_full() {
+                let note = format!("it has more tools than {MAX_TOOLS}; choose some by `tools` in the settings");
+                self.offer.notes.push(note);
+                return;
+            }
+            if self.offer.tools.iter().any(|known| known.name == tool.name) {
+                continue;
+            }
+            match self.shown(&tool) {
+                Ok(shown) => self.offer.tools.push(shown),
+                Err(why) => self.refuse(&tool.name, why),
+            }
+        }
+    }
+
+    /// The tool as models are shown it.
+    ///
+    /// # Errors
+    /// Why they cannot be.
+    fn shown(&self, tool: &rmcp::model::Tool) -> Result<OfferedTool, &'static str> {
+        let mut schema = serde_json::Value::Object((*tool.input_schema).clone());
+        if schema.get("type").is_none() {
+            schema["type"] = "object".into();
+        }
+        if schema["type"] != "object" || schema.to_string().len() > MAX_SCHEMA_BYTES || tool.name.len() > MAX_NAME_BYTES
+        {
+            return Err("has a schema that models cannot be shown");
+        }
+        // Without it the tool could not be called.
+        if self.secrets.are_in(&tool.name) {
+            return Err("repeats a secret in its name");
+        }
+        let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+        Ok(OfferedTool {
+            name: tool.name.to_string(),
+            // In this order, since a cut through a secret would hide its end from the search.
+            description: self.secrets.hide(description.to_owned()).chars().take(MAX_DESCRIPTION_CHARS).collect(),
+            schema: self.secrets.hide_in_json(schema),
+        })
+    }
+
+    fn refuse(&mut self, name: &str, why: &str) {
+        self.refused += 1;
+        if self.refused <= MAX_NAMED {
+            let name: String = self.secrets.hide(name.to_owned()).chars().take(64).collect();
+            self.offer.notes.push(format!("its tool {name} {why}"));
+        }
+    }
+
+    fn note_what_is_missing(&mut self) {
+        if let more @ 1.. = self.refused.saturating_sub(MAX_NAMED) {
+            self.offer.notes.push(format!("{more} more of its tools cannot be shown to models"));
+        }
+        let has = |pattern: &str| self.offer.tools.iter().any(|tool| wildcard::matches(pattern, &tool.name));
+        let wanted = self.server.tools.iter().flatten();
+        let missing: Vec<_> = wanted.filter(|pattern| !has(pattern)).take(MAX_NAMED).cloned().collect();
+        if !missing.is_empty() {
+            self.offer.notes.push(format!("it has no tool {}", missing.join(", ")));
+        }
+    }
+
+    /// A resource whose address repeats a secret is left out: without it nothing could be read there.
+    fn take_resources(&mut self, resources: Vec<rmcp::model::Resource>) {
+        let fits =
+            |resource: &rmcp::model::Resource| resource.uri.len() <= 1_000 && !self.secrets.are_in(&resource.uri);
+        let shown = |resource: rmcp::model::Resource| OfferedResource {
+            name: self.secrets.hide(resource.title.unwrap_or(resource.name)).chars().take(200).collect(),
+            uri: resource.uri,
+        };
+        self.offer.resources = resources.into_iter().filter(fits).take(MAX_RESOURCES).map(shown).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::ServiceExt as _;
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+
+    use super::{
+        super::handler::{Handler, Notices},
+        *,
+    };
+
+    fn server() -> Server {
+        let server = json!([{"name": "a", "url": "https://w.example/mcp", "bearer": "tok3n-1"}]);
+        super::super::read(&server, &|_| None).unwrap().remove(0)
+    }
+
+    fn listed(tools: impl IntoIterator<Item = Value>, resources: Value) -> Listing<'static> {
+        let server: &'static Server = Box::leak(Box::new(server()));
+        let secrets = Box::leak(Box::new(Secrets::of(server)));
+        let mut listing = Listing { server, secrets, offer: Offer::default(), refused: 0 };
+        listing.take_tools(serde_json::from_value(tools.into_iter().collect()).unwrap());
+        listing.note_what_is_missing();
+        listing.take_resources(serde_json::from_value(resources).unwrap());
+        listing
+    }
+
+    fn tool(name: &str, kind: &str) -> Value {
+        json!({"name": name, "inputSchema": {"type": kind}})
+    }
+
+    #[test]
+    fn tools_that_cannot_be_shown_are_few_words() {
+        let listing = listed((0..10_000).map(|number| tool(&format!("t{number}"), "array")), json!([]));
+        assert!(listing.is_full(), "no further page is asked for");
+        assert_eq!((listing.refused, listing.offer.notes.len()), (MAX_TOOLS, MAX_NAMED + 2), "{:?}", listing.offer);
+        let last = &listing.offer.notes[MAX_NAMED..];
+        assert!(last[0].contains("more tools than 64") && last[1].starts_with("54 more"), "{last:?}");
+        let few = listed([tool("good", "object"), tool("bad", "array")], json!([]));
+        assert!(!few.is_full());
+        assert_eq!((few.offer.tools.len(), few.offer.notes.len()), (1, 1));
+    }
+
+    #[test]
+    fn no_list_repeats_a_secret() {
+        let described = json!({"name": "find", "description": format!("{} tok3n-1", "x".repeat(1_995)), "inputSchema":
+            {"type": "object", "properties": {"tok3n-1": {"enum": ["tok3n-1", 7]}}}});
+        let resources = json!([{"uri": "https://w.example/?key=tok3n-1", "name": "a"},
+            {"uri": "https://w.example/b", "name": "of tok3n-1"}]);
+        let offer = listed([described, tool("tok3n-1", "object"), tool("tok3n-1x", "array")], resources).offer;
+        let shown = format!("{offer:?}");
+        assert!(!shown.contains("tok3n") && shown.matches("(hidden)").count() >= 4, "{shown}");
+        assert_eq!(offer.tools[0].schema["properties"], json!({"(hidden)": {"enum": ["(hidden)", 7]}}));
+        assert_eq!((offer.tools.len(), offer.resources.len(), offer.notes.len()), (1, 1, 2), "{shown}");
+    }
+
+    /// Answers each request after 15 seconds, and each page of tools has a next one.
+    async fn endless(stream: DuplexStream) {
+        let (input, mut output) = tokio::io::split(stream);
+        let mut lines = BufReader::new(input).lines();
+        for page in 0.. {
+            let Ok(Some(line)) = lines.next_line().await else { break };
+            let request: Value = serde_json::from_str(&line).unwrap();
+            let result = match request["method"].as_str() {
+                Some("initialize") => json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "slow", "version": "1"}}),
+                Some("tools/list") => {
+                    tokio::time::sleep(Duration::from_secs(15)).await;
+                    json!({"tools": [], "nextCursor": page.to_string()})
+                }
+                _ => continue,
+            };
+            let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+            output.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_without_end_is_given_up() {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let mut running = tokio::task::JoinSet::new();
+        running.spawn(endless(theirs));
+        let service = Handler(Notices::default().into()).serve(ours).await.unwrap();
+        let (server, begun) = (server(), tokio::time::Instant::now());
+        let error = list(service.peer(), &server, &Secrets::of(&server)).await.unwrap_err();
+        assert_eq!(error.to_string(), "it took longer than 60 s to list its tools");
+        assert_eq!(begun.elapsed().as_secs(), LIST_TIME.as_secs());
+    }
+}
