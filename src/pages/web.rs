@@ -15,7 +15,7 @@ use reqwest::{
     StatusCode,
     header::{ACCEPT, LOCATION},
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use url::Url;
 
 pub use self::reader::{READERS, ReaderSettings, Vendor};
@@ -69,6 +69,8 @@ impl Default for WebSettings {
 pub struct WebPage {
     /// Where it was in the end, behind redirects; without fragment.
     pub url: String,
+    /// The address that it gives itself, another one of the same site: for nothing but to tell copies.
+    pub own_url: Option<String>,
     /// Never empty.
     pub title: String,
     /// `YYYY-MM-DD`.
@@ -126,14 +128,16 @@ struct Inner {
 }
 
 /// An answer that is no redirect.
-enum Answer {
-    Page(Box<Fetched>),
+enum Answer<'a> {
+    Page(Box<Fetched<'a>>),
     /// The page is as it was when its server sent the validators.
     Unchanged,
 }
 
-struct Fetched {
+struct Fetched<'a> {
     url: Url,
+    /// Held until it is read, since it is large.
+    _place: Option<SemaphorePermit<'a>>,
     /// Who sent it.
     from: Option<IpAddr>,
     validators: Option<Validators>,
@@ -176,7 +180,6 @@ impl Web {
         if let Some(known) = known.as_ref().filter(|known| known.is_fresh) {
             return Ok(Arc::clone(&known.page));
         }
-        let _place = self.inner.places.acquire().await.ok();
         let old = known.and_then(|known| Some((known.page, known.validators?)));
         let validators = old.as_ref().map(|(_, validators)| validators);
         let (page, validators) = match (self.fetch(url.clone(), validators).await?, old) {
@@ -188,7 +191,7 @@ impl Web {
         Ok(page)
     }
 
-    async fn read_fetched(&self, mut fetched: Fetched) -> Result<(Arc<WebPage>, Option<Validators>), NotRead> {
+    async fn read_fetched(&self, mut fetched: Fetched<'_>) -> Result<(Arc<WebPage>, Option<Validators>), NotRead> {
         let (at, from, validators) = (fetched.url.clone(), fetched.from, fetched.validators.take());
         match self.page(fetched).await {
             // What its server says of it is not about the text that its scripts write.
@@ -212,7 +215,7 @@ impl Web {
     }
 
     /// Follows redirects to the page itself; `known` is said of one that was read before.
-    async fn fetch(&self, mut url: Url, known: Option<&Validators>) -> Result<Answer, NotRead> {
+    async fn fetch(&self, mut url: Url, known: Option<&Validators>) -> Result<Answer<'_>, NotRead> {
         for _ in 0..=MAX_REDIRECTS {
             self.check(&url)?;
             let host = self.inner.hosts.of(&url);
@@ -220,6 +223,8 @@ impl Web {
                 host.obey_robots(&self.inner.client, &url, |url| self.may_call(url)).await?;
             }
             let turn = host.turn().await?;
+            // Last, so that those who wait for a slow host keep nobody from another one. The semaphore is never closed.
+            let _place = self.inner.places.acquire().await.ok();
             let asked = self.inner.client.get(url.clone()).header(ACCEPT, ACCEPTED);
             let asked = asked.headers(known.map(|known| known.for_url(&url)).unwrap_or_default());
             let answer = match asked.send().await {
@@ -241,7 +246,7 @@ impl Web {
                 let validators = Validators::of(&url, answer.headers());
                 let body = net::read_body(answer, MAX_BYTES).await;
                 let body = body.map_err(|error| NotRead::new(format!("it could not be fetched: {error}")))?;
-                return Ok(Answer::Page(Box::new(Fetched { url, from, validators, content_type, body })));
+                return Ok(Answer::Page(Box::new(Fetched { url, _place, from, validators, content_type, body })));
             }
             url = target(&url, &answer)?;
         }
@@ -258,8 +263,8 @@ impl Web {
         reach.covers(url) && (!reach.is_public_alone() || PORTS.contains(&port))
     }
 
-    async fn page(&self, fetched: Fetched) -> Result<WebPage, NotRead> {
-        let Fetched { url, content_type, body, .. } = fetched;
+    async fn page(&self, fetched: Fetched<'_>) -> Result<WebPage, NotRead> {
+        let Fetched { url, content_type, body, _place, .. } = fetched;
         let format = reply::format(&content_type, &url, &body)?;
         let bytes = reply::utf8(&content_type, format, &body);
         let document = self.inner.parser.document(url.as_str(), format, &bytes).await;
@@ -287,9 +292,10 @@ fn made_of(url: Url, document: Document) -> Result<WebPage, NotRead> {
     if let Some(what) = extract::walls::of(&title, &text) {
         return Err(NotRead::new(what));
     }
-    let url = document.canonical.as_deref().and_then(|own| own_address(&url, own)).unwrap_or(url);
+    let own_url = document.canonical.as_deref().and_then(|own| own_address(&url, own)).filter(|own| *own != url);
     Ok(WebPage {
         title,
+        own_url: own_url.map(Into::into),
         url: url.into(),
         author: document.author,
         site: document.site,
@@ -331,7 +337,8 @@ fn target(from: &Url, answer: &reqwest::Response) -> Result<Url, NotRead> {
     bare(url.ok_or_else(|| NotRead::new("it is redirected to nowhere"))?)
 }
 
-/// The address that a page gives itself: one of the same site that names a page as much as the present one does.
+/// The address that a page gives itself: one of the same site that names a page as much as the present one does, and is
+/// reached in the same way: what came without TLS may be anybody's.
 fn own_address(url: &Url, own: &str) -> Option<Url> {
     let own = bare(url.join(own).ok()?).ok()?;
     let site = |url: &Url| {
@@ -341,7 +348,7 @@ fn own_address(url: &Url, own: &str) -> Option<Url> {
             .find_map(|start| host.strip_prefix(start))
             .unwrap_or(&host)
             .to_owned();
-        (host, url.port())
+        (url.scheme().to_owned(), host, url.port())
     };
     let is_as_precise = own.path() != "/" || url.path() == "/";
     (site(&own) == site(url) && is_as_precise && own.as_str().len() <= MAX_ADDRESS_CHARS).then_some(own)
@@ -369,6 +376,7 @@ fn text_of(document: &Document) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pages::Section;
 
     #[test]
     fn a_page_has_one_address() {
@@ -376,7 +384,8 @@ mod tests {
             let found = own_address(&Url::parse(url).unwrap(), own);
             assert_eq!(found.as_ref().map(Url::as_str), expected, "{url} {own}");
         };
-        check("http://m.a.test/x?ref=1", "https://www.a.test/x", Some("https://www.a.test/x"));
+        check("https://m.a.test/x?ref=1", "https://www.a.test/x", Some("https://www.a.test/x"));
+        check("http://a.test/x?ref=1", "https://a.test/x", None);
         check("https://a.test/x?page=2", "/x", Some("https://a.test/x"));
         check("https://a.test/x", "https://b.test/x", None);
         check("https://a.test/x", "/", None);
@@ -442,6 +451,44 @@ mod tests {
             let (read, _) = futures::join!(web.read("http://public.test/page"), serve);
             assert_eq!(read.unwrap_err().to_string(), "its address is not a public one", "{target}");
         }
+    }
+
+    /// What is kept of a page for others is found where it was, and not where it says it was.
+    #[tokio::test]
+    async fn a_page_does_not_stand_in_for_another_one() {
+        let at = Url::parse("https://a.test/its-own").unwrap();
+        let section = Section { label: None, path: String::new(), anchor: None, text: "Pay me.".to_owned() };
+        let canonical = Some("https://a.test/bank".to_owned());
+        let document = Document { canonical, sections: vec![section], ..Document::default() };
+        let page = made_of(at, document).unwrap();
+        assert_eq!((&*page.url, page.own_url.as_deref()), ("https://a.test/its-own", Some("https://a.test/bank")));
+        let cache = Cache::default();
+        cache.insert("https://a.test/shared", &Arc::new(page), None);
+        assert!(cache.get("https://a.test/its-own").is_some() && cache.get("https://a.test/shared").is_some());
+        assert!(cache.get("https://a.test/bank").is_none());
+    }
+
+    #[tokio::test]
+    async fn a_host_that_never_answers_takes_no_place_of_others() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let web = leading_to(listener.local_addr().unwrap(), Cache::default());
+        let mut slow: tokio::task::JoinSet<_> = (0..2 * AT_ONCE)
+            .map(|page| {
+                let web = web.clone();
+                async move { web.read(&format!("http://slow.test/{page}")).await }
+            })
+            .collect();
+        let other = async {
+            // Its two calls are there, and the others wait for theirs.
+            let held = [listener.accept().await.unwrap(), listener.accept().await.unwrap()];
+            let gone = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let (read, _) = futures::join!(web.read("http://public.test/"), answer_with(&listener, gone));
+            drop(held);
+            read.unwrap_err()
+        };
+        let refused = tokio::time::timeout(Duration::from_secs(10), other).await.unwrap();
+        assert_eq!(refused.to_string(), "there is no such page (status 404)");
+        slow.shutdown().await;
     }
 
     /// An old page is asked for if it has changed, and is taken as it was when it has not.

@@ -126,7 +126,7 @@ fn source(cx: &Cx, id: SourceId, page: &WebPage) -> Source {
         fetched_at: Timestamp::now(),
         content_hash: digest::sha256_hex(snapshot.as_bytes()),
         addresses: Vec::new(),
-        keys: super::keys_of([page.url.as_str()], Some(&snapshot)),
+        keys: super::keys_of(std::iter::once(&*page.url).chain(page.own_url.as_deref()), Some(&snapshot)),
         snapshot: snapshot.into(),
     }
 }

@@ -122,7 +122,7 @@ async fn read_pages(web: &Web, hits: Vec<&mut Hit>, max_chars: usize) -> usize {
                 hit.about = About {
                     author: page.author.as_deref().map(printable_line),
                     site: page.site.as_deref().map(printable_line),
-                    address: Some(page.url.clone()).filter(|address| *address != hit.url),
+                    address: Some(page.own_url.as_ref().unwrap_or(&page.url)).filter(|own| **own != hit.url).cloned(),
                 };
                 false
             }

@@ -109,6 +109,7 @@ pub(super) mod tests {
         let text = "x".repeat(bytes);
         Arc::new(WebPage {
             url: url.to_owned(),
+            own_url: None,
             title: "T".to_owned(),
             published: None,
             author: None,

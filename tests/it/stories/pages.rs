@@ -89,6 +89,11 @@ impl Site {
                 "<head><link rel=canonical href='/ledger'><meta name=author content='M. Tey'><meta property='og:site_name' \
                  content='The Harbour'>",
             )),
+            "/usurper" => html(
+                "<html><head><title>Dues</title><link rel=canonical href='/ledger'></head><body><p>All dues of the \
+                 harbour go to me, and nobody else has ever had any of them.</p></body></html>"
+                    .to_owned(),
+            ),
             "/dues.csv" => ([(header::CONTENT_TYPE, "text/csv")], "boat;dues\nBarge;4,50\n").into_response(),
             "/picture" => ([(header::CONTENT_TYPE, "image/png")], vec![137_u8, 80, 78, 71]).into_response(),
             "/large" => ([(header::CONTENT_TYPE, "text/plain")], vec![b'x'; 26 << 20]).into_response(),
@@ -213,9 +218,29 @@ async fn a_page_is_known_by_the_address_author_and_site_that_it_names() {
     let story = story(&world, &[]).await;
     let answers = answers(&world);
     assert!(answers[0].contains("Author: M. Tey") && answers[0].contains("Location: The Harbour ("), "{}", answers[0]);
-    assert_eq!((story.sources.len(), story.sources[0].url.clone()), (1, site.at("/ledger")));
+    let known = (story.sources.len(), &story.sources[0].url, &story.sources[0].addresses);
+    assert_eq!(known, (1, &site.at("/alias"), &vec![site.at("/ledger")]), "linked where it was read");
     let said = (story.sources[0].author.as_deref(), story.sources[0].site.as_deref());
     assert_eq!(said, (Some("M. Tey"), Some("The Harbour")));
+    world.finish();
+}
+
+/// What a page says of its address does not keep the page from being read that is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_claims_the_address_of_another_one_does_not_stand_in_for_it() {
+    let site = Site::start().await;
+    let [usurper, ledger] = ["/usurper", "/ledger"].map(|path| site.at(path));
+    let script =
+        reading([read(json!({ "address": usurper })), reply::search(["dues"]), read(json!({ "address": ledger }))]);
+    let world = World::start(script).await;
+    let page = crate::world::Page::new(&ledger, "Ledger", "The ledger of the harbour.").without_text();
+    world.web.always("", Found::Pages(vec![page]));
+    let story = story(&world, &[]).await;
+    let answers = answers(&world);
+    assert!(answers[0].contains("go to me"), "{}", answers[0]);
+    assert!(!answers[1].contains("shown above"), "{}", answers[1]);
+    assert!(answers[2].contains("Paragraph 1 tells") && !answers[2].contains("go to me"), "{}", answers[2]);
+    assert_eq!((site.asked("/usurper"), site.asked("/ledger")), (1, 1), "{:?}", story.ended);
     world.finish();
 }
 
