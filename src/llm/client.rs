@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use secrecy::SecretString;
 
 use super::assembly::{Assembly, malformed};
@@ -22,13 +21,11 @@ use super::wire::Reader;
 use super::{
     BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Message, Request, ToolChoice, Tuning, limits,
 };
-use crate::domain::{Cost, ModelName, Usage, WaitKind};
-use crate::net::{self, ApiClients, Circuit, Limiter, Permit, RetryPolicy};
+use crate::domain::{Cost, ModelName, Usage};
+use crate::net::{self, ApiClients, Limiter, Permit, RetryPolicy};
 
 /// For questions beside the research, such as which models there are.
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(3);
-/// Models of which it is remembered whether they are there; those beyond it that nobody calls are forgotten.
-const MAX_CIRCUITS: usize = 1_000;
 /// Bytes of a list of models; those of routers have some hundred kilobytes.
 const MAX_MODELS: usize = 1024 * 1024;
 /// Longer answers are read on a thread of their own.
@@ -51,12 +48,13 @@ impl std::fmt::Debug for Llm {
 struct Inner {
     settings: Settings,
     clients: ApiClients,
-    /// By the name of their provider.
-    servers: HashMap<&'static str, Arc<Server>>,
+    servers: Servers,
     policy: RetryPolicy,
-    circuits: Circuits,
     memory: Memory,
 }
+
+/// By the name of their provider.
+type Servers = HashMap<&'static str, Arc<Server>>;
 
 /// What a server answered to a first question; see [`Llm::probe`].
 #[derive(Clone, Debug, PartialEq)]
@@ -85,20 +83,26 @@ impl Llm {
     pub fn new(settings: Settings) -> Result<Self, BadSetting> {
         let clients = ApiClients::new(settings.timeouts())
             .map_err(|problem| BadSetting { provider: "HTTPS", problem: problem.to_string() })?;
-        Self::over(clients, settings)
+        Self::over(clients, settings, Servers::new())
     }
 
-    /// The same with these keys, by the name of their provider, and no others; nothing is sent.
+    /// The same with these keys, by the name of their provider, and no others; nothing is sent. Servers for which
+    /// neither side has a key are shared, with their limits.
     ///
     /// # Errors
     /// For a key that no request could carry.
     pub fn with_keys(&self, keys: &BTreeMap<String, SecretString>) -> Result<Self, BadSetting> {
         let (mut settings, unset) = (self.inner.settings.clone(), Endpoint::default());
+        let mut shared = Servers::new();
         for provider in settings.providers {
             let own = self.inner.settings.endpoints.get(provider.name).unwrap_or(&unset);
-            settings.endpoints.insert(provider.name, own.of_request(provider, keys.get(provider.settings())));
+            let endpoint = own.of_request(provider, keys.get(provider.settings()));
+            if let Some(server) = self.inner.servers.get(provider.name).filter(|_| endpoint.is_keyless()) {
+                shared.insert(provider.name, Arc::clone(server));
+            }
+            settings.endpoints.insert(provider.name, endpoint);
         }
-        Self::over(self.inner.clients.clone(), settings)
+        Self::over(self.inner.clients.clone(), settings, shared)
     }
 
     /// The names under which providers take keys.
@@ -111,10 +115,14 @@ impl Llm {
         self.inner.server(model).map(|server| server.provider().settings())
     }
 
-    fn over(clients: ApiClients, settings: Settings) -> Result<Self, BadSetting> {
+    /// Builds those servers that are not there yet.
+    fn over(clients: ApiClients, settings: Settings, mut servers: Servers) -> Result<Self, BadSetting> {
         let unset = Endpoint::default();
-        let (mut servers, mut limiters) = (HashMap::new(), HashMap::new());
+        let mut limiters = HashMap::new();
         for provider in settings.providers {
+            if servers.contains_key(provider.name) {
+                continue;
+            }
             let endpoint = settings.endpoints.get(provider.name).unwrap_or(&unset);
             let limiter = limiters
                 .entry(provider.settings())
@@ -122,14 +130,7 @@ impl Llm {
             let server = Server::new(provider, endpoint, &settings, &clients, Arc::clone(limiter))?;
             servers.insert(provider.name, Arc::new(server));
         }
-        let inner = Inner {
-            servers,
-            policy: settings.policy(),
-            circuits: Circuits::default(),
-            memory: Memory::default(),
-            clients,
-            settings,
-        };
+        let inner = Inner { servers, policy: settings.policy(), memory: Memory::default(), clients, settings };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -245,7 +246,7 @@ impl Llm {
 
     /// Is the provider of `model` away, so that a call would have to wait? One in a while is made all the same.
     pub fn is_away(&self, model: &ModelName) -> bool {
-        self.inner.circuits.of(model).is_waiting()
+        self.inner.server(model).is_some_and(|server| server.circuits.of(model).is_waiting())
     }
 
     /// The window of `model` as its server lists it; `None` when the server would not say.
@@ -314,7 +315,7 @@ impl Llm {
     ) -> Result<(T, u32), Failed> {
         let unusable = |error| Failed { error, attempts: 0, too_long: None };
         let server = self.inner.usable(&request.model).map_err(unusable)?;
-        let circuit = self.inner.circuits.of(&request.model);
+        let circuit = server.circuits.of(&request.model);
         let tokens = estimated_tokens(server, request);
         let attempt = || {
             let call = Box::pin(call(server, tokens));
@@ -410,21 +411,6 @@ impl Llm {
     }
 }
 
-/// What is known of each model's provider. By model, since a router's models have different providers behind them.
-#[derive(Default)]
-struct Circuits(Mutex<HashMap<ModelName, Arc<Circuit>>>);
-
-impl Circuits {
-    fn of(&self, model: &ModelName) -> Arc<Circuit> {
-        let mut circuits = self.0.lock();
-        if circuits.len() >= MAX_CIRCUITS {
-            circuits.retain(|_, circuit| Arc::strong_count(circuit) > 1 || circuit.is_open());
-        }
-        let new = || Arc::new(Circuit::new(model.to_string(), WaitKind::Model));
-        Arc::clone(circuits.entry(model.clone()).or_insert_with(new))
-    }
-}
-
 /// Waits until the caller may spend something.
 async fn may_begin(request: &Request, caller: &dyn Caller) {
     caller.gate().pass().await;
@@ -494,5 +480,25 @@ impl Inner {
             None => Ok(server),
             Some(variable) => Err(Error::Auth { model: model.clone(), detail: format!("{variable} is not set") }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What bounds calls to a server bounds those of all runs.
+    #[test]
+    fn servers_without_keys_are_shared_with_runs_that_bring_keys() {
+        let keyed = Endpoint { api_key: Some("sk-server".into()), ..Endpoint::default() };
+        let own = Llm::new(Settings { endpoints: [("openai", keyed)].into_iter().collect(), ..Settings::default() });
+        let own = own.unwrap();
+        let keys = |name: &str| BTreeMap::from([(name.to_owned(), SecretString::from("sk-user"))]);
+        let (one, two) = (own.with_keys(&keys("anthropic")).unwrap(), own.with_keys(&keys("mistral")).unwrap());
+        let is_shared = |with: &Llm, name: &str| Arc::ptr_eq(&with.inner.servers[name], &own.inner.servers[name]);
+        assert!(is_shared(&one, "ollama") && is_shared(&two, "ollama") && is_shared(&one, "mistral"));
+        assert!(!is_shared(&one, "anthropic"), "its key is the run's");
+        assert!(!is_shared(&one, "openai"), "its key is the server's");
+        assert_eq!(one.missing(&"openai:gpt".parse().unwrap()), Some("OPENAI_API_KEY"));
     }
 }

@@ -9,6 +9,7 @@
 mod access;
 mod assembly;
 pub mod catalogue;
+mod circuits;
 mod client;
 mod cloud_settings;
 mod failure;

@@ -8,6 +8,7 @@ use url::Url;
 
 use super::access::Access;
 use super::catalogue::{self, Facts, KnownModels};
+use super::circuits::Circuits;
 use super::failure::{Failure, one_line};
 use super::models::Listing;
 use super::providers::{Auth, Key, Lists, Place, Provider, Quirks};
@@ -46,6 +47,7 @@ pub(super) struct Server {
     /// Shared with the other dialects of the same account.
     pub(super) limiter: Arc<Limiter>,
     pub(super) listing: Listing,
+    pub(super) circuits: Circuits,
 }
 
 impl Server {
@@ -83,6 +85,7 @@ impl Server {
             key,
             limiter,
             listing: Listing::default(),
+            circuits: Circuits::default(),
         })
     }
 

@@ -19,8 +19,18 @@ use crate::net::{self, Limits, RetryPolicy, Timeouts};
 /// Attempts that may end without an answer in time: each may be billed.
 const TIMEOUTS: u32 = 3;
 
-/// Headers that say who asks, in lower case.
-const CREDENTIALS: [&str; 5] = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
+/// Headers that certainly do not say who asks, in lower case. Any other may be how a gateway knows its clients.
+const HARMLESS: [&str; 9] = [
+    "accept",
+    "accept-language",
+    "anthropic-beta",
+    "anthropic-version",
+    "http-referer",
+    "openai-beta",
+    "referer",
+    "user-agent",
+    "x-title",
+];
 
 /// How to reach one provider.
 #[derive(Clone, Default)]
@@ -78,20 +88,29 @@ impl Endpoint {
     /// The same place with another key and none of the server's credentials; without a key it cannot be used if the
     /// server has any there.
     pub(super) fn of_request(&self, provider: &Provider, key: Option<&SecretString>) -> Self {
-        let is_public = |name: &&str| provider.others.iter().any(|other| other.name == *name && !other.is_secret);
+        let is_public = |name: &str| provider.others.iter().any(|other| other.name == name && !other.is_secret);
+        let is_harmless = |name: &str| HARMLESS.contains(&&*name.to_ascii_lowercase());
         let others = self.others.iter().filter(|(name, _)| is_public(name));
-        let is_credential = |name: &str| CREDENTIALS.contains(&&*name.to_ascii_lowercase());
-        let (credentials, headers): (Vec<_>, Vec<_>) =
-            self.headers.iter().cloned().partition(|(name, _)| is_credential(name));
-        Self {
-            base_url: self.base_url.clone(),
-            api_key: key.cloned(),
-            headers,
+        let headers = self.headers.iter().filter(|(name, _)| is_harmless(name));
+        let public = Self {
+            base_url: self.base_url.as_ref().map(net::without_credentials),
+            api_key: None,
+            headers: headers.cloned().collect(),
             others: others.map(|(name, value)| (*name, value.clone())).collect(),
             home: None,
             environment: Vec::new(),
-            needs_key: self.key().is_some() || !credentials.is_empty() || provider.place.is_some(),
-        }
+            needs_key: false,
+        };
+        let has_credentials = self.key().is_some()
+            || public.base_url != self.base_url
+            || public.headers.len() < self.headers.len()
+            || public.others.len() < self.others.len();
+        Self { api_key: key.cloned(), needs_key: has_credentials || provider.place.is_some(), ..public }
+    }
+
+    /// Is nothing sent there that says who asks, and nothing needed?
+    pub(super) fn is_keyless(&self) -> bool {
+        self.key().is_none() && !self.needs_key
     }
 
     /// A file in the home folder.
@@ -249,9 +268,9 @@ mod tests {
     #[test]
     fn what_a_request_calls_has_none_of_the_servers_credentials() {
         let own = Endpoint {
-            base_url: Some(Url::parse("https://gateway.test/v1").unwrap()),
+            base_url: Some(Url::parse("https://me:pa55@gateway.test/v1?api-version=1&key=k3y").unwrap()),
             api_key: Some("sk-server".into()),
-            headers: [("X-Team", "a"), ("Authorization", "Bearer server"), ("Api-Key", "server")]
+            headers: [("X-Title", "a"), ("Authorization", "Bearer server"), ("Api-Key", "server"), ("X-Team", "b")]
                 .map(|(name, value)| (name.into(), value.into()))
                 .into(),
             others: BTreeMap::from([("region", "eu-1".into()), ("secret_access_key", "server".into())]),
@@ -266,14 +285,25 @@ mod tests {
         let with = own.of_request(provider(true), Some(&"sk-user".into()));
         assert_eq!(
             (with.key().unwrap().expose_secret(), names(&with), with.home.clone()),
-            ("sk-user", vec!["X-Team".to_owned()], None)
+            ("sk-user", vec!["X-Title".to_owned()], None)
         );
+        assert_eq!(with.base_url.as_ref().map(Url::as_str), Some("https://gateway.test/v1?api-version=1"));
         assert_eq!((with.other("region"), with.other("secret_access_key")), (Some("eu-1"), None));
         assert_eq!(super::super::server::missing(provider(true), &with), None);
         let without = own.of_request(provider(false), None);
         assert!(without.key().is_none() && super::super::server::missing(provider(false), &without).is_some());
-        // A server of one's own that nobody needs a key for.
-        let free = Endpoint { base_url: own.base_url.clone(), ..Endpoint::default() }.of_request(provider(false), None);
-        assert_eq!(super::super::server::missing(provider(false), &free), None);
+        // A server of one's own that nobody needs a key for, and two that know their clients in another way.
+        let at = |url: &str| Endpoint { base_url: Some(Url::parse(url).unwrap()), ..Endpoint::default() };
+        let named = Endpoint { headers: vec![("X-Team".into(), "b".into())], ..at("https://gateway.test/v1") };
+        for (own, is_free) in [
+            (at("https://gateway.test/v1"), true),
+            (at("https://me:pa55@gateway.test/v1"), false),
+            (at("https://gateway.test/v1?key=k3y"), false),
+            (named, false),
+        ] {
+            let endpoint = own.of_request(provider(false), None);
+            let missing = super::super::server::missing(provider(false), &endpoint);
+            assert_eq!((missing.is_none(), endpoint.is_keyless()), (is_free, is_free), "{own:?}");
+        }
     }
 }

@@ -45,6 +45,18 @@ pub fn without_user(address: &str) -> Cow<'_, str> {
     }
 }
 
+/// The address without what says who asks: user, password, and parameters with the names of secrets.
+pub fn without_credentials(url: &Url) -> Url {
+    let mut bare = url.clone();
+    remove_user(&mut bare);
+    let is_secret = |pair: &&str| is_secret_name(&pair.split('=').next().unwrap_or_default().to_ascii_lowercase());
+    if let Some(query) = url.query().filter(|query| query.split('&').any(|pair| is_secret(&pair))) {
+        let kept: Vec<&str> = query.split('&').filter(|pair| !is_secret(pair)).collect();
+        bare.set_query(Some(kept.join("&")).filter(|query| !query.is_empty()).as_deref());
+    }
+    bare
+}
+
 pub(super) fn remove_user(url: &mut Url) {
     // These fail only for addresses that have no host, and so nobody at it.
     let _ = url.set_username("");
@@ -193,6 +205,16 @@ mod tests {
     fn addresses_lose_their_users_alone() {
         let check = |given: &str, expected: &str| assert_eq!(without_user(given), expected);
         check("https://me:pa55@a.test/x?q=1#t", "https://a.test/x?q=1#t");
+    #[test]
+    fn addresses_lose_their_credentials_alone() {
+        let check = |given: &str, expected: &str| {
+            assert_eq!(without_credentials(&Url::parse(given).unwrap()).as_str(), expected);
+        };
+        check("https://me:pa55@host/v1?api-version=1&KEY=s3cret&n=%20", "https://host/v1?api-version=1&n=%20");
+        check("https://host/v1?token=s3cret", "https://host/v1");
+        check("https://host/v1?api-version=1#t", "https://host/v1?api-version=1#t");
+    }
+
         check("http:me:pa55@a.test", "http://a.test/");
         check("http://me:pa55@a.test:99999/x", "http://a.test:99999/x");
         for address in ["HTTPS://A.test/me@x", "S1001", "minutes/me@april.pdf#page=3", "mailto:me@a.test", ""] {

@@ -71,7 +71,7 @@ impl Engines {
     }
 
     /// The same with these keys, by the name of their engine or of the provider whose model searches, and no others.
-    /// Engines without keys are shared.
+    /// Engines for which neither side has a key are shared, with their limits.
     ///
     /// # Errors
     /// As [`Engines::new`].
@@ -83,10 +83,12 @@ impl Engines {
                 None => shared.settings.given.remove(setting.key),
             };
         }
+        let own = &self.shared.settings.given;
+        let has_key = |key: &Setting| own.contains_key(key.key) || keys.contains_key(key.holder());
         let remedy = |setting: &Setting| format!("send a key of {} in api_keys", setting.holder());
         let slots = self.all.iter().map(|slot| match slot.row.keys().next() {
-            Some(_) => Slot::new(slot.row, &shared, remedy),
-            None => Ok(slot.clone()),
+            Some(_) if slot.engine.is_err() || slot.row.keys().any(has_key) => Slot::new(slot.row, &shared, remedy),
+            _ => Ok(slot.clone()),
         });
         let all: Result<Vec<_>, Error> = slots.collect();
         Ok(Self::with(all?, shared))
@@ -233,4 +235,29 @@ impl fmt::Display for Row {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.name, self.about)
     }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages;
+
+    /// What bounds queries to an engine bounds those of all runs.
+    #[test]
+    fn engines_without_keys_are_shared_with_runs_that_bring_keys() {
+        let own = Engines::new(Settings::default(), Parser::new(pages::Settings::default())).unwrap();
+        let with = |name: &str| own.with_keys(&[(name.to_owned(), "k".into())].into()).unwrap();
+        let is_shared =
+            |with: &Engines, name: &str| Arc::ptr_eq(&own.get(name).unwrap().search, &with.get(name).unwrap().search);
+        let (other, its) = (with("tavily"), with("semantic_scholar"));
+        for name in ["semantic_scholar", "wikipedia"] {
+            assert!(is_shared(&other, name), "{name}");
+        }
+        assert!(!is_shared(&its, "semantic_scholar"), "its key is the run's");
+        let server = Settings::default().with("search.semantic_scholar.api_key", "s");
+        let server = Engines::new(server, Parser::new(pages::Settings::default())).unwrap();
+        let without = server.with_keys(&[("tavily".to_owned(), "k".into())].into()).unwrap();
+        let [own, without] = [&server, &without].map(|engines| engines.get("semantic_scholar").unwrap());
+        assert!(!Arc::ptr_eq(&own.search, &without.search), "its key is the server's");
+    }
+}
 }
