@@ -170,8 +170,8 @@ mod tests {
     #[tokio::test]
     async fn an_error_shows_no_parameter_of_an_address() {
         let url = format!("http://127.0.0.1:1/{}?tavilyApiKey=pa55word", "long/".repeat(100));
-        let client = net::client(net::Timeouts::default()).unwrap();
-        let error = client.get(url).send().await.unwrap_err();
+        let clients = net::ApiClients::new(net::Timeouts::default()).unwrap();
+        let error = clients.direct().get(url).send().await.unwrap_err();
         let text = chain(&error);
         assert!(!text.contains("pa55") && text.len() <= MAX_PROBLEM_CHARS, "{text}");
     }

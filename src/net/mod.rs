@@ -77,23 +77,13 @@ impl From<&reqwest::Error> for Error {
     }
 }
 
-/// Builds the client of one destination; clone it, it shares its connections.
-///
-/// Redirects are followed at most 5 times. Compressed answers are unpacked, so bodies need [`read_body`]'s cap.
-///
-/// # Errors
-/// [`Error::Client`] when TLS or a proxy variable cannot be set up.
-pub fn client(timeouts: Timeouts) -> Result<reqwest::Client, Error> {
-    let builder = builder(timeouts).redirect(reqwest::redirect::Policy::limited(5));
-    builder.build().map_err(|error| Error::Client(describe(&error)))
-}
-
 /// Connections to one place that are kept for the next call. Each takes 25 to 35 KB over HTTP/1.1, and many runs at
 /// once leave thousands behind; a run by itself uses fewer than these.
 const MAX_IDLE: usize = 256;
 
-/// Clients for programs' interfaces: they follow no redirects, because a redirected POST arrives as a GET without its
-/// body. Destinations share their connections.
+/// Clients for programs' interfaces, whose destinations share their connections. They follow no redirects: a redirected
+/// POST arrives as a GET without its body, and keys in other headers than `Authorization` would go wherever it leads.
+/// Compressed answers are unpacked, so bodies need [`read_body`]'s cap.
 #[derive(Clone, Debug)]
 pub struct ApiClients {
     /// Through the proxies of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).

@@ -37,8 +37,8 @@ mod tests {
 
     #[test]
     fn pairs_are_sent_as_a_form() {
-        let client = crate::net::client(crate::net::Timeouts::default()).unwrap();
-        let request = form(client.post("http://a.test"), &[("a", "1 & 2"), ("b", "ä")]).build().unwrap();
+        let clients = crate::net::ApiClients::new(crate::net::Timeouts::default()).unwrap();
+        let request = form(clients.direct().post("http://a.test"), &[("a", "1 & 2"), ("b", "ä")]).build().unwrap();
         assert_eq!(request.headers()[CONTENT_TYPE], "application/x-www-form-urlencoded");
         assert_eq!(request.body().unwrap().as_bytes(), Some(&b"a=1+%26+2&b=%C3%A4"[..]));
     }

@@ -10,6 +10,7 @@ mod filters;
 mod markup;
 mod merged;
 mod native;
+mod pace;
 mod registry;
 mod row;
 pub mod web;

@@ -85,7 +85,7 @@ impl<W: Native> Search for Searcher<W> {
 
 impl<W: Native> Searcher<W> {
     pub fn boxed(row: &'static Row, wire: W, shared: &Shared) -> Box<dyn Search> {
-        Box::new(Self { web: Web::new(row, wire, shared), clients: shared.unredirected.clone() })
+        Box::new(Self { web: Web::new(row, wire, shared), clients: shared.clients.clone() })
     }
 
     async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::{OptionError, Owner, SearchApi},
-    net::{self, ApiClients, Timeouts},
+    net::{ApiClients, Timeouts},
     pages::Parser,
 };
 
@@ -58,9 +58,8 @@ impl Engines {
     pub fn of(rows: &[&'static Row], settings: Settings, parser: Parser) -> Result<Self, Error> {
         // The time of an attempt is kept where attempts are made.
         let timeouts = Timeouts { total: None, ..Timeouts::default() };
-        let http = net::client(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
-        let unredirected = ApiClients::new(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
-        let shared = Shared { settings, parser, http, unredirected };
+        let clients = ApiClients::new(timeouts).map_err(|error| Error::Unavailable(error.to_string()))?;
+        let shared = Shared { settings, parser, clients };
         let all: Result<Vec<_>, Error> = rows.iter().map(|row| Slot::new(row, &shared, Setting::remedy)).collect();
         Ok(Self::with(all?, shared))
     }
@@ -83,9 +82,9 @@ impl Engines {
                 None => shared.settings.given.remove(setting.key),
             };
         }
+        let remedy = |setting: &Setting| format!("send a key of {} in api_keys", setting.holder());
         let own = &self.shared.settings.given;
         let has_key = |key: &Setting| own.contains_key(key.key) || keys.contains_key(key.holder());
-        let remedy = |setting: &Setting| format!("send a key of {} in api_keys", setting.holder());
         let slots = self.all.iter().map(|slot| match slot.row.keys().next() {
             Some(_) if slot.engine.is_err() || slot.row.keys().any(has_key) => Slot::new(slot.row, &shared, remedy),
             _ => Ok(slot.clone()),
@@ -235,6 +234,7 @@ impl fmt::Display for Row {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.name, self.about)
     }
+}
 
 #[cfg(test)]
 mod tests {
@@ -259,5 +259,4 @@ mod tests {
         let [own, without] = [&server, &without].map(|engines| engines.get("semantic_scholar").unwrap());
         assert!(!Arc::ptr_eq(&own.search, &without.search), "its key is the server's");
     }
-}
 }

@@ -13,18 +13,17 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::Mutex;
 use reqwest::{Method, header::HeaderMap};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, value::RawValue};
 use time::OffsetDateTime;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
-    time::Instant,
+    time::timeout_at,
 };
 use url::Url;
 
-use super::{Error, Filter, Hit, Limits, Results, Row, Search, Settings, markup::unmarked};
+use super::{Error, Filter, Hit, Limits, Results, Row, Search, Settings, markup::unmarked, pace::Pace};
 use crate::{
     domain::WaitKind,
     net::{self, ApiClients, Attempt, Caller, Circuit, Trouble, Verdict, canonical_url},
@@ -56,9 +55,7 @@ pub struct Shared {
     pub settings: Settings,
     /// Reads the pages that come with results.
     pub parser: Parser,
-    pub http: reqwest::Client,
-    /// Clients that follow no redirect.
-    pub unredirected: ApiClients,
+    pub clients: ApiClients,
 }
 
 /// How one engine is spoken to.
@@ -174,39 +171,13 @@ impl Refused<'_> {
 pub struct Web<W> {
     row: &'static Row,
     wire: Arc<W>,
-    http: reqwest::Client,
+    clients: ApiClients,
     settings: Settings,
     permits: Semaphore,
     reading: Semaphore,
     pace: Pace,
     circuit: Circuit,
     parser: Parser,
-}
-
-/// When the next request may go out.
-struct Pace {
-    every: Duration,
-    /// Locked to take a place only.
-    next: Mutex<Instant>,
-}
-
-impl Pace {
-    /// Waits for the next place.
-    async fn wait(&self) {
-        let at = {
-            let mut next = self.next.lock();
-            let at = (*next).max(Instant::now());
-            *next = at + self.every;
-            at
-        };
-        tokio::time::sleep_until(at).await;
-    }
-
-    /// Nobody asks before that.
-    fn hold(&self, pause: Duration) {
-        let mut next = self.next.lock();
-        *next = (*next).max(Instant::now() + pause);
-    }
 }
 
 impl<W> fmt::Debug for Web<W> {
@@ -267,10 +238,10 @@ impl<W: Wire> Web<W> {
         Self {
             row,
             wire: Arc::new(wire),
-            http: shared.http.clone(),
+            clients: shared.clients.clone(),
             permits: Semaphore::new(shared.settings.max_concurrent.min(row.at_once.unwrap_or(usize::MAX)).max(1)),
             reading: Semaphore::new(READ_AT_ONCE),
-            pace: Pace { every: row.every, next: Mutex::new(Instant::now()) },
+            pace: Pace::new(row.every),
             circuit: Circuit::new(row.name, WaitKind::Search),
             parser: shared.parser.clone(),
             settings,
@@ -314,16 +285,28 @@ impl<W: Wire> Web<W> {
     /// Makes a request until it is answered or must be given up; `None` when nothing is to be found.
     pub(super) async fn answer(&self, request: &Request, caller: &dyn Caller) -> Result<Option<Answer<'_>>, Error> {
         let attempt = || async {
-            // Never closed, so this is never an error; without a permit the query would merely go uncounted.
-            let rest = caller.gate().rest();
-            let _permit = self.permits.acquire().await.ok();
-            self.pace.wait().await;
-            drop(rest);
+            let _permit = self.turn(caller).await?;
             caller.gate().pass().await;
             self.ask_once(request).await
         };
         let done = Box::pin(net::retry(&self.circuit, &self.settings.retry, caller, attempt)).await;
         done.map(|(answer, _)| answer).map_err(|end| end.error.error)
+    }
+
+    /// Waits until the engine may be asked once more.
+    ///
+    /// # Errors
+    /// The caller's time ends before it. Nobody was asked, so this says nothing of the engine.
+    async fn turn(&self, caller: &dyn Caller) -> Result<Option<SemaphorePermit<'_>>, Problem> {
+        let _rest = caller.gate().rest();
+        let turn = async {
+            // Never closed, so this is never an error; without a permit the query would merely go uncounted.
+            let permit = self.permits.acquire().await.ok();
+            self.pace.wait().await;
+            permit
+        };
+        let Some(ends) = caller.ends() else { return Ok(turn.await) };
+        timeout_at(ends, turn).await.map_err(|_| Problem::crowded(self.row.name))
     }
 
     /// What is asked for: more than is wanted where results of other sites are thrown away afterwards.
@@ -355,7 +338,8 @@ impl<W: Wire> Web<W> {
     }
 
     async fn send(&self, request: &Request) -> reqwest::Result<reqwest::Response> {
-        let mut builder = self.http.request(request.method.clone(), request.url.clone());
+        let http = self.clients.for_url(&request.url);
+        let mut builder = http.request(request.method.clone(), request.url.clone());
         for (name, value) in &request.headers {
             builder = builder.header(*name, value.expose_secret());
         }
@@ -374,6 +358,7 @@ impl<W: Wire> Web<W> {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let said = match self.complaint(&body) {
             Some(said) => format!("{said} (status {status})"),
+            None if (300..400).contains(&status) => format!("it is at another address now (status {status})"),
             None => format!("status {status}"),
         };
         let after = net::retry_after(headers);
@@ -541,6 +526,11 @@ impl Problem {
         Self { error, verdict: Verdict::Again { trouble: Trouble::Slow, after: None } }
     }
 
+    fn crowded(engine: &str) -> Self {
+        let error = Error::Unavailable(format!("too many searches wait for {engine}"));
+        Self { error, verdict: Verdict::Again { trouble: Trouble::Slow, after: None } }
+    }
+
     /// What status codes mean for most engines.
     fn of_status(refused: &Refused<'_>) -> Self {
         let (said, after) = (refused.said.to_owned(), refused.after);
@@ -612,5 +602,86 @@ impl<'a> Object<'a> {
     pub fn texts(&self, name: &str) -> Vec<String> {
         let values: Vec<Value> = self.read(name).unwrap_or_default();
         values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::{net::TcpListener, time::Instant};
+
+    use super::*;
+    use crate::net::{Timeouts, Wait};
+
+    static ROW: Row = Row { name: "rare", every: Duration::from_secs(30), ..Row::WEB };
+
+    /// Asks there, with a key.
+    struct At(String);
+
+    impl Wire for At {
+        fn request(&self, _: &str, _: &Limits) -> Request {
+            Request::get(Url::parse(&self.0).unwrap(), &[]).header("x-api-key", "s3cret")
+        }
+
+        fn read(&self, _: &[u8]) -> Result<Vec<RawHit>, Error> {
+            Ok(Vec::new())
+        }
+    }
+
+    fn web(address: String) -> Web<At> {
+        let (settings, parser) = (Settings::default(), Parser::new(pages::Settings::default()));
+        Web::new(
+            &ROW,
+            At(address),
+            &Shared { settings, parser, clients: ApiClients::new(Timeouts::default()).unwrap() },
+        )
+    }
+
+    /// Has time until then.
+    struct Until(Instant);
+
+    impl Caller for Until {
+        fn waiting(&self, _: Wait) {}
+
+        fn ends(&self) -> Option<Instant> {
+            Some(self.0)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_turn_is_waited_for_beyond_the_callers_time() {
+        let web = web("http://127.0.0.1:1/".to_owned());
+        web.pace.wait().await;
+        let (begun, time) = (Instant::now(), Duration::from_secs(5));
+        let error = web.ask("pumps", &Limits::default(), &Until(begun + time)).await.unwrap_err();
+        assert_eq!(error, Error::Unavailable("too many searches wait for rare".to_owned()));
+        assert_eq!(begun.elapsed().as_secs(), time.as_secs());
+    }
+
+    #[tokio::test]
+    async fn a_redirect_takes_no_key_elsewhere() {
+        let [listener, elsewhere] = [TcpListener::bind("127.0.0.1:0").await, TcpListener::bind("127.0.0.1:0").await];
+        let (listener, elsewhere) = (listener.unwrap(), elsewhere.unwrap());
+        let to = elsewhere.local_addr().unwrap();
+        let answer = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let asked = stream.read(&mut [0; 4096]).await.unwrap();
+            let found =
+                format!("HTTP/1.1 302 Found\r\nLocation: http://localhost:{}/\r\nContent-Length: 0\r\n\r\n", to.port());
+            stream.write_all(found.as_bytes()).await.unwrap();
+            asked
+        };
+        let web = web(format!("http://{}/", listener.local_addr().unwrap()));
+        let (limits, caller) = (Limits::default(), net::Open);
+        let taken = async { elsewhere.accept().await.map(drop) };
+        tokio::select! {
+            taken = taken => panic!("it was asked: {taken:?}"),
+            (asked, _) = futures::future::join(web.ask("pumps", &limits, &caller), answer) => {
+                let error = asked.unwrap_err().to_string();
+                assert!(error.contains("at another address now (status 302)"), "{error}");
+            }
+        }
+        assert!(elsewhere.accept().now_or_never().is_none());
     }
 }

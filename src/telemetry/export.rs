@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{TraceSettings, spans::TraceIds};
-use crate::net::{self, Timeouts};
+use crate::net::{ApiClients, Timeouts};
 
 /// For one batch.
 const SENDING: Duration = Duration::from_secs(10);
@@ -29,11 +29,11 @@ const QUEUE: usize = 16_384;
 pub fn tracer(settings: &TraceSettings) -> Result<Option<SdkTracerProvider>, String> {
     let Some(endpoint) = &settings.endpoint else { return Ok(None) };
     let timeouts = Timeouts { total: Some(SENDING), ..Timeouts::default() };
-    let client = net::client(timeouts).map_err(|error| error.to_string())?;
+    let clients = ApiClients::new(timeouts).map_err(|error| error.to_string())?;
     let headers = settings.headers.iter().map(|(name, value)| (name.clone(), value.expose_secret().to_owned()));
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(client)
+        .with_http_client(clients.for_url(endpoint).clone())
         .with_endpoint(endpoint.as_str())
         .with_timeout(SENDING)
         .with_headers(headers.collect())
