@@ -15,6 +15,20 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&sha256(bytes))
 }
 
+/// SHA-256 of bytes that come in pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    pub fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
 /// SHA-256 of the JSON form of a value, hex.
 pub fn sha256_json(value: &impl Serialize) -> String {
     let mut hasher = HashWriter(Sha256::new());

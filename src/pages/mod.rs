@@ -23,13 +23,15 @@ use self::{
     protocol::{Answer, Job},
     turns::Reader,
 };
-use crate::domain::Owner;
+use crate::domain::{Owner, digest};
 
 /// The hidden subcommand of the program that starts a parser process.
 pub const SUBCOMMAND: &str = "parse-worker";
 /// Of a page that a search engine sends: far more than is shown of any page.
 const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 
+/// Bytes that are hashed in one go; about a millisecond.
+const HASHED_AT_ONCE: usize = 512 * 1024;
 /// Text that is tidied at once, wherever it is asked for.
 const SHORT_BYTES: usize = 64 * 1024;
 
@@ -141,6 +143,18 @@ impl Parser {
     }
 }
 
+/// SHA-256 of bytes, which may be many: others on this thread have their turn between two pieces.
+pub async fn hashed(bytes: &[u8]) -> [u8; 32] {
+    let mut hasher = digest::Hasher::default();
+    for (number, piece) in bytes.chunks(HASHED_AT_ONCE).enumerate() {
+        if number > 0 {
+            tokio::task::yield_now().await;
+        }
+        hasher.update(piece);
+    }
+    hasher.finish()
+}
+
 /// Plain text, tidied; a long one off the runtime's threads.
 async fn tidied(text: String) -> Result<String, Error> {
     if text.len() <= SHORT_BYTES {
@@ -152,7 +166,18 @@ async fn tidied(text: String) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
+
+    #[tokio::test]
+    async fn many_bytes_are_hashed_piece_by_piece() {
+        for length in [0, 7, HASHED_AT_ONCE, HASHED_AT_ONCE + 1, 3 * HASHED_AT_ONCE] {
+            let bytes = vec![7; length];
+            assert_eq!(hashed(&bytes).await, digest::sha256(&bytes), "{length}");
+            assert_eq!(hashed(&bytes).now_or_never().is_none(), length > HASHED_AT_ONCE, "{length}");
+        }
+    }
 
     #[tokio::test]
     async fn text_of_any_make_is_cut_to_what_a_page_may_have() {

@@ -24,7 +24,7 @@ use super::{
     protocol::{Answer, Hello, Job, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, VERSION, receive, send},
     turns::{Reader, Turns},
 };
-use crate::{domain::digest, telemetry::metrics};
+use crate::telemetry::metrics;
 
 /// For a new process to say hello; a busy machine may take its time.
 const START_TIME: Duration = Duration::from_secs(30);
@@ -35,6 +35,8 @@ const MAX_JOBS: usize = 500;
 const MAX_BUSY: Duration = Duration::from_secs(20);
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_HELLO_BYTES: usize = 4 * 1024;
+/// Longer answers are read on a thread of their own.
+const READ_HERE: usize = 256 * 1024;
 /// Of what a process says at its end.
 const MAX_LAST_WORDS: u64 = 4 * 1024;
 /// What ended a parser, remembered; older ones are forgotten.
@@ -119,7 +121,7 @@ impl Pool {
         if request.bytes.len() > MAX_REQUEST_BYTES {
             return Err(Unreadable::new("it is too large").into());
         }
-        let (hash, asked) = (digest::sha256(request.bytes), Instant::now());
+        let (hash, asked) = (super::hashed(request.bytes).await, Instant::now());
         self.refuse_known(request.job, &hash, asked)?;
         let patience = match request.reader {
             Reader::Run => self.settings.run_patience,
@@ -237,7 +239,11 @@ impl Worker {
         send(&mut self.input, bytes).await?;
         let answer = receive(&mut self.output, MAX_ANSWER_BYTES).await?;
         self.bytes += bytes.len() + answer.len();
-        Ok(serde_json::from_slice(&answer)?)
+        if answer.len() <= READ_HERE {
+            return Ok(serde_json::from_slice(&answer)?);
+        }
+        let read = tokio::task::spawn_blocking(move || serde_json::from_slice(&answer)).await;
+        Ok(read.map_err(io::Error::other)??)
     }
 
     /// Finds out how it ended, after it failed to answer.
@@ -355,6 +361,18 @@ mod tests {
         assert_eq!((reason.as_str(), used.starts()), ("could not read it within 0 s", 1), "it is not tried again");
         let new = Scripted::new(&[HELLO, TAKE, "exec sleep 600"]);
         unreadable(new.ask(Duration::from_millis(50)).await);
+    }
+
+    #[tokio::test]
+    async fn a_long_answer_is_read_like_a_short_one() {
+        let length = READ_HERE + 12;
+        let [a, b, c, d] = u32::try_from(length).unwrap().to_le_bytes();
+        let head = format!(r#"printf '\{a:03o}\{b:03o}\{c:03o}\{d:03o}{{"Plain":"'"#);
+        let text = format!("head -c {READ_HERE} /dev/zero | tr '\\000' x");
+        let pool = Scripted::new(&[HELLO, TAKE, &head, &text, r#"printf '"}'"#, TAKE]);
+        assert_eq!(pool.ask(LONG).await.unwrap(), "x".repeat(READ_HERE));
+        let torn = Scripted::new(&[HELLO, TAKE, &head, &text, r#"printf '  '"#, TAKE]);
+        assert!(torn.ask(LONG).await.is_err());
     }
 
     #[tokio::test]

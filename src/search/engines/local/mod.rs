@@ -49,7 +49,7 @@ pub struct Settings {
     pub max_total_bytes: u64,
     /// The folder is looked at again before a search, but not more often than this.
     pub rescan_after: Duration,
-    /// How long [`Local::open`] indexes before it goes on with what it has.
+    /// How long [`Local::open`] begins with further documents before it goes on with what it has.
     pub open_budget: Duration,
     /// The same for the look before a search.
     pub refresh_budget: Duration,
@@ -172,8 +172,8 @@ impl Local {
         self.shared.index.read().await.search(expression, MAX_CANDIDATES).await
     }
 
-    /// Brings the index up to date with the folder, unless that was done a moment ago; gives up after `budget`. Who
-    /// waits for another search to do it goes on with what that one left.
+    /// Brings the index up to date with the folder, unless that was done a moment ago; begins no document after
+    /// `budget`. Who waits for another search to do it goes on with what that one left.
     async fn refresh(&self, budget: Duration) -> Result<(), Error> {
         let called = Instant::now();
         let mut progress = self.shared.progress.lock().await;
@@ -245,27 +245,51 @@ fn hit(score: f64, candidate: Candidate) -> Hit {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
+    use serde_json::json;
 
     use super::*;
     use crate::pages;
 
+    /// What a parser process says first, as the shell says it.
+    const HELLO: &str = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
+
+    /// So many documents, and a parser that says hello and then does that; it has 2 s for each.
+    async fn folder(documents: usize, then: &str, budget: Duration) -> (Local, [tempfile::TempDir; 2]) {
+        let (folder, aside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for number in 0..documents {
+            std::fs::write(folder.path().join(format!("{number}.txt")), format!("Dues of {number} crowns")).unwrap();
+        }
+        let (text, program) = (aside.path().join("text"), aside.path().join("parser"));
+        std::fs::write(&text, format!("#!/bin/sh\n{HELLO}\n{then}\nexec sleep 60\n")).unwrap();
+        // Copied by another process, since a program that this one has open for writing cannot be started.
+        assert!(std::process::Command::new("install").arg("-m755").args([&text, &program]).status().unwrap().success());
+        let document_time = Duration::from_secs(2);
+        let parser = Parser::new(pages::Settings { program: Some(program), document_time, ..Default::default() });
+        let settings = Settings { open_budget: Duration::ZERO, refresh_budget: budget, ..Settings::default() };
+        let local = Local::open(folder.path(), &aside.path().join("index"), settings, parser).await.unwrap();
+        (local, [folder, aside])
+    }
+
     /// A parser that never answers leaves the index incomplete.
     #[tokio::test]
     async fn searches_that_wait_for_another_do_not_index_in_turn() {
-        let (documents, aside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        std::fs::write(documents.path().join("ledger.txt"), "Dues of 4 crowns").unwrap();
-        let program = aside.path().join("parser");
-        std::fs::write(&program, "#!/bin/sh\nexec sleep 60\n").unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
-        let parser = Parser::new(pages::Settings { program: Some(program), ..pages::Settings::default() });
         let budget = Duration::from_secs(1);
-        let settings = Settings { open_budget: Duration::ZERO, refresh_budget: budget, ..Settings::default() };
-        let local = Local::open(documents.path(), &aside.path().join("index"), settings, parser).await.unwrap();
+        let (local, _folders) = folder(200, "", budget).await;
         let begun = Instant::now();
         let looks = futures::future::join_all((0..8).map(|_| local.refresh(budget))).await;
         assert!(looks.iter().all(Result::is_ok), "{looks:?}");
-        assert!(begun.elapsed() < 4 * budget, "{:?}", begun.elapsed());
-        assert!(!local.skipped().is_empty(), "the document waits");
+        assert!(begun.elapsed() < 8 * budget, "{:?}", begun.elapsed());
+        assert!(local.skipped().iter().any(|skipped| skipped.reason.ends_with("are not indexed yet")), "they wait");
+    }
+
+    #[tokio::test]
+    async fn a_document_is_read_however_long_it_takes() {
+        let answer = json!({"Document": {"title": "Ledger", "published": null, "missing": null,
+            "sections": [{"label": null, "path": "", "anchor": null, "text": "Dues of crowns."}]}});
+        let answer = answer.to_string();
+        let then = format!("sleep 1\nprintf '\\{:03o}\\000\\000\\000{answer}'", answer.len());
+        let (local, _folders) = folder(1, &then, Duration::from_millis(100)).await;
+        let found = local.find_hits("dues", &Limits::default()).await.unwrap();
+        assert_eq!(found.iter().map(|hit| &*hit.title).collect::<Vec<_>>(), ["Ledger"], "{:?}", local.skipped());
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::{StreamExt, stream};
+use futures::{StreamExt, future, stream};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -62,7 +62,8 @@ impl From<index::Error> for Error {
     }
 }
 
-/// Looks at the folder and indexes what changed until `end`; what is left then is left to the next call.
+/// Looks at the folder and indexes what changed. From `end` on no document is begun; those that are left are left to
+/// the next call, those that were begun are waited for.
 ///
 /// # Cancel safety
 /// What is stored stays stored; documents being read at the moment are read again next time.
@@ -118,11 +119,11 @@ async fn index_changed(
     let readers = std::thread::available_parallelism().map_or(2, NonZero::get);
     let root: Arc<Path> = root.into();
     let read = |found| read_document(Arc::clone(&root), found, &shared.parser, shared.settings.max_file_bytes);
-    let mut batches = stream::iter(changed).map(read).buffer_unordered(readers).ready_chunks(MAX_BATCH);
+    // A document that takes longer than there is time would otherwise never be read; how long each takes is bounded.
+    let begun = stream::iter(changed).take_while(|_| future::ready(Instant::now() < end));
+    let mut batches = begun.map(read).buffer_unordered(readers).ready_chunks(MAX_BATCH);
     let mut done = 0;
-    while Instant::now() < end {
-        // Cutting this short is safe: a document counts as done only when it is stored.
-        let Ok(Some(batch)) = tokio::time::timeout_at(end.into(), batches.next()).await else { break };
+    while let Some(batch) = batches.next().await {
         let mut entries = Vec::new();
         for read in batch {
             match read {
@@ -142,7 +143,7 @@ enum Read {
     Entry(Box<Entry>),
     /// It went away meanwhile; the next look at the folder knows.
     Gone,
-    /// There was no parser for it.
+    /// There was nobody to read it.
     Later,
 }
 
@@ -160,7 +161,10 @@ async fn read_document(root: Arc<Path>, found: FoundFile, parser: &Parser, max_b
         Err(error) => return skipped(walk::reason(&error)),
     };
     match parser.document(&found.shown, found.format, &bytes).await {
-        Ok(document) => Read::Entry(Box::new(filled(entry, document))),
+        Ok(document) => {
+            let filled = spawn_blocking(move || Box::new(filled(entry, document))).await;
+            filled.map_or(Read::Later, Read::Entry)
+        }
         Err(pages::Error::Unreadable(reason)) => skipped(reason.to_string()),
         Err(error) => {
             tracing::warn!(document = found.shown, %error, "a document was not read");

@@ -70,27 +70,10 @@ impl Uploads {
     }
 
     async fn indexed(&self) -> Result<Index, Error> {
-        let mut entries: Vec<Entry> = Vec::new();
-        for (number, (upload, sections)) in (1..).zip((self.load)().await?) {
-            let sections: Vec<Section> =
-                serde_json::from_str(&sections).map_err(|error| Error::Documents(error.to_string()))?;
-            let name = address::of_path(std::path::Path::new(&upload.name));
-            let path = format!("{NAME}/{name}");
-            let is_taken = entries.iter().any(|entry| entry.path == path);
-            let entry = Entry {
-                path: if is_taken { format!("{NAME}/{number}/{name}") } else { path },
-                title: upload.name,
-                ..Entry::default()
-            };
-            let document = Document {
-                title: upload.title,
-                author: upload.author,
-                published: upload.published,
-                sections,
-                ..Document::default()
-            };
-            entries.push(refresh::filled(entry, document));
-        }
+        let given = (self.load)().await?;
+        // They may be a hundred megabytes.
+        let entries = tokio::task::spawn_blocking(|| entries(given)).await;
+        let entries = entries.map_err(|error| Error::Documents(error.to_string())).flatten()?;
         let index = Index::temporary().await.map_err(broken)?;
         index.put(&entries).await.map_err(broken)?;
         Ok(index)
@@ -111,6 +94,32 @@ impl Uploads {
         let opened = self.index().await?.document(path).await.map_err(broken)?;
         Ok(opened.map(|opened| Opened { engine: NAME.to_owned(), ..opened }))
     }
+}
+
+/// The documents cut into passages, with addresses of their own.
+fn entries(given: Vec<Given>) -> Result<Vec<Entry>, Error> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for (number, (upload, sections)) in (1..).zip(given) {
+        let sections: Vec<Section> =
+            serde_json::from_str(&sections).map_err(|error| Error::Documents(error.to_string()))?;
+        let name = address::of_path(std::path::Path::new(&upload.name));
+        let path = format!("{NAME}/{name}");
+        let is_taken = entries.iter().any(|entry| entry.path == path);
+        let entry = Entry {
+            path: if is_taken { format!("{NAME}/{number}/{name}") } else { path },
+            title: upload.name,
+            ..Entry::default()
+        };
+        let document = Document {
+            title: upload.title,
+            author: upload.author,
+            published: upload.published,
+            sections,
+            ..Document::default()
+        };
+        entries.push(refresh::filled(entry, document));
+    }
+    Ok(entries)
 }
 
 fn broken(error: super::index::Error) -> Error {
@@ -189,7 +198,7 @@ impl ReadUpload {
             name,
         };
         let sections = serde_json::to_string(&sections).map_err(|error| UploadError::Unavailable(error.to_string()))?;
-        Ok(Self { upload, content_hash: digest::sha256_hex(bytes), sections })
+        Ok(Self { upload, content_hash: digest::hex(&pages::hashed(bytes).await), sections })
     }
 }
 
