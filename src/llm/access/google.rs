@@ -35,6 +35,8 @@ const MAX_FILE: u64 = 64 * 1024;
 const AHEAD: Duration = Duration::from_secs(300);
 /// How long a token is used at least, however short its life is said to be.
 const LEAST_LIFE: Duration = Duration::from_secs(30);
+/// How long a failure to get one is that of all who wait for one, so that they do not fail one after the other.
+const FAILURE_COUNTS: Duration = Duration::from_secs(1);
 
 /// The tokens of one account, fetched when they are needed and kept while they count.
 #[derive(Debug)]
@@ -48,14 +50,17 @@ pub struct Tokens {
     clients: ApiClients,
     /// Held by the call that fetches, so that one does.
     fetching: tokio::sync::Mutex<()>,
-    /// Locked for a look or a change only.
+    /// Locked for a look or a change only, as the next.
     token: Mutex<Option<Token>>,
+    failed: Mutex<Option<(Instant, Refused)>>,
 }
 
 #[derive(Clone, Debug)]
 struct Token {
     value: SecretString,
     renew_at: Instant,
+    /// Until then it is used when no new one can be had.
+    ends_at: Instant,
 }
 
 /// A file of credentials.
@@ -96,30 +101,34 @@ impl Tokens {
             clients: clients.clone(),
             fetching: tokio::sync::Mutex::default(),
             token: Mutex::default(),
+            failed: Mutex::default(),
         }
     }
 
-    /// The token that counts; one that is about to end is renewed first.
+    /// The token that counts; one that is about to end is renewed first. While nobody who could renew it answers, it is
+    /// used to its end.
     pub async fn token(&self) -> Result<SecretString, Refused> {
-        if let Some(token) = self.current() {
+        if let Some(token) = self.known(|token| token.renew_at) {
             return Ok(token);
         }
         let _fetching = self.fetching.lock().await;
-        if let Some(token) = self.current() {
+        if let Some(token) = self.known(|token| token.renew_at) {
             return Ok(token);
         }
-        let answer = tokio::time::timeout(TIMEOUT, self.fetch()).await;
-        let answer = answer.map_err(|_| Refused::Unreachable("no access token came in time".to_owned()))??;
-        let life = Duration::from_secs(answer.expires_in.min(24 * 3_600)).saturating_sub(AHEAD).max(LEAST_LIFE);
-        let token = Token { value: answer.access_token, renew_at: Instant::now() + life };
-        *self.token.lock() = Some(token.clone());
-        Ok(token.value)
+        let fetched = match self.failed_lately() {
+            Some(refused) => Err(refused),
+            None => self.renewed().await,
+        };
+        match fetched {
+            Err(Refused::Unreachable(detail)) => self.known(|token| token.ends_at).ok_or(Refused::Unreachable(detail)),
+            fetched => fetched,
+        }
     }
 
     /// What is kept is not used again; it stays known, so that answers which quote it are still shown without it.
     pub fn forget(&self) {
         if let Some(token) = &mut *self.token.lock() {
-            token.renew_at = Instant::now();
+            (token.renew_at, token.ends_at) = (Instant::now(), Instant::now());
         }
     }
 
@@ -128,9 +137,28 @@ impl Tokens {
         token.iter().map(|token| token.value.expose_secret().to_owned()).collect()
     }
 
-    fn current(&self) -> Option<SecretString> {
+    fn known(&self, until: fn(&Token) -> Instant) -> Option<SecretString> {
         let token = self.token.lock();
-        token.as_ref().filter(|token| Instant::now() < token.renew_at).map(|token| token.value.clone())
+        token.as_ref().filter(|token| Instant::now() < until(token)).map(|token| token.value.clone())
+    }
+
+    fn failed_lately(&self) -> Option<Refused> {
+        let failed = self.failed.lock();
+        failed.as_ref().filter(|(at, _)| at.elapsed() < FAILURE_COUNTS).map(|(_, refused)| refused.clone())
+    }
+
+    /// Gets another token and keeps it, or how that failed.
+    async fn renewed(&self) -> Result<SecretString, Refused> {
+        let fetched = tokio::time::timeout(TIMEOUT, self.fetch()).await;
+        let late = |_| Refused::Unreachable("no access token came in time".to_owned());
+        let answer = fetched.map_err(late).flatten().inspect_err(|refused| {
+            *self.failed.lock() = Some((Instant::now(), refused.clone()));
+        })?;
+        let (life, now) = (Duration::from_secs(answer.expires_in.min(24 * 3_600)), Instant::now());
+        let renew_at = now + life.saturating_sub(AHEAD).max(LEAST_LIFE);
+        let token = Token { value: answer.access_token, renew_at, ends_at: now + life };
+        *self.token.lock() = Some(token.clone());
+        Ok(token.value)
     }
 
     async fn fetch(&self) -> Result<Answer, Refused> {
@@ -188,7 +216,8 @@ impl Tokens {
         // It is on the machine's own network, where no proxy is.
         let request = self.clients.direct().get(address).header("metadata-flavor", "Google");
         answer(request).await.map_err(|refused| match refused {
-            Refused::Unreachable(problem) => Refused::Credentials(format!(
+            // A machine that never answered has most likely no such server: waiting would not help.
+            Refused::Unreachable(problem) if self.token.lock().is_none() => Refused::Credentials(format!(
                 "there is no file of credentials, and no metadata server of the machine answers ({problem})"
             )),
             other => other,
@@ -261,4 +290,50 @@ fn assertion(email: &str, key: &SecretString, key_id: Option<&str>, audience: &s
     let mut signature = vec![0; key.public_modulus_len()];
     key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature).map_err(|_| unusable())?;
     Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::net::Timeouts;
+
+    /// Tokens of a metadata server at that address.
+    fn tokens(metadata: &str) -> Tokens {
+        let others = [("metadata_host", metadata.into())].into_iter().collect();
+        Tokens::new(&Endpoint { others, ..Endpoint::default() }, &ApiClients::new(Timeouts::default()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_token_that_cannot_be_renewed_is_used_to_its_end() {
+        let tokens = tokens("127.0.0.1:1");
+        let known = |ends_at| Token { value: "ya29.old".into(), renew_at: Instant::now(), ends_at };
+        *tokens.token.lock() = Some(known(Instant::now() + Duration::from_secs(60)));
+        for _ in 0..2 {
+            assert_eq!(tokens.token().await.unwrap().expose_secret(), "ya29.old");
+        }
+        tokens.forget();
+        assert!(matches!(tokens.token().await, Err(Refused::Unreachable(_))), "what was refused is not used");
+        assert_eq!(tokens.secrets(), ["ya29.old"], "and stays hidden");
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_together_fail_together() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let tokens = tokens(&listener.local_addr().unwrap().to_string());
+        // Each connection is closed at once.
+        let refusing = async {
+            let mut asked = 0;
+            while let Ok(accepted) = tokio::time::timeout(Duration::from_millis(300), listener.accept()).await {
+                drop(accepted.unwrap());
+                asked += 1;
+            }
+            asked
+        };
+        let calls = futures::future::join_all((0..20).map(|_| tokens.token()));
+        let (answers, asked) = futures::join!(calls, refusing);
+        assert!(answers.iter().all(Result::is_err));
+        assert!((1..=2).contains(&asked), "{asked}: the client may try a broken connection once more");
+    }
 }

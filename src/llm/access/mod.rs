@@ -26,7 +26,7 @@ pub(super) use google::{
 pub(super) enum Access {
     /// The headers say all.
     Headers,
-    Google(google::Tokens),
+    Google(Box<google::Tokens>),
     Amazon(Box<amazon::Signer>),
 }
 
@@ -44,7 +44,7 @@ impl Access {
     pub(super) fn new(auth: Auth, endpoint: &Endpoint, clients: &ApiClients) -> Self {
         match auth {
             _ if endpoint.key().is_some() => Self::Headers,
-            Auth::Google => Self::Google(google::Tokens::new(endpoint, clients)),
+            Auth::Google => Self::Google(Box::new(google::Tokens::new(endpoint, clients))),
             Auth::Amazon => Self::Amazon(Box::new(amazon::Signer::new(endpoint, clients))),
             Auth::Bearer | Auth::Header(_) => Self::Headers,
         }

@@ -5,6 +5,7 @@
 //! needs, and Amazon's own programs read the same file.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
@@ -13,6 +14,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use tokio::sync::OwnedMutexGuard;
+use tokio_util::task::TaskTracker;
 use url::Url;
 
 use super::remote::{COUNTS, MAX_BYTES, TIME, body, unreadable};
@@ -93,6 +96,18 @@ pub(super) struct Portal {
     renewals: Option<String>,
     cache: Option<PathBuf>,
     clients: ApiClients,
+    /// Held by who looks at the files, and until a renewal is written.
+    looking: Arc<tokio::sync::Mutex<()>>,
+    /// Renewals under way: each is written even if the call is gone that began it.
+    renewing: TaskTracker,
+}
+
+/// A token that is to be renewed.
+struct Renewing {
+    request: reqwest::RequestBuilder,
+    renewal: Renewal,
+    others: Map<String, Value>,
+    file: PathBuf,
 }
 
 impl Portal {
@@ -103,6 +118,8 @@ impl Portal {
             renewals: text("sso_oidc_url"),
             cache: endpoint.in_home(CACHE),
             clients: clients.clone(),
+            looking: Arc::default(),
+            renewing: TaskTracker::new(),
         }
     }
 
@@ -128,16 +145,14 @@ impl Portal {
     async fn token(&self, sign_in: &SignIn) -> Result<SecretString, Refused> {
         let over = || Refused::Credentials("the sign-in of the profile is over: run `aws sso login`".to_owned());
         let file = self.file(sign_in).ok_or_else(over)?;
+        let looking = Arc::clone(&self.looking).lock_owned().await;
         let text = files::read_text_aside(&file, MAX_BYTES as u64).await.map_err(|_| over())?;
         let token: Token = serde_json::from_str(&text).map_err(|_| over())?;
         let left = token.left().ok_or_else(over)?;
         let renewal = token.renewal.as_ref().filter(|_| sign_in.session.is_some() && left < AHEAD);
         let problem = match renewal {
-            Some(renewal) => match self.renew(renewal, &token, sign_in).await {
-                Ok(renewed) => {
-                    keep(file, &renewed).await;
-                    return Ok(renewed.access_token.into());
-                }
+            Some(renewal) => match self.renew(renewal, &token, sign_in, file, looking).await {
+                Ok(renewed) => return Ok(renewed),
                 Err(problem) => Some(problem),
             },
             None => None,
@@ -156,12 +171,44 @@ impl Portal {
         Some(self.cache.as_ref()?.join(format!("{name}.json")))
     }
 
-    async fn renew(&self, renewal: &Renewal, token: &Token, sign_in: &SignIn) -> Result<Token, Refused> {
-        let who = "the token service of IAM Identity Center";
+    /// Renews the token and writes it back, to the end whatever becomes of this call: what the answer replaces is worth
+    /// nothing any more.
+    async fn renew(
+        &self,
+        renewal: &Renewal,
+        token: &Token,
+        sign_in: &SignIn,
+        file: PathBuf,
+        looking: OwnedMutexGuard<()>,
+    ) -> Result<SecretString, Refused> {
         let url = address(self.renewals.as_deref(), "oidc", &sign_in.region, "token")?;
         let asked = json!({"grantType": "refresh_token", "clientId": renewal.client_id,
             "clientSecret": renewal.client_secret, "refreshToken": renewal.refresh_token});
-        let answer = body(self.clients.for_url(&url).post(url).json(&asked), TIME, who).await?;
+        let request = self.clients.for_url(&url).post(url).json(&asked);
+        let renewing = Renewing { request, renewal: renewal.clone(), others: token.others.clone(), file };
+        let done = self.renewing.spawn(async move {
+            let _looking = looking;
+            renewing.kept().await
+        });
+        done.await.map_err(|_| Refused::Unreachable("the sign-in could not be renewed".to_owned()))?
+    }
+}
+
+impl Renewing {
+    async fn kept(self) -> Result<SecretString, Refused> {
+        let Self { request, renewal, others, file } = self;
+        let renewed = Self::renewed(request, renewal, others).await?;
+        keep(file, &renewed).await;
+        Ok(renewed.access_token.into())
+    }
+
+    async fn renewed(
+        request: reqwest::RequestBuilder,
+        renewal: Renewal,
+        others: Map<String, Value>,
+    ) -> Result<Token, Refused> {
+        let who = "the token service of IAM Identity Center";
+        let answer = body(request, TIME, who).await?;
         let renewed: Renewed = serde_json::from_slice(&answer).map_err(|_| unreadable(who))?;
         let end = OffsetDateTime::now_utc() + Duration::from_secs(renewed.expires_in.into());
         let end = end.replace_nanosecond(0).ok().and_then(|end| end.format(&Rfc3339).ok());
@@ -170,8 +217,8 @@ impl Portal {
         Ok(Token {
             access_token: renewed.access_token.expose_secret().to_owned(),
             expires_at: end.ok_or_else(|| unreadable(who))?,
-            renewal: Some(Renewal { refresh_token, ..renewal.clone() }),
-            others: token.others.clone(),
+            renewal: Some(Renewal { refresh_token, ..renewal }),
+            others,
         })
     }
 }
@@ -200,4 +247,53 @@ fn address(named: Option<&str>, server: &str, region: &str, path: &str) -> Resul
     let base = named.map(str::to_owned).or_else(|| super::address(server, region));
     let url = base.and_then(|base| Url::parse(&format!("{}/{path}", base.trim_end_matches('/'))).ok());
     url.ok_or_else(|| Refused::Credentials("the sso_region of the profile is none".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::net::Timeouts;
+
+    /// What the server has given counts, and what it replaced does not.
+    #[tokio::test]
+    async fn a_renewal_is_written_back_though_its_call_is_gone() {
+        let (listener, home) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), tempfile::tempdir().unwrap());
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let endpoint = Endpoint {
+            others: [("sso_oidc_url", address.into())].into_iter().collect(),
+            home: Some(home.path().to_owned()),
+            ..Endpoint::default()
+        };
+        let portal = Portal::new(&endpoint, &ApiClients::new(Timeouts::default()).unwrap());
+        let [session, start_url, region, account, role] =
+            ["office", "", "eu-west-1", "1", "r"].map(|text| text.to_owned());
+        let sign_in = SignIn { session: Some(session), start_url, region, account, role };
+        let file = portal.file(&sign_in).unwrap();
+        let over = json!({"accessToken": "old", "expiresAt": "2020-01-01T00:00:00Z", "refreshToken": "first",
+            "clientId": "c", "clientSecret": "s"});
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, over.to_string()).unwrap();
+
+        let given_up = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+            stream
+        };
+        let mut stream = tokio::select! {
+            stream = given_up => stream,
+            token = portal.token(&sign_in) => panic!("{:?}", token.map(drop)),
+        };
+        // The next call waits for what the one before has begun.
+        let next = portal.token(&sign_in);
+        let body = json!({"accessToken": "new", "expiresIn": 3_600, "refreshToken": "second"}).to_string();
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let (token, written) = tokio::join!(next, stream.write_all(answer.as_bytes()));
+        written.unwrap();
+        assert_eq!(token.unwrap().expose_secret(), "new");
+        let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert_eq!(kept["refreshToken"], "second");
+    }
 }
