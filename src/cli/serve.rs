@@ -50,11 +50,14 @@ pub async fn run(config: Config) -> Exit {
     // From here on standard error is the log's, which a machine may read.
     let limit = config.http.grace + 2 * CLOSING;
     let _signals = signals::listen(shutdown.clone(), |text| tracing::info!("{text}"), limit);
-    serve(&app, &config, listener, &shutdown, metrics.ok()).await;
+    let ended = serve(&app, &config, listener, &shutdown, metrics.ok()).await;
     if tokio::time::timeout(CLOSING, app.close()).await.is_err() {
         tracing::warn!("the database did not close in time; nothing is lost");
     }
-    Exit::Success
+    match ended {
+        Ended::AsAsked => Exit::Success,
+        Ended::Early => Exit::Failed,
+    }
 }
 
 /// Why the service must not listen there; a header that a proxy sets keeps nobody out who goes past the proxy.
@@ -67,6 +70,14 @@ fn exposed(http: &HttpSettings) -> Option<String> {
     })
 }
 
+/// How the service came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    AsAsked,
+    /// A part of it ended by itself.
+    Early,
+}
+
 /// The claim loop and the sockets, side by side until both have ended.
 async fn serve(
     app: &App,
@@ -74,7 +85,7 @@ async fn serve(
     listener: TcpListener,
     shutdown: &CancellationToken,
     metrics: Option<Metrics>,
-) {
+) -> Ended {
     let state = State::new(app.runs.clone(), app.keys.clone(), config.http.clone(), shutdown.clone());
     let dispatcher = Dispatcher::new(app.runs.clone());
     let token = shutdown.clone();
@@ -85,12 +96,29 @@ async fn serve(
         let token = shutdown.clone();
         tasks.spawn(async move { metrics.tend(&token).await });
     }
-    shutdown.cancelled().await;
-    let ended = async { while tasks.join_next().await.is_some() {} };
-    if tokio::time::timeout(config.http.grace + CLOSING, ended).await.is_err() {
+    let ended = until_shutdown(&mut tasks, shutdown).await;
+    let rest = async { while tasks.join_next().await.is_some() {} };
+    if tokio::time::timeout(config.http.grace + CLOSING, rest).await.is_err() {
         tracing::warn!("not everything ended within the grace; runs go on from their journals");
     }
     tasks.shutdown().await;
+    ended
+}
+
+/// Waits for the signal to stop. A part that ends before it, as by a panic, stops the others: half a service would take
+/// runs that it never works on.
+async fn until_shutdown(tasks: &mut JoinSet<()>, shutdown: &CancellationToken) -> Ended {
+    tokio::select! {
+        biased;
+        () = shutdown.cancelled() => Ended::AsAsked,
+        // Losing this arm loses no task: `join_next` takes one out only when it returns it.
+        Some(early) = tasks.join_next() => {
+            let problem = early.err().map(|error| error.to_string());
+            tracing::error!(problem, "a part of the service ended by itself; the service stops");
+            shutdown.cancel();
+            Ended::Early
+        }
+    }
 }
 
 /// What this is, and what is missing.
@@ -111,4 +139,23 @@ fn banner(config: &Config, address: SocketAddr) -> String {
     }
     lines.extend(config.notices.iter().map(|notice| format!("  note       {notice}")));
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_service_that_lost_a_part_stops_by_itself() {
+        let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
+        let token = shutdown.clone();
+        tasks.spawn(async move { token.cancelled().await });
+        tasks.spawn(async { std::panic::resume_unwind(Box::new("the claim loop")) });
+        let ended = tokio::time::timeout(CLOSING, until_shutdown(&mut tasks, &shutdown)).await;
+        assert_eq!((ended.unwrap(), shutdown.is_cancelled()), (Ended::Early, true));
+        let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
+        tasks.spawn(std::future::pending());
+        shutdown.cancel();
+        assert_eq!(until_shutdown(&mut tasks, &shutdown).await, Ended::AsAsked);
+    }
 }

@@ -71,7 +71,9 @@ const OWN: &[&str] = &[
     "verbosity",
     "temperature",
     "service_tier",
+    "serviceTier",
     "prompt_cache_key",
+    "anthropic_version",
 ];
 
 impl Tuning {
@@ -120,5 +122,54 @@ impl Sending {
     /// Further fields of the body.
     pub(super) fn body(&self) -> Option<&Map<String, Value>> {
         self.tuning.as_ref().map(|tuning| &tuning.body).filter(|body| !body.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::llm::{Message, OutputFormat, Request, ToolChoice, ToolSpec, providers::PROVIDERS};
+
+    /// A request that has all there is in one.
+    fn request() -> Request {
+        let tool = ToolSpec {
+            name: "search_web".to_owned(),
+            description: "Searches.".to_owned(),
+            parameters: json!({"type": "object", "properties": {}}).into(),
+            dispensable: false,
+        };
+        let word = || Some("low".to_owned());
+        let tuning = Tuning {
+            reasoning_effort: word(),
+            verbosity: word(),
+            temperature: Some(0.5),
+            service_tier: word(),
+            body: Map::new(),
+        };
+        Request {
+            model: "openai:m".parse().unwrap(),
+            messages: vec![Message::system("Answer."), Message::user("Why?")],
+            tools: vec![tool],
+            tool_choice: ToolChoice::Required,
+            output: OutputFormat::JsonSchema { name: "answer".to_owned(), schema: json!({"type": "object"}).into() },
+            max_tokens: 100,
+            sending: Sending { tuning: Some(Arc::new(tuning)), cache_key: Some("key".into()) },
+        }
+    }
+
+    /// Two fields of one name in a body mean what its reader likes.
+    #[test]
+    fn no_field_that_a_dialect_writes_can_be_set_beside_it() {
+        for provider in PROVIDERS {
+            let bodies = [false, true].map(|is_stream| provider.wire.encode(&request(), &provider.quirks, is_stream));
+            for body in bodies.map(|encoded| serde_json::from_slice::<Map<String, Value>>(&encoded.unwrap().body)) {
+                for name in body.unwrap().keys() {
+                    let set = Tuning { body: [(name.clone(), json!(1))].into_iter().collect(), ..Tuning::default() };
+                    assert!(set.check().is_err(), "{name} of {}", provider.name);
+                }
+            }
+        }
     }
 }

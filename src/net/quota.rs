@@ -84,7 +84,7 @@ fn span(text: &str) -> Option<Duration> {
             "h" => 3_600.0,
             _ => return None,
         };
-        total += Duration::try_from_secs_f64(number * seconds).ok()?;
+        total = total.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
         rest = &rest[unit..];
     }
     Some(total)
@@ -110,6 +110,7 @@ mod tests {
         check("5 apples", None);
         check("-3", None);
         check("1e400", None);
+        check("18000000000000000000s18000000000000000000s", None);
         check("2020-01-01T00:00:00Z", None);
         check("9999-01-01T00:00:00Z", span("9999-01-01T00:00:00Z").map(|d| d.as_millis() as u64));
     }

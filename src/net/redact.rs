@@ -158,15 +158,19 @@ fn is_secret_name(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// `https://user:password@host/` with `instead` before the host; without the `@` when that is nothing.
+/// `https://user:password@host/` with `instead` before the host; without the `@` when that is nothing. So in each
+/// address of the word, be it a parameter of another one.
 fn cut_user<'a>(word: &'a str, instead: &str) -> Cow<'a, str> {
-    let Some(start) = word.find("://").map(|at| at + 3) else { return Cow::Borrowed(word) };
-    let end = word[start..].find(['/', '?', '#']).map_or(word.len(), |at| start + at);
-    match word[start..end].rfind('@') {
-        Some(at) if instead.is_empty() => Cow::Owned(format!("{}{}", &word[..start], &word[start + at + 1..])),
-        Some(at) => Cow::Owned(format!("{}{instead}{}", &word[..start], &word[start + at..])),
-        None => Cow::Borrowed(word),
+    let (mut shown, mut kept) = (String::new(), 0);
+    for (at, mark) in word.match_indices("://") {
+        let start = at + mark.len();
+        let end = word[start..].find(['/', '?', '#']).map_or(word.len(), |at| start + at);
+        let Some(user_end) = word[start..end].rfind('@').map(|at| start + at) else { continue };
+        shown.push_str(&word[kept..start]);
+        shown.push_str(instead);
+        kept = if instead.is_empty() { user_end + 1 } else { user_end };
     }
+    if kept == 0 { Cow::Borrowed(word) } else { Cow::Owned(shown + &word[kept..]) }
 }
 
 /// `?key=value&more` with the values of secret names hidden.
@@ -202,10 +206,6 @@ mod tests {
     }
 
     #[test]
-    fn addresses_lose_their_users_alone() {
-        let check = |given: &str, expected: &str| assert_eq!(without_user(given), expected);
-        check("https://me:pa55@a.test/x?q=1#t", "https://a.test/x?q=1#t");
-    #[test]
     fn addresses_lose_their_credentials_alone() {
         let check = |given: &str, expected: &str| {
             assert_eq!(without_credentials(&Url::parse(given).unwrap()).as_str(), expected);
@@ -215,8 +215,13 @@ mod tests {
         check("https://host/v1?api-version=1#t", "https://host/v1?api-version=1#t");
     }
 
+    #[test]
+    fn addresses_lose_their_users_alone() {
+        let check = |given: &str, expected: &str| assert_eq!(without_user(given), expected);
+        check("https://me:pa55@a.test/x?q=1#t", "https://a.test/x?q=1#t");
         check("http:me:pa55@a.test", "http://a.test/");
         check("http://me:pa55@a.test:99999/x", "http://a.test:99999/x");
+        check("http://a:b@a.test:99999/?u=http://me:pa55@b.test", "http://a.test:99999/?u=http://b.test");
         for address in ["HTTPS://A.test/me@x", "S1001", "minutes/me@april.pdf#page=3", "mailto:me@a.test", ""] {
             check(address, address);
         }
@@ -245,6 +250,8 @@ mod tests {
         check(r#"{"authorization":"Token abc"}"#, r#"{"authorization":"(hidden) (hidden)"}"#);
         check("authorization: abc123 was refused", "authorization: (hidden) was refused");
         check("https://me:pa55@host/v1: refused", "https://(hidden)@host/v1: refused");
+        check("https://gw/?u=https://me:pa55@host/&v=x", "https://gw/?u=https://(hidden)@host/&v=x");
+        check("https://a:b@gw/https://me:pa55@host", "https://(hidden)@gw/https://(hidden)@host");
     }
 
     #[test]

@@ -101,8 +101,16 @@ impl Caller for WithDeadline<'_> {
         self.caller.resumed(name);
     }
 
+    fn lost(&self, name: &str, reason: &str) {
+        self.caller.lost(name, reason);
+    }
+
     fn billed(&self, usage: &Usage) {
         self.caller.billed(usage);
+    }
+
+    fn run(&self) -> u128 {
+        self.caller.run()
     }
 
     fn ends(&self) -> Option<Instant> {
@@ -140,15 +148,26 @@ impl Search for Merged {
     }
 
     fn document<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<Option<Opened>, Error>> {
-        Box::pin(async move {
-            for engine in &self.engines {
-                if let Some(opened) = engine.document(address).await? {
-                    return Ok(Some(opened));
-                }
-            }
-            Ok(None)
-        })
+        Box::pin(first_opened(self.engines.iter().map(move |engine| engine.document(address))))
     }
+}
+
+/// The first document that is there. One who cannot say whether it has it does not keep the others from being asked.
+///
+/// # Errors
+/// The first one's who could not say, when nobody else has it.
+pub(super) async fn first_opened(
+    asked: impl IntoIterator<Item = impl Future<Output = Result<Option<Opened>, Error>>>,
+) -> Result<Option<Opened>, Error> {
+    let mut unsaid = None;
+    for asked in asked {
+        match asked.await {
+            Ok(Some(opened)) => return Ok(Some(opened)),
+            Ok(None) => {}
+            Err(error) => unsaid = unsaid.or(Some(error)),
+        }
+    }
+    unsaid.map_or(Ok(None), Err)
 }
 
 /// One list of many: what stands high in several lists stands highest. Of a page that several engines found, under
@@ -211,14 +230,73 @@ mod tests {
         fn place(&self) -> String {
             String::new()
         }
+
+        fn document<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<Opened>, Error>> {
+            Box::pin(std::future::ready(Err(self.0.clone())))
+        }
+    }
+
+    /// Has that document.
+    #[derive(Debug)]
+    struct Having(Option<Opened>);
+
+    impl Search for Having {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
+            caller.lost("a text", &caller.run().to_string());
+            Box::pin(std::future::ready(Ok(Vec::new())))
+        }
+
+        fn place(&self) -> String {
+            String::new()
+        }
+
+        fn document<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<Opened>, Error>> {
+            Box::pin(std::future::ready(Ok(self.0.clone())))
+        }
+    }
+
+    fn engine(search: impl Search + 'static) -> Engine {
+        Engine::new(super::super::ROWS[0], Box::new(search))
+    }
+
+    #[tokio::test]
+    async fn an_engine_that_fails_keeps_no_other_from_having_a_document() {
+        let (failing, none) = (|| engine(Failing(Error::Documents("gone".to_owned()))), || engine(Having(None)));
+        let having = engine(Having(Some(Opened { title: "Dues".to_owned(), ..Opened::default() })));
+        let opened = Merged::new(vec![failing(), none(), having]).document("dues").await;
+        assert_eq!(opened.unwrap().unwrap().title, "Dues");
+        assert_eq!(Merged::new(vec![none(), none()]).document("dues").await, Ok(None));
+        let error = Merged::new(vec![none(), failing(), none()]).document("dues").await;
+        assert_eq!(error, Err(Error::Documents("gone".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn a_caller_hears_all_that_one_of_several_engines_says() {
+        #[derive(Default)]
+        struct Hearing(Mutex<Vec<(String, String)>>);
+
+        impl Caller for Hearing {
+            fn waiting(&self, _: Wait) {}
+
+            fn lost(&self, name: &str, reason: &str) {
+                self.0.lock().push((name.to_owned(), reason.to_owned()));
+            }
+
+            fn run(&self) -> u128 {
+                7
+            }
+        }
+
+        let (hearing, merged) = (Hearing::default(), Merged::new(vec![engine(Having(None))]));
+        merged.ask("pumps", &Limits::default(), &hearing).await.unwrap();
+        assert_eq!(hearing.0.into_inner(), [("a text".to_owned(), "7".to_owned())]);
     }
 
     #[tokio::test]
     async fn a_refused_key_is_the_error_only_if_every_key_is_refused() {
-        let engine = |error: &Error| Engine::new(super::super::ROWS[0], Box::new(Failing(error.clone())));
         let (auth, query) = (Error::Auth("no".to_owned()), Error::BadQuery("too odd".to_owned()));
         for (errors, expected) in [([&auth, &query], &query), ([&query, &auth], &query), ([&auth, &auth], &auth)] {
-            let merged = Merged::new(errors.into_iter().map(engine).collect());
+            let merged = Merged::new(errors.map(|error| engine(Failing(error.clone()))).into());
             for _ in 0..2 {
                 let answer = merged.ask("pumps", &Limits::default(), &crate::net::Open).await;
                 assert_eq!(answer.as_ref(), Err(expected));

@@ -29,6 +29,7 @@ use crate::{
     domain::{ModelName, printable_line, shortened},
     net::NoWait,
     pages::extract::date,
+    telemetry::metrics,
 };
 pub use engines::{ROWS, ReadUpload, UploadError};
 pub use filters::{Filter, Filters, date_of_epoch, days_ago, google_age, today};
@@ -141,7 +142,12 @@ impl Engine {
     /// # Cancel safety
     /// Dropping the future ends the request or the wait; what an index has learnt by then stays learnt.
     pub async fn search(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
-        let hits = self.search.search(query, limits, caller).await?;
+        let answer = self.search.search(query, limits, caller).await;
+        // Several engines are asked through this as well, each by itself.
+        if let [row] = &*self.rows {
+            metrics::searched(row.name, answer.as_ref().map_or_else(Error::code, |_| "ok"));
+        }
+        let hits = answer?;
         Ok(hits.into_iter().filter_map(Hit::bounded).filter(|hit| limits.filters.allow(hit)).collect())
     }
 

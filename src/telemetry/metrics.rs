@@ -212,9 +212,9 @@ pub fn tokens(model: &ModelName, usage: &Usage) {
     }
 }
 
-/// `result` is `ok` or the code of a failure.
-pub fn searched(engine: &str, result: &'static str) {
-    counter!(name::SEARCHES, "engine" => engine.to_owned(), "result" => result).increment(1);
+/// A query that one engine was asked; `result` is `ok` or the code of a failure.
+pub fn searched(engine: &'static str, result: &'static str) {
+    counter!(name::SEARCHES, "engine" => engine, "result" => result).increment(1);
 }
 
 /// `reason` is `timeout`, `memory`, `nesting`, `crash`, `killed`, `nonsense` or `stopped`.

@@ -166,6 +166,10 @@ impl Caller for Noting<'_> {
         self.inner.ends()
     }
 
+    fn run(&self) -> u128 {
+        self.inner.run()
+    }
+
     fn gate(&self) -> &dyn Gate {
         self.inner.gate()
     }

@@ -272,7 +272,7 @@ async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, fi
     };
     let retrieved = retrieval::retrieve(cx, engine, search.web, search.site, query, &search.limits).await;
     let (taken, pages, refusal) = (retrieved.taken, retrieved.pages, retrieved.refusal.clone());
-    let mut entry = entry(cx, engine, query, first, retrieved);
+    let mut entry = entry(cx, query, first, retrieved);
     if let Some(taken) = taken {
         entry = cx.with_search(taken, entry);
     }
@@ -298,7 +298,6 @@ fn keep<'a>(cx: &Cx, hits: impl Iterator<Item = &'a StoredHit>) {
 /// What came of a query as one step, with its warnings.
 fn entry(
     cx: &Cx,
-    engine: &Engine,
     query: &str,
     first: u32,
     Retrieved { answer, lost, .. }: Retrieved,
@@ -309,7 +308,6 @@ fn entry(
         let detail = format!("the search for '{query}' was given up: {TIME_OVER}");
         return Entry::new(Err(TIME_OVER.to_owned())).event(cx.scope(), warning(detail));
     };
-    metrics::searched(engine.name(), answer.as_ref().map_or_else(search::Error::code, |_| "ok"));
     let entry = match answer {
         Ok(hits) => stored(cx, query, first, hits),
         Err(error) => {

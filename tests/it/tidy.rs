@@ -43,7 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("eval", &["text"]),
     ("llm", &["net", "files"]),
-    ("search", &["pages", "net", "files", "text"]),
+    ("search", &["pages", "net", "files", "telemetry", "text"]),
     ("files", &[]),
     ("pages", &["net", "telemetry"]),
     ("mcp", &["net", "process"]),

@@ -2,7 +2,10 @@
 //!
 //! With several folders, addresses begin with the name of the folder; with one they are as they were.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use futures::future::{BoxFuture, try_join_all};
 use tokio::sync::OnceCell;
@@ -12,7 +15,7 @@ use crate::{
     pages::Parser,
     search::{
         Caller, Corpus, Error, Hit, Limits, Need, Opened, Passage, Results, Returns, Row, Search, Setting, Skipped,
-        Value, join_folders, split_folders, web::Shared,
+        Value, join_folders, merged::first_opened, split_folders, web::Shared,
     },
 };
 
@@ -109,8 +112,8 @@ fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
 fn folders(text: &Path) -> Vec<Folder> {
     let mut folders: Vec<Folder> = Vec::new();
     let paths = split_folders(text).into_iter().map(|path| std::path::absolute(&path).unwrap_or(path));
-    let mut paths: Vec<PathBuf> = paths.collect();
-    paths.dedup();
+    let mut known = HashSet::new();
+    let paths: Vec<PathBuf> = paths.filter(|path| known.insert(path.clone())).collect();
     let is_one = paths.len() < 2;
     for path in paths {
         let name = address::of_path(Path::new(path.file_name().unwrap_or("folder".as_ref())));
@@ -144,16 +147,12 @@ impl Documents {
         Ok(picked.into_iter().map(|(score, candidate)| super::hit(score, candidate)).collect())
     }
 
-    async fn opened(&self, address: &str) -> Result<Option<Opened>, Error> {
-        for folder in &self.folders {
-            let Some(own) = address.strip_prefix(&folder.prefix) else { continue };
-            let local = self.local(folder).await.map_err(super::without_path)?;
-            if let Some(opened) = local.opened(own).await? {
-                let own = |passage: Passage| Passage { url: format!("{}{}", folder.prefix, passage.url), ..passage };
-                return Ok(Some(Opened { passages: opened.passages.into_iter().map(own).collect(), ..opened }));
-            }
-        }
-        Ok(None)
+    async fn opened(&self, folder: &Folder, address: &str) -> Result<Option<Opened>, Error> {
+        let Some(own) = address.strip_prefix(&folder.prefix) else { return Ok(None) };
+        let local = self.local(folder).await.map_err(super::without_path)?;
+        let Some(opened) = local.opened(own).await? else { return Ok(None) };
+        let own = |passage: Passage| Passage { url: format!("{}{}", folder.prefix, passage.url), ..passage };
+        Ok(Some(Opened { passages: opened.passages.into_iter().map(own).collect(), ..opened }))
     }
 }
 
@@ -194,7 +193,7 @@ impl Search for Documents {
     }
 
     fn document<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<Option<Opened>, Error>> {
-        Box::pin(self.opened(address))
+        Box::pin(first_opened(self.folders.iter().map(move |folder| self.opened(folder, address))))
     }
 }
 
@@ -209,5 +208,21 @@ impl Search for Local {
 
     fn document<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<Option<Opened>, Error>> {
         Box::pin(self.opened(address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_indexed_once_wherever_it_is_named_again() {
+        let check = |text: &str, expected: &[&str]| {
+            let prefixes: Vec<_> = folders(Path::new(text)).into_iter().map(|folder| folder.prefix).collect();
+            assert_eq!(prefixes, expected, "{text}");
+        };
+        check("/srv/a:/srv/b:/srv/a", &["a/", "b/"]);
+        check("/srv/a:/srv/a/:/srv/a", &[""]);
+        check("/srv/a:/opt/a", &["a/", "a-2/"]);
     }
 }
