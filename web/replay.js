@@ -36,6 +36,8 @@ class Replay {
     this.next = 0;
     this.before = 0;
     this.playing = false;
+    /** @type {RunView | undefined} */
+    this.view = undefined;
     this.stage = el("div", { class: "stage" });
     this.bar = el("input", { type: "range", min: "0", max: String(this.length), value: "0", "aria-label": word("time"), oninput: () => { this.go(Number(this.bar.value)); this.tell(); } });
     this.clock = el("output", {});
@@ -57,8 +59,13 @@ class Replay {
   restart() {
     this.picture = empty();
     this.next = 0;
+    this.close();
     this.view = new RunView(this.run, { failed: this.failed, card: (run, source, at) => void openCard(run, source, at).catch(this.failed) }, true);
     this.stage.replaceChildren(this.view.element);
+  }
+
+  close() {
+    this.view?.close();
   }
 
   /** Shows the run as it was after so many milliseconds. @param {number} ms */
@@ -131,7 +138,7 @@ export async function openReplay(run, { seq, moved }) {
   const replay = new Replay(run, log, failed, moved);
   box.classList.add("large");
   box.append(replay.controls, replay.stage);
-  box.addEventListener("close", () => { replay.toggle(false); moved(null); });
+  box.addEventListener("close", () => { replay.toggle(false); replay.close(); moved(null); });
   if (seq === undefined) replay.toggle(true);
   else replay.goTo(seq);
   return true;

@@ -7,6 +7,8 @@ import { word } from "./words.js";
 
 /** The least time between two looks at a report that is being written, in ms. */
 const PACE = 1_200;
+/** The longest pause after looks that failed, in ms. */
+const LONGEST_PAUSE = 30_000;
 
 export class ReportView {
   /** @param {string} id @param {import("./run.js").Actions} actions @param {boolean} isReplay */
@@ -18,6 +20,11 @@ export class ReportView {
     this.have = { attempt: 0, chars: 0, complete: false };
     this.loading = false;
     this.looked = 0;
+    /** Looks that failed since the last one that did not. */
+    this.failures = 0;
+    this.isClosed = false;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
     /** @type {Promise<import("./types").Citation[]> | undefined} */
     this.citations = undefined;
     /** @type {import("./picture.js").Run | null} */
@@ -40,16 +47,29 @@ export class ReportView {
     if (behind) this.look(complete);
   }
 
-  /** Asks for what is complete, not more often than the pace allows. @param {boolean} complete */
+  /** Asks for what is complete, not more often than the pace allows, and less and less often while that fails. @param {boolean} complete */
   look(complete) {
-    if (this.loading) return;
+    if (this.loading || this.isClosed) return;
     this.loading = true;
-    const wait = complete ? 0 : Math.max(0, this.looked + PACE - Date.now());
-    setTimeout(() => this.load().catch((error) => this.actions.failed(error)).finally(() => {
+    const pause = complete && !this.failures ? 0 : Math.min(PACE * 2 ** Math.max(0, this.failures - 1), LONGEST_PAUSE);
+    const looked = () => { this.failures = complete && !this.have.complete ? this.failures + 1 : 0; };
+    this.timer = setTimeout(() => this.load().then(looked, (error) => this.missed(error)).finally(() => {
       this.looked = Date.now();
       this.loading = false;
-      if (this.run) this.update(this.run);
-    }), wait);
+      if (this.run && !this.isClosed) this.update(this.run);
+    }), Math.max(0, this.looked + pause - Date.now()));
+  }
+
+  /** Says once that it fails, however often it does. @param {unknown} error */
+  missed(error) {
+    this.failures += 1;
+    if (this.failures === 1 && !this.isClosed) this.actions.failed(error);
+  }
+
+  /** Nobody looks at it any more. */
+  close() {
+    this.isClosed = true;
+    clearTimeout(this.timer);
   }
 
   async load() {

@@ -45,6 +45,10 @@ export class RunView {
     this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, how, this.asked, this.report.element);
   }
 
+  close() {
+    this.report.close();
+  }
+
   /** @param {() => Promise<unknown>} act @param {HTMLButtonElement} button */
   async act(act, button) {
     button.disabled = true;

@@ -3,18 +3,18 @@ import * as api from "./api.js";
 import { el, fill, outward } from "./dom.js";
 import { count, day, word } from "./words.js";
 
-/** @param {string} run @param {(source: number) => void} open @param {() => Element} report */
-export function sourceList(run, open, report) {
+/** @param {string} run @param {(source: number) => void} open @param {() => Element} report @param {(error: unknown) => void} failed */
+export function sourceList(run, open, report, failed) {
   const list = el("ol", { class: "sources" });
   const title = el("summary", {}, word("allSources"));
   const box = el("details", { class: "all-sources" }, title, list);
-  box.addEventListener("toggle", async () => {
-    if (!box.open || list.childElementCount) return;
+  const load = async () => {
     const { data } = await api.sources(run);
     const order = data.sort((a, b) => (a.cited_as ?? 1e9) - (b.cited_as ?? 1e9));
     title.textContent = `${word("allSources")} (${count(order.length)})`;
     fill(list, ...order.map((source) => entry(source, open, report())));
-  });
+  };
+  box.addEventListener("toggle", () => { if (box.open && !list.childElementCount) load().catch(failed); });
   return box;
 }
 

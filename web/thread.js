@@ -58,6 +58,7 @@ export class ThreadView {
   close() {
     clearInterval(this.clock);
     this.leave();
+    for (const view of this.views.values()) view.close();
   }
 
   /** @param {boolean} isOpen */
@@ -113,7 +114,7 @@ export class ThreadView {
     const view = new RunView(run.id, {
       failed: this.page.failed, card, replay: (id) => void this.replay(id).catch(this.page.failed), versions: () => void this.compare().catch(this.page.failed),
     });
-    view.element.append(view.sources = sourceList(run.id, (source) => card(run.id, source, {}), () => view.report.body));
+    view.element.append(view.sources = sourceList(run.id, (source) => card(run.id, source, {}), () => view.report.body, this.page.failed));
     this.views.set(run.id, view);
     this.runs.append(view.element);
     if (this.isAsked) this.goOn(view.element);
@@ -164,7 +165,7 @@ export class ThreadView {
   /** Two of the thread's reports, the newest beside the one before it at first. */
   async compare() {
     const written = [...this.picture.runs.values()].filter((run) => run.written && run.status === "completed");
-    if (written.length > 1) await openVersions(written.map(({ id, question, ended }) => ({ id, question, ended })));
+    if (written.length > 1) await openVersions(written.map(({ id, question, ended }) => ({ id, question, ended })), this.page.failed);
   }
 
   /** Goes to a run, a source or an event named by the address. @param {string[]} place */

@@ -9,10 +9,10 @@ const AROUND = 2;
 
 /** @typedef {{id: string, question: string, ended: string | null}} Version */
 
-/** @param {Version[]} versions two at least, the oldest first */
-export async function openVersions(versions) {
+/** @param {Version[]} versions two at least, the oldest first @param {(error: unknown) => void} failed */
+export async function openVersions(versions, failed) {
   const choice = (/** @type {"older" | "newer"} */ name, /** @type {number} */ at) => {
-    const select = el("select", { "aria-label": word(name), onchange: () => show() }, versions.map((version, i) =>
+    const select = el("select", { "aria-label": word(name), onchange: () => show().catch(failed) }, versions.map((version, i) =>
       el("option", { value: i }, `${count(i + 1)} · ${version.ended ? hour(version.ended) : ""} · ${version.question.slice(0, 60)}`)));
     select.value = String(at);
     return select;

@@ -168,6 +168,12 @@ async fn a_thread_is_shared_by_a_link_that_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_loaded_is_asked_for_now_and_then() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    on_a_service("failing.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_are_attached_and_removed() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     on_a_service("documents.mjs", &world).await;

@@ -1,0 +1,52 @@
+// A service that refuses what the page asks for: it is asked again, less and less often, it is said once, and a view that
+// was left asks for nothing.
+import { assert, base, story } from "./story.mjs";
+
+await story(async (page) => {
+  await page.goto(`${base}/?q=How%20does%20it%20pay%3F`);
+  await page.waitForSelector(".depth");
+  await page.focus("#q");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".report a.cite");
+  const thread = page.url();
+  await page.locator(".reply textarea").fill("And who decides about it?");
+  await page.click(".reply button");
+  await page.waitForFunction(() => document.querySelectorAll(".tools:not([hidden])").length === 2);
+
+  let asked = 0;
+  const refuse = (route) => { asked += 1; return route.fulfill({ status: 429, contentType: "application/problem+json", body: JSON.stringify({ code: "rate_limited", detail: "Too many." }) }); };
+  const notices = () => page.locator("#notices p:has-text('Too many.')").count();
+  const quiet = () => page.waitForFunction(() => !document.querySelector("#notices p"));
+
+  await page.route("**/sources", refuse);
+  await page.locator(".all-sources summary").first().click();
+  await page.waitForSelector("#notices p:has-text('Too many.')");
+  await quiet();
+  await page.locator(".tools:not([hidden]) button:has-text('Compare versions')").last().click();
+  await page.waitForSelector("dialog .versions tbody tr");
+  await page.route("**/report", refuse);
+  await page.locator("dialog .versions select").first().selectOption({ index: 1 });
+  await page.waitForSelector("#notices p:has-text('Too many.')");
+  await page.keyboard.press("Escape");
+  await quiet();
+
+  await page.route("**/report/fragment*", refuse);
+  asked = 0;
+  await page.reload();
+  await page.waitForSelector("#notices p:has-text('Too many.')");
+  const before = Date.now();
+  await page.waitForTimeout(5_000);
+  // Two reports, each at once and after 1.2 and 2.4 seconds, and once more on a slow machine.
+  assert(asked >= 4 && asked <= 8, `${asked} requests in ${Date.now() - before} ms`);
+  assert(await notices() === 2, `each failure is said once: ${await notices()}`);
+  await page.goto(`${base}/#/`);
+  await page.waitForSelector(".depth");
+  asked = 0;
+  await page.waitForTimeout(6_000);
+  assert(asked === 0, `${asked} requests of a view that is closed`);
+
+  await page.goto(thread);
+  await page.waitForSelector("#notices p:has-text('Too many.')");
+  await page.unroute("**/report/fragment*");
+  await page.waitForSelector(".report a.cite");
+}, { expected: [/429/] });
