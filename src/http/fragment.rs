@@ -34,7 +34,7 @@ pub async fn show(Shared(state): Shared<State>, run: OwnedRun, query: Query) -> 
         }
         None => {
             let written = Written::of(&run.report_events(until).await?);
-            (written.attempt, false, written.settled().chars().count(), state.pages.part(written).await?)
+            (written.attempt, false, written.settled().chars().count(), state.pages.part(run.id(), written).await?)
         }
     };
     answer(&Fragment { attempt, complete, chars, html: str::from_utf8(&html).unwrap_or_default() })
@@ -48,6 +48,15 @@ pub struct Written {
     pub citations: Vec<Citation>,
     /// Addresses of what is cited.
     pub urls: HashSet<String>,
+}
+
+/// How far a report is written: what tells apart two states of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    attempt: u32,
+    settled_bytes: usize,
+    /// Those of a paragraph may come after it.
+    citations: usize,
 }
 
 impl Written {
@@ -68,6 +77,10 @@ impl Written {
             }
         }
         written
+    }
+
+    pub fn extent(&self) -> Extent {
+        Extent { attempt: self.attempt, settled_bytes: self.settled().len(), citations: self.citations.len() }
     }
 
     /// Its paragraphs that are complete: what follows the last empty line may still change its meaning.

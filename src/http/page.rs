@@ -14,10 +14,11 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use parking_lot::Mutex;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 use tokio::sync::{OnceCell, Semaphore};
+use uuid::Uuid;
 
 use super::{
-    error::{ApiError, Code},
-    fragment::Written,
+    error::ApiError,
+    fragment::{Extent, Written},
 };
 use crate::domain::{
     RunId, Source,
@@ -32,20 +33,26 @@ const KEPT_PAGES: usize = 64;
 const KEPT_BYTES: usize = 32 << 20;
 /// What is nested deeper is shown at this depth.
 const DEPTH: usize = 32;
-/// Stand around the number of a citation between Markdown and HTML. Private-use characters.
+/// Stand around the number of a citation between Markdown and HTML. Private-use characters; behind the first one stands
+/// the secret of the rendering, since a text may come by these characters through entities.
 const MARKS: [char; 2] = ['\u{E010}', '\u{E011}'];
+
+/// What is kept of a page or a part of one: filled by the first who asks, while the others wait.
+type Cell = Arc<OnceCell<Bytes>>;
 
 /// The pages rendered last.
 #[derive(Debug)]
 pub struct Pages {
-    kept: Mutex<VecDeque<(RunId, Arc<OnceCell<Bytes>>)>>,
+    kept: Mutex<VecDeque<(RunId, Cell)>>,
+    /// Of each report that is being written the part that was rendered last: its readers come with the same question.
+    parts: Mutex<VecDeque<(RunId, Extent, Cell)>>,
     /// One page is rendered at a time, so that a processor is left for everything else.
     rendering: Arc<Semaphore>,
 }
 
 impl Default for Pages {
     fn default() -> Self {
-        Self { kept: Mutex::default(), rendering: Arc::new(Semaphore::new(1)) }
+        Self { kept: Mutex::default(), parts: Mutex::default(), rendering: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -63,20 +70,23 @@ impl Pages {
             })
             .await
             .cloned();
-        self.trim();
+        trim(&mut self.kept.lock(), |(_, cell)| cell);
         page
     }
 
-    /// The complete paragraphs of a report that is being written, as they will stand in its page.
-    pub async fn part(&self, written: Written) -> Result<Bytes, ApiError> {
+    /// The complete paragraphs of a run's report that is being written, as they will stand in its page.
+    pub async fn part(&self, run_id: RunId, written: Written) -> Result<Bytes, ApiError> {
         if written.settled().is_empty() {
             return Ok(Bytes::new());
         }
+        let cell = self.cell_of_part(run_id, written.extent());
         let render = move || {
             let urls = written.urls.iter().map(String::as_str).collect();
             Bytes::from(article(written.settled(), &written.citations, &HashMap::new(), &urls).0)
         };
-        self.alone(render).await
+        let part = cell.get_or_try_init(|| self.alone(render)).await.cloned();
+        trim(&mut self.parts.lock(), |(.., cell)| cell);
+        part
     }
 
     /// Renders off the runtime's threads, one page at a time. The permit moves into the work: a client that goes away
@@ -89,11 +99,11 @@ impl Pages {
             drop(permit);
             page
         });
-        rendered.await.map_err(|error| ApiError::new(Code::Internal, format!("the page was not rendered: {error}")))
+        rendered.await.map_err(|error| ApiError::defect(&error))
     }
 
     /// The place of a page; it becomes the one used last.
-    fn cell(&self, run_id: RunId) -> Arc<OnceCell<Bytes>> {
+    fn cell(&self, run_id: RunId) -> Cell {
         let mut kept = self.kept.lock();
         let place = kept.iter().position(|(known, _)| *known == run_id);
         let cell = place.and_then(|place| kept.remove(place)).map_or_else(Arc::default, |(_, cell)| cell);
@@ -101,14 +111,24 @@ impl Pages {
         cell
     }
 
-    fn trim(&self) {
-        let mut kept = self.kept.lock();
-        let size = |cell: &OnceCell<Bytes>| cell.get().map_or(0, Bytes::len);
-        let mut bytes: usize = kept.iter().map(|(_, cell)| size(cell)).sum();
-        while kept.len() > KEPT_PAGES || bytes > KEPT_BYTES {
-            let Some((_, cell)) = kept.pop_front() else { return };
-            bytes -= size(&cell);
-        }
+    /// The place of a part, which takes that of another part of the run.
+    fn cell_of_part(&self, run_id: RunId, extent: Extent) -> Cell {
+        let mut parts = self.parts.lock();
+        let place = parts.iter().position(|(known, ..)| *known == run_id);
+        let before = place.and_then(|place| parts.remove(place)).filter(|(_, known, _)| *known == extent);
+        let cell = before.map_or_else(Cell::default, |(.., cell)| cell);
+        parts.push_back((run_id, extent, Arc::clone(&cell)));
+        cell
+    }
+}
+
+/// Forgets what was used the longest ago, as far as there is too much.
+fn trim<T>(kept: &mut VecDeque<T>, cell: impl Fn(&T) -> &Cell) {
+    let size = |one: &T| cell(one).get().map_or(0, Bytes::len);
+    let mut bytes: usize = kept.iter().map(size).sum();
+    while kept.len() > KEPT_PAGES || bytes > KEPT_BYTES {
+        let Some(oldest) = kept.pop_front() else { return };
+        bytes -= size(&oldest);
     }
 }
 
@@ -175,14 +195,15 @@ fn article(
     doubts: &HashMap<usize, &str>,
     urls: &HashSet<&str>,
 ) -> (String, String) {
-    let marked = marked(text, citations, doubts);
-    let (body, title) = body(&flattened(&marked), urls);
+    let secret = Uuid::new_v4().simple().to_string();
+    let marked = marked(text, citations, doubts, &secret);
+    let (body, title) = body(&flattened(&marked), urls, &secret);
     let body = body.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>");
-    (linked(&body), title)
+    (linked(&body, &secret), title)
 }
 
-/// The text with marks in place of the brackets of citations, and none of its own.
-fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>) -> String {
+/// The text with marks in place of the brackets of citations.
+fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>, secret: &str) -> String {
     let starts: HashMap<usize, &Citation> = citations.iter().map(|citation| (citation.start, citation)).collect();
     let (mut out, mut skip) = (String::with_capacity(text.len()), 0);
     for (at, character) in text.chars().enumerate() {
@@ -192,7 +213,7 @@ fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>) -> 
         match starts.get(&at).filter(|citation| citation.end > at && character == '[') {
             Some(citation) => {
                 let doubt = doubts.get(&at).map(|words| format!(" {words}")).unwrap_or_default();
-                out.push_str(&format!("{}{}{doubt}{}", MARKS[0], citation.number, MARKS[1]));
+                out.push_str(&format!("{}{secret}{}{doubt}{}", MARKS[0], citation.number, MARKS[1]));
                 skip = citation.end;
             }
             None => out.push(character),
@@ -202,12 +223,12 @@ fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>) -> 
 }
 
 /// Each citation leads to its source; the first one of a source is where its entry leads back to.
-fn linked(body: &str) -> String {
+fn linked(body: &str, secret: &str) -> String {
     let mut seen = HashSet::new();
     let mut pieces = body.split(MARKS[0]);
     let mut out = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
-        let (number, rest) = piece.split_once(MARKS[1]).unwrap_or(("", piece));
+        let (number, rest) = split_mark(piece, secret).unwrap_or(("", piece));
         let (number, doubt) = number.split_once(' ').unwrap_or((number, ""));
         if let Ok(number) = number.parse::<u32>() {
             let id = if seen.insert(number) { format!(" id=\"cited-{number}\"") } else { String::new() };
@@ -219,6 +240,11 @@ fn linked(body: &str) -> String {
         out.push_str(rest);
     }
     out
+}
+
+/// What stands in a mark, and what follows it; `piece` follows the character that begins one. `None`: it is the text's.
+fn split_mark<'a>(piece: &'a str, secret: &str) -> Option<(&'a str, &'a str)> {
+    piece.strip_prefix(secret)?.split_once(MARKS[1])
 }
 
 /// The cited sources, each with a link to itself and back to where it is cited first; all, if none is cited.
@@ -270,9 +296,9 @@ pub fn escaped(text: &str) -> String {
 
 /// The text as HTML, and the words of its first heading. Markup in it is shown as text, and what is left is cleaned
 /// all the same.
-fn body(markdown: &str, urls: &HashSet<&str>) -> (String, String) {
+fn body(markdown: &str, urls: &HashSet<&str>, secret: &str) -> (String, String) {
     let parser = Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
-    let mut flat = Flat { urls, open: Vec::new(), title: Title::Before };
+    let mut flat = Flat { urls, secret, open: Vec::new(), title: Title::Before };
     let events: Vec<_> = parser.filter_map(|event| flat.take(event)).collect();
     let mut body = String::with_capacity(markdown.len() * 3 / 2);
     html::push_html(&mut body, events.into_iter());
@@ -287,6 +313,7 @@ fn body(markdown: &str, urls: &HashSet<&str>) -> (String, String) {
 /// Lets events through as far as their nesting is bearable and their links are known.
 struct Flat<'a> {
     urls: &'a HashSet<&'a str>,
+    secret: &'a str,
     /// Is each open tag shown?
     open: Vec<bool>,
     title: Title,
@@ -332,17 +359,19 @@ impl Flat<'_> {
         match (event, &mut self.title) {
             (Event::Start(Tag::Heading { .. }), title @ Title::Before) => *title = Title::Inside(String::new()),
             (Event::Text(text) | Event::Code(text), Title::Inside(title)) if title.len() < 200 => title.push_str(text),
-            (Event::End(TagEnd::Heading(_)), Title::Inside(title)) => self.title = Title::Known(without_marks(title)),
+            (Event::End(TagEnd::Heading(_)), Title::Inside(title)) => {
+                self.title = Title::Known(without_marks(title, self.secret));
+            }
             _ => {}
         }
     }
 }
 
 /// A heading without its citations.
-fn without_marks(title: &str) -> String {
+fn without_marks(title: &str, secret: &str) -> String {
     let mut pieces = title.split(MARKS[0]);
     let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(first, |title, piece| title + piece.split_once(MARKS[1]).map_or(piece, |(_, rest)| rest))
+    pieces.fold(first, |title, piece| title + split_mark(piece, secret).map_or(piece, |(_, rest)| rest))
 }
 
 fn ends_block(tag: TagEnd) -> bool {
@@ -452,6 +481,54 @@ mod tests {
         assert_eq!(pages.rendering.available_permits(), 0, "the work goes on");
         drop(go);
         assert_eq!(pages.alone(|| Bytes::from_static(b"second")).await.unwrap(), "second");
+    }
+
+    /// What a panic says may hold anything of the report.
+    #[tokio::test]
+    async fn a_rendering_that_panics_says_nothing_of_it() {
+        let error = Pages::default().alone(|| panic!("hunter2")).await.unwrap_err();
+        let said = format!("{error:?}");
+        assert!(said.contains("Internal") && !said.contains("hunter2"), "{said}");
+    }
+
+    fn written(markdown: &str, cited: &[usize]) -> Written {
+        let citations = cited.iter().map(|start| Citation::new(1, SourceId(1001), *start, *start + 3)).collect();
+        let mut written = Written::default();
+        (written.markdown, written.citations) = (markdown.to_owned(), citations);
+        written
+    }
+
+    #[tokio::test]
+    async fn a_part_is_rendered_once_for_all_its_readers() {
+        let (pages, run, other) = (Pages::default(), RunId::new(), RunId::new());
+        let part =
+            async |run, markdown: &str, cited: &[usize]| pages.part(run, written(markdown, cited)).await.unwrap();
+        let first = part(run, "One [1].\n\nTw", &[]).await;
+        let (again, of_other) = (part(run, "One [1].\n\nTwo", &[]).await, part(other, "One [1].\n\n", &[]).await);
+        assert_eq!((first.as_ptr(), first == of_other), (again.as_ptr(), true));
+        assert_ne!(first.as_ptr(), of_other.as_ptr());
+        let cited = part(run, "One [1].\n\nTwo", &[4]).await;
+        assert!(str::from_utf8(&cited).unwrap().contains("cited-1"), "the citation came later: {cited:?}");
+        let longer = part(run, "One [1].\n\nTwo.\n\n", &[4]).await;
+        assert!(str::from_utf8(&longer).unwrap().contains("Two."), "{longer:?}");
+        assert_eq!(pages.parts.lock().len(), 2, "one of each run");
+    }
+
+    /// Entities become characters after the marks were set.
+    #[test]
+    fn a_text_sets_no_marks_of_its_own() {
+        for (begin, end) in
+            [("&#xE010;", "&#xE011;"), ("&#57360;", "&#57361;"), ("\u{E010}", "\u{E011}"), ("&#xe010;", "\u{E011}")]
+        {
+            let forged = ["1", "2 any words", "not"].map(|inside| format!("{begin}{inside}{end}")).join(" and ");
+            let text = format!("# Dues {begin}1{end} [1]\n\nPaid {forged}, `{begin}1{end}` [1].\n");
+            let starts: Vec<_> = text.chars().enumerate().filter(|(_, c)| *c == '[').map(|(at, _)| (1, at)).collect();
+            let page = page(&text, &starts);
+            let (article, _) = main_of(&page).split_once("<h2>").unwrap_or((main_of(&page), ""));
+            assert_eq!(article.matches("<a ").count(), 2, "only the real ones: {article}");
+            assert!(!article.contains("doubt") && article.contains("any words"), "{article}");
+            assert!(page.contains("<title>Dues 1"), "its words stay: {page}");
+        }
     }
 
     #[test]

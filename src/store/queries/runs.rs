@@ -207,7 +207,16 @@ async fn parsed_report(text: String) -> Result<Report, Error> {
         return Ok(serde_json::from_str(&text)?);
     }
     let parsing = tokio::task::spawn_blocking(move || serde_json::from_str(&text));
-    Ok(parsing.await.map_err(|error| Error::Unavailable(error.to_string()))??)
+    let ended = parsing.await.map_err(|error| {
+        if !error.is_panic() {
+            // The runtime ends, and takes on no more work.
+            return Error::Unavailable(error.to_string());
+        }
+        // What it says may hold anything of the report.
+        tracing::error!(%error, "reading a report panicked");
+        Error::Corrupt("a defect of this program: reading the report panicked".to_owned())
+    });
+    Ok(ended??)
 }
 
 /// Ends a run that nobody works on.
