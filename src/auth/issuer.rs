@@ -148,10 +148,8 @@ impl Issuer {
     /// No owner is named, or nothing is allowed to them.
     pub fn key_of(&self, claims: &Value) -> Result<ApiKey, Refused> {
         let Settings { issuer, owner_claim, roles_claim, default_scope, .. } = &self.0.settings;
-        let owner = claims[owner_claim.as_str()].as_str().map(str::trim).unwrap_or_default();
-        if !(1..=Owner::MAX_CHARS).contains(&owner.chars().count()) {
-            return Err(Refused::Invalid(format!("{owner_claim} must have 1 to {} characters", Owner::MAX_CHARS)));
-        }
+        let owner = Owner::of_person(claims[owner_claim.as_str()].as_str().unwrap_or_default())
+            .map_err(|bad| Refused::Invalid(format!("{owner_claim}: {bad}")))?;
         let scope = scope(claims, roles_claim).or(*default_scope);
         let scope = scope.ok_or_else(|| Refused::Invalid(format!("{roles_claim} names no role of Fathom")))?;
         let hash = digest::sha256(format!("{issuer}\n{owner}").as_bytes());
@@ -160,7 +158,7 @@ impl Issuer {
         Ok(ApiKey {
             id: ApiKeyId(Uuid::from_bytes(id)),
             name: "signed in".to_owned(),
-            owner: Owner::named(owner),
+            owner,
             scope,
             created_at: time("iat").unwrap_or(Timestamp(0)),
             expires_at: Some(time("exp").unwrap_or(Timestamp(0))),

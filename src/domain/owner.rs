@@ -11,7 +11,7 @@ use super::{ApiKey, ApiKeyId};
 pub struct Owner(Arc<str>);
 
 impl Owner {
-    /// Longer names are cut.
+    /// [`Owner::named`] cuts longer names, [`Owner::of_person`] refuses them.
     pub const MAX_CHARS: usize = 200;
 
     /// The one owner of a service that does not tell users apart, and of what the command line creates.
@@ -28,9 +28,32 @@ impl Owner {
         }
     }
 
+    /// The owner that somebody else vouches for: a person, so nobody whose name had to be changed first, and not
+    /// [`Owner::local`].
+    ///
+    /// # Errors
+    /// [`BadName`].
+    pub fn of_person(name: &str) -> Result<Self, BadName> {
+        let name = name.trim();
+        if !(1..=Self::MAX_CHARS).contains(&name.chars().count()) {
+            return Err(BadName::Length);
+        }
+        let owner = Self(name.into());
+        if owner == Self::local() { Err(BadName::Local) } else { Ok(owner) }
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Why a name is that of no person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadName {
+    #[error("a user's name has 1 to {} characters", Owner::MAX_CHARS)]
+    Length,
+    #[error("no user may have the name local, which is that of requests without a user and of the command line")]
+    Local,
 }
 
 impl Serialize for Owner {
@@ -94,5 +117,19 @@ mod tests {
         check(" \t", "local");
         check(&format!("{} b", "a".repeat(199)), &"a".repeat(199));
         check(&"ü".repeat(300), &"ü".repeat(200));
+    }
+
+    #[test]
+    fn a_person_has_a_name_of_their_own() {
+        let check = |name: &str, expected: Result<&str, BadName>| {
+            let owner = Owner::of_person(name);
+            assert_eq!(owner.as_ref().map(Owner::as_str).map_err(|bad| *bad), expected, "{name}");
+        };
+        check(" ann ", Ok("ann"));
+        check("Local", Ok("Local"));
+        check(&"ü".repeat(200), Ok(&"ü".repeat(200)));
+        check(&"ü".repeat(201), Err(BadName::Length));
+        check(" ", Err(BadName::Length));
+        check(" local ", Err(BadName::Local));
     }
 }

@@ -52,6 +52,7 @@ pub enum Code {
     HostNotAllowed,
     OriginNotAllowed,
     ProxyNotTrusted,
+    OwnerNotAllowed,
     Unauthenticated,
     NotPermitted,
     Overloaded,
@@ -64,7 +65,7 @@ pub enum Code {
 
 impl Code {
     /// Every code there is.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::MalformedJson,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -92,6 +93,7 @@ impl Code {
         Self::HostNotAllowed,
         Self::OriginNotAllowed,
         Self::ProxyNotTrusted,
+        Self::OwnerNotAllowed,
         Self::Unauthenticated,
         Self::NotPermitted,
         Self::Overloaded,
@@ -148,6 +150,7 @@ impl Code {
             Self::HostNotAllowed => ("host_not_allowed", S::MISDIRECTED_REQUEST, "Not a name of this service", false),
             Self::OriginNotAllowed => ("origin_not_allowed", S::FORBIDDEN, "Not a page that may change things", false),
             Self::ProxyNotTrusted => ("proxy_not_trusted", S::FORBIDDEN, "Not an address that may name users", false),
+            Self::OwnerNotAllowed => ("owner_not_allowed", S::FORBIDDEN, "Not a name that a user may have", false),
             Self::Unauthenticated => ("unauthenticated", S::UNAUTHORIZED, "A key of this service is needed", false),
             Self::NotPermitted => ("not_permitted", S::FORBIDDEN, "The key does not allow this", false),
             Self::Overloaded => ("overloaded", S::SERVICE_UNAVAILABLE, "Too much is on its way", true),

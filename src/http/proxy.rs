@@ -8,7 +8,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::{Request, State as Shared},
-    http::HeaderMap,
+    http::{HeaderMap, HeaderName},
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
@@ -59,5 +59,15 @@ fn named(settings: &HttpSettings, peer: Option<IpAddr>, headers: &HeaderMap) -> 
         let detail = format!("{header} came more than once; the proxy has to replace what clients send");
         return Err(ApiError::new(Code::ProxyNotTrusted, detail));
     }
-    Ok(Some(Owner::named(&String::from_utf8_lossy(name.as_bytes()))))
+    match str::from_utf8(name.as_bytes()).map(str::trim) {
+        Ok("") => Ok(None),
+        Ok(name) => Owner::of_person(name).map(Some).map_err(|bad| not_allowed(header, &bad.to_string())),
+        Err(_) => Err(not_allowed(header, "a user's name is text in UTF-8")),
+    }
+}
+
+/// A name that would have to be changed could become another user's.
+fn not_allowed(header: &HeaderName, why: &str) -> ApiError {
+    tracing::warn!(target: "audit", why, "a proxy named a user whom nobody can be");
+    ApiError::new(Code::OwnerNotAllowed, format!("{header}: {why}"))
 }

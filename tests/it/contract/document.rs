@@ -92,7 +92,9 @@ fn problem_codes_are_those_that_operations_give() {
     };
     let known = names(&contract.document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"]);
     // Whatever the operation.
-    let mut given = BTreeSet::from(["method_not_allowed", "host_not_allowed", "proxy_not_trusted"].map(str::to_owned));
+    let mut given = BTreeSet::from(
+        ["method_not_allowed", "host_not_allowed", "proxy_not_trusted", "owner_not_allowed"].map(str::to_owned),
+    );
     for response in contract.document["components"]["responses"].as_object().unwrap().values() {
         let schema = &response["content"]["application/problem+json"]["schema"];
         if !schema.is_null() {

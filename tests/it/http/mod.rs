@@ -274,9 +274,9 @@ impl Answer {
     /// One that every operation can give, and that therefore none names.
     fn is_general_refusal(&self) -> bool {
         let problem: Value = serde_json::from_slice(&self.body).unwrap_or_default();
-        let of_doors = ["host_not_allowed", "origin_not_allowed", "proxy_not_trusted"];
+        let of_doors = ["host_not_allowed", "origin_not_allowed", "proxy_not_trusted", "owner_not_allowed"];
         let of_callers = ["unauthenticated", "not_permitted", "rate_limited"];
-        [of_doors, of_callers].concat().contains(&problem["code"].as_str().unwrap_or_default())
+        [&of_doors[..], &of_callers[..]].concat().contains(&problem["code"].as_str().unwrap_or_default())
     }
 
     #[track_caller]

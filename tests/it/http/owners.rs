@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use fathom::http::paths;
-use reqwest::Client;
+use reqwest::{Client, header::HeaderValue};
 use serde_json::{Value, json};
 use test_case::test_case;
 
@@ -201,6 +201,34 @@ async fn users_are_named_by_listed_proxies_alone() {
     }
     service.client = client_at("127.0.0.2");
     assert_eq!(ids(&service, "ann", "/api/v1/threads").await, [anns.thread], "nothing was started or deleted");
+    service.stop().await;
+    world.finish();
+}
+
+/// Two users whose names would become one are none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_would_have_to_be_changed_is_refused() {
+    let (world, database) = (small_world().await, TestDatabase::sqlite());
+    let service = Service::with(&world, &database, &SEPARATE).await;
+    let session = async |name: &[u8]| {
+        let request = service.client.get(service.url("/api/v1/session"));
+        let response = request.header("x-user", HeaderValue::from_bytes(name).unwrap()).send().await.unwrap();
+        (response.status().as_u16(), response.json::<Value>().await.unwrap())
+    };
+    let long = "ü".repeat(200);
+    for (name, owner) in [("zoë", "zoë"), (&long, &long), ("Local", "Local"), ("", "local")] {
+        let (status, body) = session(name.as_bytes()).await;
+        assert_eq!((status, body["owner"].as_str()), (200, Some(owner)), "{body}");
+    }
+    let refused: [(&[u8], &str); 4] =
+        [(b"zo\xeb", "UTF-8"), (b"zo\xea", "UTF-8"), (&[long.as_bytes(), b"a"].concat(), "200"), (b"local", "local")];
+    for (name, why) in refused {
+        let (status, problem) = session(name).await;
+        assert_eq!((status, problem["code"].as_str()), (403, Some("owner_not_allowed")), "{problem}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.starts_with("x-user: ") && detail.contains(why), "{detail}");
+    }
+    service.ask("POST", "/api/v1/threads", &[JSON, ("x-user", "local")], "{}").await.refused(403, "owner_not_allowed");
     service.stop().await;
     world.finish();
 }
