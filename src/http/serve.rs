@@ -44,6 +44,9 @@ const CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
 const ROOM_PAUSE: Duration = Duration::from_millis(100);
 /// After a failed accept, mostly for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Between two looks at the beginning of a connection that may become one over HTTP/2.
+const SHORTEST_PEEK: Duration = Duration::from_millis(10);
+const LONGEST_PEEK: Duration = Duration::from_secs(1);
 /// What a connection over HTTP/2 begins with (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -216,7 +219,7 @@ impl tower::Service<hyper::Request<hyper::body::Incoming>> for WithClient {
 
 /// Waits until it is clear which version of HTTP the client speaks, which hyper does without a limit of time.
 async fn begins(stream: &TcpStream, limit: Duration) -> bool {
-    let deadline = Instant::now() + limit;
+    let (deadline, mut pause) = (Instant::now() + limit, SHORTEST_PEEK);
     let mut seen = [0; PREFACE.len()];
     loop {
         let length = match tokio::time::timeout_at(deadline, stream.peek(&mut seen)).await {
@@ -230,6 +233,7 @@ async fn begins(stream: &TcpStream, limit: Duration) -> bool {
             return false;
         }
         // A peek returns at once as long as there is anything to see.
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::time::sleep_until((Instant::now() + pause).min(deadline)).await;
+        pause = (2 * pause).min(LONGEST_PEEK);
     }
 }
