@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use super::{
     State, auth,
+    changes::{self, is_change},
     error::{ApiError, Code, Problem, WriteProblem},
     extract, limits, linger, origin, outgoing, proxy,
     stream::{self, Refused},
@@ -39,6 +40,7 @@ const DIAGNOSIS: Duration = Duration::from_millis(500);
 /// preflights get their ids too.
 pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
     router
+        .layer(from_fn_with_state(state.clone(), changes::carry_out))
         .layer(from_fn_with_state(state.clone(), limits::count))
         .layer(from_fn_with_state(state.clone(), proxy::check))
         .layer(from_fn_with_state(state.clone(), auth::check))
@@ -53,9 +55,10 @@ pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
         .layer(from_fn_with_state(write, complete))
 }
 
-/// Reading waits for little, and who reads can ask again; a stream is not limited once it has begun.
+/// Reading waits for little, and who reads can ask again; a stream is not limited once it has begun. A browser that
+/// signs in cannot: its code is used up, and the time of the issuer has limits of its own.
 async fn in_time(Shared(state): Shared<State>, request: Request, next: Next) -> Response {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+    if is_change(&request) {
         return next.run(request).await;
     }
     let limit = READING + extract::wait(request.headers()).unwrap_or_default();

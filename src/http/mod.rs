@@ -5,6 +5,7 @@
 
 pub mod audit;
 mod auth;
+mod changes;
 mod clients;
 mod collections;
 pub mod docs;
@@ -76,6 +77,7 @@ pub struct Shared {
     pub pages: page::Pages,
     /// Requests of this minute, by who sent them.
     requests: limits::Requests,
+    changes: changes::Changes,
     /// What may be held for clients.
     buffers: outgoing::Buffers,
 }
@@ -105,7 +107,8 @@ impl State {
         let buffers = outgoing::Buffers::new(settings.max_buffered_bytes);
         let pages = page::Pages::default();
         let requests = limits::Requests::default();
-        Self(Arc::new(Shared { runs, keys, settings, shutdown, timeouts, streams, pages, requests, buffers }))
+        let changes = changes::Changes::new(settings.max_connections);
+        Self(Arc::new(Shared { runs, keys, settings, shutdown, timeouts, streams, pages, requests, changes, buffers }))
     }
 }
 

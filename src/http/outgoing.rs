@@ -21,6 +21,7 @@ use tokio_util::sync::PollSemaphore;
 
 use super::{
     State,
+    changes::is_change,
     clients::{Client, Reader},
     error::{ApiError, Code},
 };
@@ -45,6 +46,14 @@ impl Buffers {
     /// Room for so many bytes; `None` when there is not as much left. What is larger than all room takes all of it.
     pub fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.room).try_acquire_many_owned(self.permits(bytes)).ok()
+    }
+
+    /// The same, once there is as much left. Readers that take nothing are cut off, so there will be.
+    ///
+    /// # Cancel safety
+    /// It loses its place in the line when it is dropped.
+    async fn wait(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).acquire_many_owned(self.permits(bytes)).await.ok()
     }
 
     fn permits(&self, bytes: usize) -> u32 {
@@ -77,17 +86,23 @@ impl Drop for Held {
     }
 }
 
-/// Counts the answer, or refuses when too much is on its way already.
+/// Counts the answer. When too much is on its way already, who reads is refused; the answer to a change waits for room,
+/// since what it tells has happened.
 pub async fn count(Shared(state): Shared<State>, request: Request, next: Next) -> Response {
     let reader = request.extensions().get::<Arc<Client>>().map(Client::reader);
+    let waits = is_change(&request);
     let response = next.run(request).await;
     let room = match response.body().size_hint().exact() {
         None => Room::ByPiece(PollSemaphore::new(Arc::clone(&state.buffers.room)), state.buffers.clone()),
         Some(size) if size <= SMALL_BYTES => Room::Whole(None),
-        Some(size) => match state.buffers.take(usize::try_from(size).unwrap_or(usize::MAX)) {
-            Some(room) => Room::Whole(Some(room)),
-            None => return overloaded().into_response(),
-        },
+        Some(size) => {
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            let room = if waits { state.buffers.wait(size).await } else { state.buffers.take(size) };
+            match room {
+                Some(room) => Room::Whole(Some(room)),
+                None => return overloaded().into_response(),
+            }
+        }
     };
     let (parts, inner) = response.into_parts();
     HttpResponse::from_parts(parts, Body::new(Outgoing { inner, piece: Bytes::new(), room, reader }))

@@ -99,10 +99,16 @@ pub async fn serve(listener: TcpListener, state: State) {
     }
     drop(listener);
     // Streams end by themselves at the shutdown; requests are answered; idle connections are closed.
-    if tokio::time::timeout(state.settings.grace, graceful.shutdown()).await.is_err() {
-        tracing::warn!(connections = connections.len(), "connections were cut off at the end of the grace");
+    let ended = async {
+        graceful.shutdown().await;
+        state.changes.ended().await;
+    };
+    if tokio::time::timeout(state.settings.grace, ended).await.is_err() {
+        let (connections, changes) = (connections.len(), state.changes.len());
+        tracing::warn!(connections, changes, "connections were cut off at the end of the grace");
     }
     connections.shutdown().await;
+    state.changes.cut().await;
 }
 
 /// Accepts when there is room, which idle connections make. The listener's own queue holds the others meanwhile.

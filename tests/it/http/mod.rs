@@ -6,6 +6,7 @@ mod bad_input;
 mod browser;
 mod caching;
 pub mod cancelling;
+mod changes;
 mod collections;
 mod connections;
 mod documents;

@@ -5,12 +5,18 @@ use std::{
     collections::BTreeMap,
     io::{BufRead as _, BufReader},
     process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
+use axum::{
+    Router,
+    routing::{get, post},
+};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use fathom_testkit::program::tool;
 use reqwest::{Client, Response, redirect::Policy};
 use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet};
 use url::Url;
 
 use super::{Service, small_world};
@@ -248,6 +254,42 @@ async fn a_token_must_be_meant_for_this_service() {
     }
     let service = Service::with(&world, &database, &[("FATHOM_AUTHENTICATION", "keys")]).await;
     service.ask("GET", "/api/v1/threads", &[("authorization", &bearer)], "").await.refused(401, "unauthenticated");
+    service.stop().await;
+    world.finish();
+}
+
+/// Longer than any other reading request may take, as browsers cannot come back with a code that is used up; and whose
+/// fault it is, is said.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_provider_is_waited_for() {
+    let (world, database) = (small_world().await, TestDatabase::sqlite());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let issuer = format!("http://{}", listener.local_addr().unwrap());
+    let document = json!({
+        "issuer": issuer,
+        "jwks_uri": format!("{issuer}/keys"),
+        "authorization_endpoint": format!("{issuer}/auth"),
+        "token_endpoint": format!("{issuer}/token"),
+    });
+    let discovered = async move || {
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        document.to_string()
+    };
+    let never = async || std::future::pending::<()>().await;
+    let site = Router::new().route("/.well-known/openid-configuration", get(discovered)).route("/token", post(never));
+    let mut server = JoinSet::new();
+    server.spawn(async move { axum::serve(listener, site).await.unwrap() });
+    let service = Service::with(&world, &database, &variables(&issuer)).await;
+    let mut browser = Browser::new();
+    let response = browser.get(&service.url("/auth/login")).await;
+    assert!(location(&response, "").starts_with(&format!("{issuer}/auth?")), "{response:?}");
+    let login = &browser.cookies["fathom_login"];
+    let path = format!("/auth/callback?code=x&state={}", login.split('.').next().unwrap());
+    let began = Instant::now();
+    let answer = service.ask("GET", &path, &[("cookie", &format!("fathom_login={login}"))], "").await;
+    answer.refused(503, "issuer_unavailable");
+    assert!(began.elapsed() > Duration::from_secs(9), "{:?}", began.elapsed());
+    assert!(service.app.keys.list().await.unwrap().is_empty(), "nobody has a key of it");
     service.stop().await;
     world.finish();
 }

@@ -1,0 +1,90 @@
+//! Changes are carried out to their end, also when their client hangs up.
+//!
+//! hyper drops the future of a request whose client is gone. What was dropped between a change and its line in the audit
+//! log would have left none, so a change is a task of the process, and the client waits for its answer alone. A body
+//! that is still being read breaks off with its connection, and ends the change before it has begun.
+
+use std::{panic::resume_unwind, sync::Arc};
+
+use axum::{
+    extract::{Request, State as Shared},
+    http::Method,
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use tokio::sync::Semaphore;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument as _;
+
+use super::{
+    State,
+    error::{ApiError, Code},
+};
+
+/// Where browsers sign in at an issuer and come back, by GET.
+const SIGN_IN: &str = "/auth/";
+
+/// The changes under way.
+#[derive(Debug)]
+pub struct Changes {
+    tasks: TaskTracker,
+    /// Who hangs up makes room for another connection, but not for another change.
+    room: Arc<Semaphore>,
+    /// The grace is over.
+    cut: CancellationToken,
+}
+
+impl Changes {
+    pub fn new(at_once: usize) -> Self {
+        let room = Arc::new(Semaphore::new(at_once));
+        Self { tasks: TaskTracker::new(), room, cut: CancellationToken::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Waits until all have ended.
+    ///
+    /// # Cancel safety
+    /// They go on when it is dropped.
+    pub async fn ended(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Gives up those that are left.
+    pub async fn cut(&self) {
+        self.cut.cancel();
+        self.ended().await;
+    }
+}
+
+/// May the request change something, or does it wait for others than the database?
+pub fn is_change(request: &Request) -> bool {
+    !matches!(*request.method(), Method::GET | Method::HEAD) || request.uri().path().starts_with(SIGN_IN)
+}
+
+/// Hands a change to a task of its own, and waits for its answer.
+pub async fn carry_out(Shared(state): Shared<State>, request: Request, next: Next) -> Response {
+    if !is_change(&request) {
+        return next.run(request).await;
+    }
+    // Never closed, so this is never an error; without a permit the change would merely go uncounted.
+    let permit = Arc::clone(&state.changes.room).acquire_owned().await.ok();
+    let (cut, work) = (state.changes.cut.clone(), next.run(request).in_current_span());
+    let task = state.changes.tasks.spawn(async move {
+        let answer = cut.run_until_cancelled(work).await;
+        drop(permit);
+        answer
+    });
+    match task.await {
+        Ok(Some(answer)) => answer,
+        Ok(None) => ApiError::new(Code::ShuttingDown, "the service stops; try again").into_response(),
+        Err(error) => match error.try_into_panic() {
+            // Caught and logged where those of all handlers are.
+            Ok(panic) => resume_unwind(panic),
+            Err(error) => ApiError::defect(&error).into_response(),
+        },
+    }
+}
