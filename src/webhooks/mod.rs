@@ -128,7 +128,7 @@ impl Webhooks {
             }
             let mut look = tokio::time::interval(LOOK);
             look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let mut sending = JoinSet::new();
+            let (mut sending, mut is_away) = (JoinSet::new(), false);
             loop {
                 // Losing an arm loses nothing: each only says that there may be something to do.
                 tokio::select! {
@@ -136,23 +136,11 @@ impl Webhooks {
                     _ = look.tick() => {}
                     Some(_) = sending.join_next() => {}
                 }
-                for delivery in self.due(&store, AT_ONCE - sending.len()).await {
+                for delivery in due(&store, AT_ONCE - sending.len(), &mut is_away).await {
                     let (this, store) = (self.clone(), store.clone());
                     sending.spawn(async move { this.deliver(&store, &delivery).await });
                 }
             }
-        })
-    }
-
-    async fn due(&self, store: &Store, room: usize) -> Vec<Delivery> {
-        if room == 0 {
-            return Vec::new();
-        }
-        let now = Timestamp::now();
-        let due = store.take_deliveries(now, now.plus(CLAIM), u32::try_from(room).unwrap_or(1)).await;
-        due.unwrap_or_else(|error| {
-            tracing::debug!(%error, "webhooks that are due could not be read; looking again");
-            Vec::new()
         })
     }
 
@@ -210,6 +198,28 @@ impl Webhooks {
                 let asked = net::retry_after(response.headers()).unwrap_or_default();
                 Err(Failed::Later(why, asked.min(LONGEST_PAUSE)))
             }
+        }
+    }
+}
+
+/// Takes what is due. That it cannot be read is logged once per outage, not once per look.
+async fn due(store: &Store, room: usize, is_away: &mut bool) -> Vec<Delivery> {
+    if room == 0 {
+        return Vec::new();
+    }
+    let now = Timestamp::now();
+    match store.take_deliveries(now, now.plus(CLAIM), u32::try_from(room).unwrap_or(1)).await {
+        Ok(due) => {
+            if std::mem::take(is_away) {
+                tracing::info!("webhooks that are due can be read again");
+            }
+            due
+        }
+        Err(error) => {
+            if !std::mem::replace(is_away, true) {
+                tracing::warn!(%error, "webhooks that are due cannot be read; looking again every second");
+            }
+            Vec::new()
         }
     }
 }

@@ -7,6 +7,7 @@ use sqlx::{QueryBuilder, Row as _, query};
 use super::{
     Db, Engine, SKIP_LOCKED,
     rows::{run, run_columns, unsigned},
+    runs::readable,
 };
 use crate::{
     domain::{RunId, Timestamp},
@@ -14,7 +15,8 @@ use crate::{
 };
 
 impl Engine {
-    /// Counts an attempt for each that is due, and keeps it from others until `until`.
+    /// Counts an attempt for each that is due, and keeps it from others until `until`. One of a run that cannot be read is
+    /// left to newer programs: no attempt counts for it, and it holds up nobody.
     pub async fn take_deliveries(&self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, Error> {
         if !self.has_delivery(now).await? {
             return Ok(Vec::new());
@@ -37,8 +39,11 @@ impl Engine {
                 run_columns!(),
                 " FROM runs WHERE id = $1 AND webhook_url IS NOT NULL"
             );
-            if let Some(row) = query(SELECT).bind(run_id.0).fetch_optional(&mut *tx).await? {
-                deliveries.push(Delivery { run: run(&row)?, url: row.try_get("webhook_url")?, attempt, ended_at });
+            const GIVE_BACK: &str = "UPDATE webhook_deliveries SET attempts = attempts - 1 WHERE run_id = $1";
+            let Some(row) = query(SELECT).bind(run_id.0).fetch_optional(&mut *tx).await? else { continue };
+            match readable(run_id, run(&row))? {
+                Some(run) => deliveries.push(Delivery { run, url: row.try_get("webhook_url")?, attempt, ended_at }),
+                None => _ = query(GIVE_BACK).bind(run_id.0).execute(&mut *tx).await?,
             }
         }
         tx.commit().await?;

@@ -256,3 +256,34 @@ async fn another_replica_tells_what_a_dead_one_did_not() {
     second.running.ends().await;
     site.world.finish();
 }
+
+/// A run of a newer release, or a damaged one: those of the others are delivered, and its own is left to others.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_cannot_be_read_stops_no_webhook(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::with(&world, &database, &ALLOWED).await;
+    let receiver = Receiver::start(&[Answer::Status(200)]).await;
+    let unreadable = service.create(&json!({"message": QUESTION})).await;
+    service.ended(&unreadable.run).await;
+    database
+        .rows(format!(
+            "UPDATE runs SET options = '7', webhook_url = '{}'; \
+             INSERT INTO webhook_deliveries (run_id, ended_at, next_at) SELECT id, 1, 1 FROM runs",
+            receiver.url
+        ))
+        .await
+        .unwrap();
+    let started = service.create(&json!({"message": QUESTION, "webhook_url": receiver.url})).await;
+    service.ended(&started.run).await;
+    let delivered = receiver.has_heard(1).await;
+    assert_eq!(delivered[0].json()["data"]["run"]["id"], started.run);
+    let left = || "SELECT run_id FROM webhook_deliveries WHERE attempts = 0 AND next_at > 1".to_owned();
+    until("only it is left", async || {
+        (open_deliveries(&database).await == 1 && database.rows(left()).await.unwrap() == 1).then_some(())
+    })
+    .await;
+    service.stop().await;
+    world.finish();
+}
