@@ -15,7 +15,10 @@ use axum::{
 use parking_lot::Mutex;
 
 use super::{State, error::ApiError};
-use crate::domain::{Allowance, ApiKeyId, Caller, Limited, Owner, Timestamp};
+use crate::{
+    config::Authentication,
+    domain::{Allowance, ApiKeyId, Caller, Limited, Owner, Timestamp},
+};
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LEFT: HeaderName = HeaderName::from_static("ratelimit");
@@ -93,7 +96,9 @@ pub async fn count(Shared(state): Shared<State>, request: Request, next: Next) -
 
 /// Each limit on this caller's requests, and whether it lets this one in.
 fn counted(state: &State, caller: &Caller) -> Vec<(Allowance, bool)> {
-    let of_owner = state.runs.limits_of_owners().requests_per_minute;
+    // Where keys are asked for, who has none yet is nobody's owner: strangers would lock out one who is.
+    let is_known = caller.key.is_some() || state.settings.authentication == Authentication::None;
+    let of_owner = state.runs.limits_of_owners().requests_per_minute.filter(|_| is_known);
     let of_owner = of_owner.map(|requests| Quota { subject: Subject::Owner(caller.owner.clone()), requests });
     let of_key = caller
         .key

@@ -209,3 +209,26 @@ async fn administrators_give_keys_limits() {
     service.stop().await;
     world.finish();
 }
+
+/// Who has no key yet is nobody's owner.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_lock_nobody_out() {
+    let (world, database) = (small_world().await, TestDatabase::sqlite());
+    let variables = [("FATHOM_AUTHENTICATION", "keys"), ("FATHOM_REQUESTS_PER_MINUTE_PER_OWNER", "2")];
+    let service = Service::with(&world, &database, &variables).await;
+    let sign_in = async |key: &str| service.post("/api/v1/session", &json!({ "key": key })).await;
+    for _ in 0..5 {
+        sign_in("fathom_wrong").await.refused(422, "validation_failed");
+    }
+    let key = service.key("local", KeyScope::Read, None).await;
+    sign_in(&key).await.expect(200);
+    // Within two minutes these are one too many.
+    let mut refused = 0;
+    for _ in 0..5 {
+        let answer = ask(&service, &key, "GET", "/api/v1/session", &Value::Null).await;
+        refused += u32::from(answer.status == 429);
+    }
+    assert!(refused >= 1, "an owner is counted");
+    service.stop().await;
+    world.finish();
+}
