@@ -139,6 +139,11 @@ async fn supervise(
         Some(Err(WorkError::Store(error @ store::Error::Corrupt(_)))) => {
             return end_unworked(parts, lease, &run, corrupt(&error)).await;
         }
+        // Otherwise a process that is set up for it may come, but not when it is too late.
+        Some(Err(WorkError::Refused(refusal))) if time_left(&run, parts.store.clock().await?).is_zero() => {
+            let message = format!("{}; it could not go on: {refusal}", Stop::TimeOver);
+            return end_unworked(parts, lease, &run, Failure::new(FailureCode::Timeout, message)).await;
+        }
         Some(prepared) => prepared?,
         None => return Ok(Ended::Lost),
     };

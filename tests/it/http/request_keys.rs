@@ -202,3 +202,26 @@ async fn the_servers_reader_of_pages_is_not_used() {
     service.stop().await;
     world.finish();
 }
+
+/// A process that has the right secret may come as long as the run has time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_keys_nobody_can_read_ends_with_its_time() {
+    let (world, database) = (World::start(silent_at(Kind::Report)).await, TestDatabase::sqlite());
+    let service = Service::with(&world, &database, ALLOWED).await;
+    let started = start(&service).await;
+    let call = pending(&world, Kind::Report).await;
+    service.begin_to_stop();
+    gone(&call).await;
+    service.stop().await;
+    database.execute("UPDATE runs SET started_at = 1").await;
+    let mut other = ALLOWED.to_vec();
+    other[1].1 = "another secret of a server, long enough";
+    let service = Service::with(&world, &database, &other).await;
+    let run = service.ended(&started.run).await;
+    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("failed"), &json!("timeout")), "{run:#}");
+    let message = run["error"]["message"].as_str().unwrap();
+    assert!(message.contains("max_run_seconds") && message.contains("FATHOM_REQUEST_KEYS_SECRET"), "{message}");
+    assert!(!service.list(&format!("{}/notes", started.run_path())).await.is_empty(), "what it found is kept");
+    service.stop().await;
+    world.finish();
+}
