@@ -77,7 +77,7 @@ impl SharedThread {
         &self.thread
     }
 
-    /// The runs that ended with a report or an answer, each with the message it answers; newest first.
+    /// The runs that ended with a report or an answer, each with the beginning of the message it answers; newest first.
     ///
     /// # Errors
     /// Those of the store.

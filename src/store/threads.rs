@@ -86,7 +86,7 @@ impl Store {
         ask!(self, engine => engine.question(run_id).await)
     }
 
-    /// The messages that the runs of a thread answer.
+    /// The beginnings of the messages that the runs of a thread answer.
     pub async fn questions(&self, thread_id: ThreadId) -> Result<HashMap<RunId, String>, Error> {
         ask!(self, engine => engine.questions(thread_id).await)
     }

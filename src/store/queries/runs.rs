@@ -91,9 +91,9 @@ impl Engine {
         Ok(query_scalar(SELECT).bind(run_id.0).fetch_optional(&mut *connection).await?)
     }
 
-    /// The messages that the runs of a thread answer.
+    /// The beginnings of the messages that the runs of a thread answer.
     pub async fn questions(&self, thread_id: ThreadId) -> Result<HashMap<RunId, String>, Error> {
-        const SELECT: &str = "SELECT runs.id, messages.content FROM runs JOIN messages \
+        const SELECT: &str = "SELECT runs.id, SUBSTR(messages.content, 1, 1000) AS content FROM runs JOIN messages \
             ON messages.thread_id = runs.thread_id AND messages.run_id = COALESCE(runs.question_of, runs.id) \
             WHERE runs.thread_id = $1 AND messages.role = 'user' ORDER BY messages.position DESC, messages.id DESC";
         let mut connection = self.reader().await?;

@@ -103,7 +103,8 @@ async fn a_link_shows_every_report_and_ends_with_its_thread() {
     let service = Service::start(&world, &database).await;
     let started = service.create(&json!({ "message": format!("<b>{QUESTION}</b>") })).await;
     service.ended(&started.run).await;
-    let second = service.say(&started.thread, "And who repairs it?").await;
+    let long = format!("And who repairs it? {}", "ü".repeat(5_000));
+    let second = service.say(&started.thread, &long).await;
     service.ended(&second).await;
     let path = format!("{}/shares", started.thread_path());
     let for_ever = service.post(&path, &json!({ "expires_in_days": null })).await.expect(201).json();
@@ -112,6 +113,12 @@ async fn a_link_shows_every_report_and_ends_with_its_thread() {
     let page = service.ask("GET", url, &[("accept", "text/html")], "").await.expect(200).text();
     assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"), "{page}");
     assert_eq!(page.matches(&format!("href=\"{url}/runs/")).count(), 2, "{page}");
+    let list = service.ask("GET", url, &[("accept", "application/json")], "").await.expect(200).json();
+    let beginning: String = long.chars().take(1_000).collect();
+    assert_eq!(
+        list["reports"][0]["question"], beginning,
+        "the newest is first, and nobody reads a message of megabytes"
+    );
     let brief = service.post(&path, &json!({ "expires_in_days": 1 })).await.expect(201).json();
     let ends: Timestamp = serde_json::from_value(brief["expires_at"].clone()).unwrap();
     assert!(ends > Timestamp::now() && ends <= Timestamp::now().plus(fathom::domain::time::days(1)));
