@@ -47,9 +47,9 @@ impl Runs {
         let read = parts.means.engines.read_upload(&caller.owner, name, bytes).await?;
         let thread = ThreadOf { owner: caller.owner.clone(), limit: parts.settings.queue.max_threads_per_owner };
         let new = NewUpload { thread: Some(thread), ..parts.new_upload(DocumentSet::Thread(thread_id), read) };
-        parts.store.add_upload(&new).await?;
+        let (upload, _) = added(parts.store.add_upload(&new).await?, new)?;
         let thread = parts.store.thread(thread_id).await?.ok_or(Refusal::NoSuchThread)?;
-        Ok((thread, new.upload))
+        Ok((thread, upload))
     }
 }
 
@@ -71,15 +71,7 @@ impl OwnedDocuments {
         let parts = self.access.parts();
         let read = parts.means.engines.read_upload(self.owner(), name, bytes).await?;
         let new = parts.new_upload(self.set, read);
-        match parts.store.add_upload(&new).await? {
-            Uploaded::New => Ok((new.upload, true)),
-            Uploaded::Before(upload) => Ok((upload, false)),
-            Uploaded::TooMany => Err(Refusal::TooManyDocuments { limit: new.limit }),
-            Uploaded::NoSuchSet => Err(match self.set {
-                DocumentSet::Thread(_) => Refusal::NoSuchThread,
-                DocumentSet::Collection(id) => Refusal::NoSuchCollection(id),
-            }),
-        }
+        added(parts.store.add_upload(&new).await?, new)
     }
 
     /// All of them, oldest first.
@@ -93,6 +85,19 @@ impl OwnedDocuments {
     /// Removes a document; `false` when there is none of that id.
     pub async fn remove(&self, id: DocumentId) -> Result<bool, store::Error> {
         self.access.store().remove_upload(self.set, id, Timestamp::now()).await
+    }
+}
+
+/// The document that its set has, and whether it is new.
+fn added(uploaded: Uploaded, new: NewUpload) -> Result<(Upload, bool), Refusal> {
+    match uploaded {
+        Uploaded::New => Ok((new.upload, true)),
+        Uploaded::Before(upload) => Ok((upload, false)),
+        Uploaded::TooMany => Err(Refusal::TooManyDocuments { limit: new.limit }),
+        Uploaded::NoSuchSet => Err(match new.set {
+            DocumentSet::Thread(_) => Refusal::NoSuchThread,
+            DocumentSet::Collection(id) => Refusal::NoSuchCollection(id),
+        }),
     }
 }
 
