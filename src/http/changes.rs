@@ -1,8 +1,8 @@
 //! Changes are carried out to their end, also when their client hangs up.
 //!
-//! hyper drops the future of a request whose client is gone. What was dropped between a change and its line in the audit
-//! log would have left none, so a change is a task of the process, and the client waits for its answer alone. A body
-//! that is still being read breaks off with its connection, and ends the change before it has begun.
+//! hyper drops the future of a request whose client is gone. What was dropped between a change and its line in the
+//! audit log would have left none, so a change is a task of the process, and the client waits for its answer alone. A
+//! body that is still being read breaks off with its connection, and ends the change before it has begun.
 
 use std::{panic::resume_unwind, sync::Arc};
 

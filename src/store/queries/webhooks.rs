@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl Engine {
-    /// Counts an attempt for each that is due, and keeps it from others until `until`. One of a run that cannot be read is
-    /// left to newer programs: no attempt counts for it, and it holds up nobody.
+    /// Counts an attempt for each that is due, and keeps it from others until `until`. One of a run that cannot be read
+    /// is left to newer programs: no attempt counts for it, and it holds up nobody.
     pub async fn take_deliveries(&self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, Error> {
         if !self.has_delivery(now).await? {
             return Ok(Vec::new());
