@@ -128,36 +128,39 @@ pub enum Carries {
 /// Where a provider differs from its dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct Quirks {
+    /// Chat Completions alone.
     pub output_limit: OutputLimit,
-    /// The word that forces a tool call; `auto` where that is refused or ignored.
+    /// The word that forces a tool call, as the dialect has it: `required` (in Chat Completions some say `any`), `any`
+    /// (Messages, Converse) or `ANY` (Gemini); [`Self::UNFORCED`] where that is refused or ignored.
     pub required: &'static str,
-    /// Is `stream_options` known?
+    /// Is `stream_options` known (Chat Completions)?
     pub stream_options: bool,
     /// The surest form of asking for a structured answer.
     pub structured: Strategy,
-    /// Ids of tool calls have exactly nine letters and digits.
+    /// Ids of tool calls have exactly nine letters and digits (Chat Completions).
     pub short_ids: bool,
     /// Bytes that the id of a tool call may have at the provider's own address.
     pub longest_id: usize,
     /// Between the results of tools and what a user says next the model has to say something.
     pub answers_results: bool,
-    /// What of a turn's reasoning has to go back with it.
+    /// What of a turn's reasoning has to go back with it (Chat Completions; other dialects know it).
     pub carries: Carries,
-    /// Is `prompt_cache_key` known?
+    /// Is `prompt_cache_key` known (Chat Completions, Responses)?
     pub cache_key: bool,
     /// The header that takes the key of the vendor's cache instead.
     pub cache_header: Option<&'static str>,
-    /// Reasoning tokens are counted beside the output tokens.
+    /// Reasoning tokens are counted beside the output tokens (Chat Completions).
     pub reasoning_beside: bool,
     /// Where a whole answer says what it cost, in dollars; streams say it in their usage.
     pub cost_header: Option<&'static str>,
     /// The model stands in the address and not in the body, which names this version of the API (Messages).
     pub versioned: Option<&'static str>,
-    /// Sent with every request.
+    /// Sent with every request, in lower case; the operator's replace them.
     pub headers: &'static [(&'static str, &'static str)],
 }
 
 impl Quirks {
+    /// Those of a provider that keeps to Chat Completions; one of another dialect has another `required`.
     pub const NONE: Self = Self {
         output_limit: OutputLimit::MaxTokens,
         required: "required",
@@ -174,6 +177,7 @@ impl Quirks {
         versioned: None,
         headers: &[],
     };
+
     /// The same for a model of which this is known.
     pub fn of_model(mut self, facts: &Facts) -> Self {
         let weaker = match (facts.schema, facts.tools) {
@@ -567,6 +571,20 @@ mod tests {
             assert_eq!(is_own, provider.settings_of.is_none(), "{}", provider.variables.api_key);
             let is_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
             assert!(provider.name.bytes().all(is_name), "{}", provider.name);
+        }
+    }
+
+    #[test]
+    fn calls_are_forced_in_the_words_of_the_dialect() {
+        for provider in PROVIDERS {
+            let words: &[&str] = match provider.wire {
+                Wire::ChatCompletions => &["required", "any"],
+                Wire::Responses => &["required"],
+                Wire::Messages | Wire::Converse => &["any"],
+                Wire::Gemini => &["ANY"],
+            };
+            let word = provider.quirks.required;
+            assert!(word == Quirks::UNFORCED || words.contains(&word), "{}: {word}", provider.name);
         }
     }
 

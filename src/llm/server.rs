@@ -80,7 +80,7 @@ impl Server {
             is_own_cloud,
             models: of_provider(&settings.models, provider.name),
             base_url,
-            headers: headers(provider.auth, key.as_ref(), &endpoint.headers).map_err(bad)?,
+            headers: headers(provider, key.as_ref(), &endpoint.headers).map_err(bad)?,
             access: Access::new(provider.auth, endpoint, clients),
             key,
             limiter,
@@ -166,6 +166,8 @@ impl Server {
         net::shown_url(&self.base_url)
     }
 
+    /// Those of every request: of its dialect, of its row, the key, and the operator's, in which order a later one
+    /// replaces an earlier one of the same name.
     pub(super) fn headers(&self) -> &HeaderMap {
         &self.headers
     }
@@ -193,7 +195,8 @@ impl Server {
     }
 
     fn without_secrets(&self, text: String) -> String {
-        let values = self.headers.values().filter_map(|value| value.to_str().ok());
+        let secret = self.headers.values().filter(|value| value.is_sensitive());
+        let values = secret.filter_map(|value| value.to_str().ok());
         // Sent without the spaces around it, and so that is how it comes back.
         let key = self.key.iter().map(|key| key.expose_secret().trim());
         let password = self.base_url.password();
@@ -273,11 +276,17 @@ fn placed(place: Place, endpoint: &Endpoint) -> Result<Url, String> {
     Ok(url)
 }
 
-fn headers(auth: Auth, key: Option<&SecretString>, extra: &[(String, SecretString)]) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
+fn headers(
+    provider: &Provider,
+    key: Option<&SecretString>,
+    extra: &[(String, SecretString)],
+) -> Result<HeaderMap, String> {
+    let fixed = provider.wire.headers(&provider.quirks).iter().chain(provider.quirks.headers);
+    let fixed = fixed.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+    let mut headers: HeaderMap = fixed.collect();
     if let Some(key) = key {
         let key = key.expose_secret().trim();
-        let (name, value) = match auth {
+        let (name, value) = match provider.auth {
             Auth::Bearer | Auth::Amazon => (AUTHORIZATION, format!("Bearer {key}")),
             Auth::Header(name) => (HeaderName::from_static(name), key.to_owned()),
             Auth::Google => (HeaderName::from_static("x-goog-api-key"), key.to_owned()),
@@ -303,6 +312,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::providers::{PROVIDERS, find};
+    use super::super::wire::Wire;
     use super::super::{Message, OutputFormat, Sending, ToolCall, ToolChoice, Tuning};
     use super::*;
 
@@ -401,6 +411,28 @@ mod tests {
         assert!(server(openai(), None, None).headers().is_empty());
         assert!(server(openai(), None, Some("")).headers().is_empty());
         assert_eq!(server(openai(), None, Some("sk-1")).headers()[AUTHORIZATION], "Bearer sk-1");
+    }
+
+    /// Whatever dialect it speaks; the operator's replace them.
+    #[test]
+    fn the_headers_of_a_row_go_with_every_request() {
+        for wire in Wire::ALL {
+            let quirks = Quirks { headers: &[("x-row", "9"), ("x-both", "row")], ..Quirks::NONE };
+            let row = Box::leak(Box::new(Provider { wire, quirks, ..*openai() }));
+            let endpoint = Endpoint { headers: vec![("X-Both".to_owned(), "own".into())], ..Endpoint::default() };
+            let server = build(row, &endpoint).unwrap();
+            assert_eq!(["x-row", "x-both"].map(|name| &server.headers()[name]), ["9", "own"], "{wire:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_row_says_in_a_header_is_no_secret() {
+        let quirks = Quirks { headers: &[("x-version", "2026-11-01")], ..Quirks::NONE };
+        let row = Box::leak(Box::new(Provider { quirks, ..*openai() }));
+        let detail = "400 since 2026-11-01 sk-s3cret-0123 is refused".into();
+        let error = Error::BadRequest { model: "openai:m".parse().unwrap(), detail };
+        let shown = server(row, None, Some("sk-s3cret-0123")).presentable(error).to_string();
+        assert!(shown.ends_with("400 since 2026-11-01 (hidden) is refused"), "{shown}");
     }
 
     /// At OpenAI's own address alone, and what is set for a role everywhere in the form of its dialect.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http_body_util::Full;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use tokio::time::Instant;
 
 use super::assembly::malformed;
@@ -102,8 +102,6 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
     let encoded = server.encode(request, is_stream).map_err(|problem| malformed(model, problem))?;
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let own = encoded.headers.iter();
-    headers.extend(own.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))));
     headers.extend(server.cache_header(request));
     for (name, value) in server.headers() {
         headers.insert(name.clone(), value.clone());

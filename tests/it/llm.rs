@@ -844,6 +844,16 @@ async fn a_window_is_asked_of_the_server_once() {
     assert_eq!(vendor.sent().iter().map(|sent| sent.path.as_str()).collect::<Vec<_>>(), ["/v1/models"]);
 }
 
+/// Anthropic refuses whatever names no version of its API.
+#[tokio::test]
+async fn the_list_is_asked_for_with_the_headers_of_the_dialect() {
+    let (vendor, llm) = world([Reply::json(200, r#"{"data": [{"id": "claude-sonnet-5-5"}]}"#)]).await;
+    let probed = llm.probe(&model("anthropic:claude-sonnet-5-5")).await.unwrap();
+    let sent = vendor.sent().remove(0);
+    assert_eq!((&*sent.path, probed.model_count), ("/v1/models", 1));
+    assert_eq!(["anthropic-version", "x-api-key"].map(|name| &sent.headers[name]), ["2023-06-01", KEY]);
+}
+
 #[tokio::test]
 async fn without_a_list_the_name_or_caution_decides() {
     let (_vendor, llm) = world([Reply::json(404, "{}")]).await;

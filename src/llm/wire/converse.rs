@@ -23,7 +23,7 @@ pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> ser
     let method = if is_stream { "converse-stream" } else { "converse" };
     let path = format!("model/{}/{method}", segment(&request.model.model));
     let body = serde_json::to_vec(&Body::of(request, quirks))?;
-    Ok(Encoded { path: path.into(), headers: quirks.headers, body })
+    Ok(Encoded { path: path.into(), body })
 }
 
 #[derive(Serialize)]

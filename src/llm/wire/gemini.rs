@@ -21,7 +21,7 @@ pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> ser
     let method = if is_stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
     let path = format!("models/{}:{method}", segment(&request.model.model));
     let body = serde_json::to_vec(&Body::of(request, quirks))?;
-    Ok(Encoded { path: path.into(), headers: quirks.headers, body })
+    Ok(Encoded { path: path.into(), body })
 }
 
 #[derive(Serialize)]

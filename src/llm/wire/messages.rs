@@ -18,14 +18,19 @@ use crate::llm::{OutputFormat, Request, ToolCall, ToolChoice, ToolSpec};
 
 const HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
 
+/// Where the body names the version, no header does.
+pub(super) fn headers(quirks: &Quirks) -> &'static [(&'static str, &'static str)] {
+    if quirks.versioned.is_none() { HEADERS } else { &[] }
+}
+
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
     if quirks.versioned.is_none() {
-        return Ok(Encoded { path: "messages".into(), headers: HEADERS, body });
+        return Ok(Encoded { path: "messages".into(), body });
     }
     let method = if is_stream { "streamRawPredict" } else { "rawPredict" };
     let path = format!("models/{}:{method}", segment(&request.model.model));
-    Ok(Encoded { path: path.into(), headers: &[], body })
+    Ok(Encoded { path: path.into(), body })
 }
 
 /// The request as it is sent: what caches of prompts look at stands in the order in which they look.

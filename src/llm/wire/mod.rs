@@ -1,4 +1,4 @@
-//! The dialects of model APIs, one file each: a request to path, headers and bytes; a reply, a chunk of a stream and a
+//! The dialects of model APIs, one file each: a request to path and bytes; a reply, a chunk of a stream and a
 //! failure to our own words.
 //!
 //! Pure functions: nothing here knows a network. What all dialects share in reading (limits, thinking text, ids) is in
@@ -47,7 +47,6 @@ pub enum Wire {
 pub(super) struct Encoded {
     /// Below the base URL, perhaps with a query.
     pub path: Cow<'static, str>,
-    pub headers: &'static [(&'static str, &'static str)],
     /// JSON.
     pub body: Vec<u8>,
 }
@@ -73,6 +72,14 @@ impl Wire {
             Self::Messages => "Messages",
             Self::Gemini => "Gemini",
             Self::Converse => "Converse",
+        }
+    }
+
+    /// Headers of every request in this dialect, that for the list of models among them.
+    pub(super) fn headers(self, quirks: &Quirks) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Messages => messages::headers(quirks),
+            Self::ChatCompletions | Self::Responses | Self::Gemini | Self::Converse => &[],
         }
     }
 

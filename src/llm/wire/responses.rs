@@ -21,7 +21,7 @@ const LEAST_OUTPUT: u32 = 16;
 
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let body = serde_json::to_vec(&Body::of(request, quirks, is_stream))?;
-    Ok(Encoded { path: "responses".into(), headers: quirks.headers, body })
+    Ok(Encoded { path: "responses".into(), body })
 }
 
 /// The request as it is sent. What does not change from call to call comes first, where caches of prompts look.
