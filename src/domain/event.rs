@@ -549,23 +549,7 @@ mod tests {
         assert_eq!(beginning("short"), "short");
         let long = beginning(&"ü".repeat(TEXT_BYTES));
         assert!(long.ends_with("ü…") && long.len() <= TEXT_BYTES + '…'.len_utf8());
-        let source = |url: &str| Source {
-            id: SourceId::of(1, 1),
-            aliases: Vec::new(),
-            url: url.to_owned(),
-            title: "T".to_owned(),
-            section: None,
-            engine: "local".to_owned(),
-            score: None,
-            published: Some("2030".to_owned()),
-            author: None,
-            site: None,
-            fetched_at: Timestamp(0),
-            content_hash: String::new(),
-            snapshot: Default::default(),
-            addresses: Vec::new(),
-            keys: Vec::new(),
-        };
+        let source = |url: &str| Source::example(1001, url, "T");
         let found = |url: &str, text: &str| serde_json::to_value(Event::source_found(&source(url), text, "q")).unwrap();
         let event = found("https://www.a.example/x?y", " one\n\ttwo  ");
         assert_eq!((&event["data"]["site"], &event["data"]["snippet"]), (&json!("a.example"), &json!("one two")));

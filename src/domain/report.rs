@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     SourceId, SubQuestion, Timestamp,
     claim::{Claim, Contradiction, Passage, Verdict},
+    digest::sha256_hex,
     limits,
     wording::{WORDINGS, Wording},
 };
@@ -61,26 +62,33 @@ pub struct Source {
 }
 
 impl Source {
-    /// A web page for unit tests, without text.
-    #[cfg(test)]
-    pub fn example(id: u32, url: &str, title: &str) -> Self {
+    /// What `engine`, a search engine or a tool, has just found there, with its text; nothing else is known of it.
+    pub fn retrieved(id: SourceId, url: String, title: String, engine: String, text: impl Into<Arc<str>>) -> Self {
+        let snapshot = text.into();
         Self {
-            id: SourceId(id),
+            id,
             aliases: Vec::new(),
-            url: url.to_owned(),
-            title: title.to_owned(),
+            url,
+            title,
             section: None,
-            engine: "an engine".to_owned(),
+            engine,
             score: None,
             published: None,
             author: None,
             site: None,
-            fetched_at: Timestamp(0),
-            content_hash: String::new(),
-            snapshot: Arc::default(),
+            fetched_at: Timestamp::now(),
+            content_hash: sha256_hex(snapshot.as_bytes()),
+            snapshot,
             addresses: Vec::new(),
             keys: Vec::new(),
         }
+    }
+
+    /// A web page for unit tests, without text.
+    #[cfg(test)]
+    pub fn example(id: u32, url: &str, title: &str) -> Self {
+        let page = Self::retrieved(SourceId(id), url.to_owned(), title.to_owned(), "an engine".to_owned(), "");
+        Self { fetched_at: Timestamp(0), content_hash: String::new(), ..page }
     }
 
     /// The same without its text.

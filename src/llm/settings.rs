@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::catalogue::KnownModels;
-use super::providers::{Auth, PROVIDERS, Provider};
+use super::providers::{PROVIDERS, Provider};
 use super::tuning::Tunings;
 use crate::domain::nearest::nearest;
 use crate::net::{self, Limits, RetryPolicy, Timeouts};

@@ -1,7 +1,7 @@
 //! Readers of this room for the fuzz targets (docs/fuzzing.md); not part of any other build.
 
 use super::citations::Resolver;
-use crate::domain::{Source, SourceId, Timestamp};
+use crate::domain::{Source, SourceId};
 
 /// What becomes of a report that comes in pieces of so many characters, and how many citations it has.
 pub fn resolved(text: &str, piece: usize) -> (String, usize) {
@@ -17,21 +17,5 @@ pub fn resolved(text: &str, piece: usize) -> (String, usize) {
 }
 
 fn source(id: u32, url: &str) -> Source {
-    Source {
-        id: SourceId(id),
-        aliases: Vec::new(),
-        url: url.into(),
-        title: "A page".into(),
-        section: None,
-        engine: "an engine".into(),
-        score: None,
-        published: None,
-        author: None,
-        site: None,
-        fetched_at: Timestamp::now(),
-        content_hash: String::new(),
-        snapshot: Default::default(),
-        addresses: Vec::new(),
-        keys: Vec::new(),
-    }
+    Source::retrieved(SourceId(id), url.into(), "A page".into(), "an engine".into(), "")
 }

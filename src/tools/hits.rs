@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     context::{Cx, Registered, page_key},
-    domain::{Event, Source, SourceId, Timestamp, digest, same},
+    domain::{Event, Source, SourceId, same},
     journal::Entry,
     search::Hit,
 };
@@ -75,20 +75,12 @@ pub fn source(hit: &Hit, id: SourceId, text: Option<&Arc<str>>) -> Source {
     let snapshot = text.map_or_else(|| Arc::from(hit.snippet.as_str()), Arc::clone);
     let addresses = std::iter::once(hit.url.as_str()).chain(hit.about.address.as_deref());
     Source {
-        id,
-        aliases: Vec::new(),
-        url: hit.url.clone(),
-        title: hit.title.clone(),
         section: hit.section.clone(),
-        engine: hit.engine.clone(),
         score: hit.score,
         published: hit.published.clone(),
         author: hit.about.author.clone(),
         site: hit.about.site.clone(),
-        fetched_at: Timestamp::now(),
-        content_hash: digest::sha256_hex(snapshot.as_bytes()),
-        snapshot,
-        addresses: Vec::new(),
         keys: super::keys_of(addresses, text.map(|text| &**text)),
+        ..Source::retrieved(id, hit.url.clone(), hit.title.clone(), hit.engine.clone(), snapshot)
     }
 }

@@ -18,11 +18,10 @@ use serde_json::{Map, Value, json};
 use super::{Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, spec};
 use crate::{
     context::Cx,
-    domain::{Event, Source, SourceId, Timestamp, ToolKind, WarningCode, digest, event::ResultLink, shortened},
+    domain::{Event, Source, SourceId, ToolKind, WarningCode, digest, shortened},
     journal::{Asked, Entry, StepKind, Stop},
     llm::{Part, Text, ToolCall, ToolSpec},
     mcp::{Clients, Error, MAX_PIECES, Offer, Piece, Progress, Reply, Settings},
-    offline::Evidence,
     prompts::untrusted,
 };
 
@@ -363,15 +362,7 @@ fn output(cx: &Cx, first: SourceId, origin: &Origin, reply: Reply) -> ToolOutput
             "location": untrusted(location(&source.url)),
             "text": untrusted(&text),
         }));
-        output.links.push(ResultLink { source_id: source.id, url: source.url.clone(), title: source.title.clone() });
-        output.evidence.push(Evidence {
-            source_id: source.id,
-            title: source.title.clone(),
-            url: source.url.clone(),
-            published: None,
-            text,
-        });
-        output.sources.push(source);
+        output.add(source, text);
     }
     let left_out: Vec<_> = left_out.iter().map(|text| untrusted(text)).collect();
     let text = cx.prompts().text("mcp_result", json!({"sources": shown, "left_out": left_out}));
@@ -390,23 +381,8 @@ fn source(cx: &Cx, id: SourceId, origin: &Origin, piece: &Piece, place: usize) -
     let snapshot: String = piece.text.chars().take(cx.options().max_content_length as usize).collect();
     let title = piece.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let url: String = origin.address_of(piece, place).chars().take(2_000).collect();
-    Source {
-        id,
-        aliases: Vec::new(),
-        title: title.map_or_else(|| origin.title.clone(), crate::domain::printable_line),
-        url,
-        section: None,
-        engine: format!("mcp:{}", origin.server),
-        score: None,
-        published: None,
-        author: None,
-        site: None,
-        fetched_at: Timestamp::now(),
-        content_hash: digest::sha256_hex(snapshot.as_bytes()),
-        snapshot: snapshot.into(),
-        addresses: Vec::new(),
-        keys: Vec::new(),
-    }
+    let title = title.map_or_else(|| origin.title.clone(), crate::domain::printable_line);
+    Source::retrieved(id, url, title, format!("mcp:{}", origin.server), snapshot)
 }
 
 #[cfg(test)]

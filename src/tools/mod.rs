@@ -71,7 +71,10 @@ pub trait Tool: Send + Sync {
         Ok(Admitted::new(arguments::<Value>(call)?))
     }
 
-    /// Carries out an admitted call, beside the others of its turn. Sources get ids out of the site's range alone.
+    /// Carries out an admitted call, beside the others of its turn. Sources get ids out of the site's range alone, from
+    /// [`Site::first_source`] on. A call that is one step is given up at the site's deadline, and announced by its kind
+    /// (`tool.started`, `tool.finished`, `tool.failed`); an event beside these is a [`Cx::mark`] under a key of its own
+    /// below `TURN/call/INDEX`.
     ///
     /// # Errors
     /// [`ToolError`], which says who has to know.
@@ -86,7 +89,7 @@ pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 pub struct Admitted {
     /// What [`Tool::call`] gets, and readers of the run see.
     pub arguments: Value,
-    /// Ids to reserve for sources.
+    /// Ids to reserve for sources; the call gets as many from [`Site::first_source`] on.
     pub source_ids: u32,
     /// What of the call is not carried out.
     pub left_out: Option<LeftOut>,
@@ -178,6 +181,15 @@ impl ToolOutput {
     /// Words for the model, and nothing else.
     pub fn text(text: impl Into<Text>) -> Self {
         Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Adds a source of a tool that is one step, and how much of its text was shown: a link, and evidence for the
+    /// notes.
+    pub fn add(&mut self, source: Source, shown: String) {
+        let (source_id, url, title) = (source.id, source.url.clone(), source.title.clone());
+        self.links.push(ResultLink { source_id, url: url.clone(), title: title.clone() });
+        self.evidence.push(Evidence { source_id, title, url, published: source.published.clone(), text: shown });
+        self.sources.push(source);
     }
 
     pub fn has_failed(&self) -> bool {
@@ -288,8 +300,8 @@ impl fmt::Debug for ToolSet {
     }
 }
 
-/// Makes a tool for one agent.
-type MakeTool = Arc<dyn Fn(&Cx) -> Box<dyn Tool> + Send + Sync>;
+/// Makes a tool for one agent, where its run has it.
+type MakeTool = Arc<dyn Fn(&Cx) -> Option<Box<dyn Tool>> + Send + Sync>;
 
 /// What researchers may call beside the tools that every researcher has.
 #[derive(Clone, Default)]
@@ -334,29 +346,34 @@ impl Toolbox {
         }
     }
 
-    /// Registers a tool; each researcher gets one of its own.
+    /// Registers a tool that is made with more than a run knows, such as settings; each researcher gets one of its own,
+    /// or none where `make` says so.
     #[must_use]
-    pub fn with<T: Tool + 'static>(mut self, make: impl Fn(&Cx) -> T + Send + Sync + 'static) -> Self {
-        self.more.push(Arc::new(move |cx| Box::new(make(cx))));
+    pub fn with<T: Tool + 'static>(mut self, make: impl Fn(&Cx) -> Option<T> + Send + Sync + 'static) -> Self {
+        self.more.push(Arc::new(move |cx| make(cx).map(boxed)));
         self
     }
 
-    /// The tools of a researcher.
+    /// The tools of a researcher: a line each, in the order in which models see them. One that is not in every run says
+    /// itself whether it is in this one.
     pub fn of_researcher(&self, cx: &Cx) -> ToolSet {
-        let search: Box<dyn Tool> = Box::new(search_web::SearchWeb::new(cx, self.web.as_ref()));
-        let read = self.web.as_ref().and_then(|web| read_page::ReadPage::offered(cx, web));
-        let read = read.map(|read| -> Box<dyn Tool> { Box::new(read) });
-        let open = open_document::OpenDocument::offered(cx).map(|open| -> Box<dyn Tool> { Box::new(open) });
-        let more: Vec<_> = read.into_iter().chain(open).chain(self.more.iter().map(|make| make(cx))).collect();
-        let think: Box<dyn Tool> = Box::new(think::Think::new(cx.prompts()));
-        let complete: Box<dyn Tool> = Box::new(complete::Complete::of_researcher(cx.prompts()));
-        let own: Vec<_> = std::iter::once(search).chain(more).collect();
-        let last = [think, complete];
+        let web = self.web.as_ref();
+        let own = [
+            Some(boxed(search_web::SearchWeb::new(cx, web))),
+            web.and_then(|web| read_page::ReadPage::offered(cx, web)).map(boxed),
+            open_document::OpenDocument::offered(cx).map(boxed),
+        ];
+        let last = [boxed(think::Think::new(cx.prompts())), boxed(complete::Complete::of_researcher(cx.prompts()))];
+        let own: Vec<_> = own.into_iter().chain(self.more.iter().map(|make| make(cx))).flatten().collect();
         let specs: Vec<ToolSpec> = own.iter().chain(&last).map(|tool| tool.spec()).collect();
         let taken: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
         let mcp = self.mcp.as_ref().map(|mcp| mcp.tools(cx, &taken)).unwrap_or_default();
         ToolSet::new(own.into_iter().chain(mcp).chain(last))
     }
+}
+
+fn boxed(tool: impl Tool + 'static) -> Box<dyn Tool> {
+    Box::new(tool)
 }
 
 impl fmt::Debug for Toolbox {

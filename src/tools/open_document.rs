@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     context::Cx,
-    domain::{Source, SourceId, Timestamp, ToolKind, digest},
+    domain::{Source, SourceId, ToolKind},
     llm::{ToolCall, ToolSpec},
     prompts::{Prompts, untrusted},
     search::{Opened, Passage},
@@ -120,22 +120,13 @@ fn source(id: SourceId, opened: &Opened, shown: &[Passage]) -> Source {
         None => passage.text.clone(),
     };
     let snapshot = shown.iter().map(text).collect::<Vec<_>>().join("\n\n");
+    let first = shown.first();
+    let url = first.map(|passage| passage.url.clone()).unwrap_or_default();
     Source {
-        id,
-        aliases: Vec::new(),
-        url: shown.first().map(|passage| passage.url.clone()).unwrap_or_default(),
-        title: opened.title.clone(),
-        section: shown.first().and_then(|passage| passage.section.clone()),
-        engine: opened.engine.clone(),
-        score: None,
+        section: first.and_then(|passage| passage.section.clone()),
         published: opened.published.clone(),
         author: opened.author.as_deref().map(crate::domain::printable_line),
-        site: None,
-        fetched_at: Timestamp::now(),
-        content_hash: digest::sha256_hex(snapshot.as_bytes()),
-        snapshot: snapshot.into(),
-        addresses: Vec::new(),
-        keys: Vec::new(),
+        ..Source::retrieved(id, url, opened.title.clone(), opened.engine.clone(), snapshot)
     }
 }
 

@@ -5,9 +5,8 @@ use serde_json::json;
 use super::ToolOutput;
 use crate::{
     context::Cx,
-    domain::{Source, event::ResultLink},
+    domain::Source,
     llm::{Part, Text},
-    offline::Evidence,
     prompts::untrusted,
 };
 
@@ -41,19 +40,9 @@ pub struct Shown<'a> {
 impl Shown<'_> {
     /// The answer of the call: one source, whose evidence is that text.
     pub fn output(&self, cx: &Cx, source: Source, evidence: String) -> ToolOutput {
-        ToolOutput {
-            text: Text(vec![Part::Flexible(self.rendered(cx, &source).into())]),
-            links: vec![ResultLink { source_id: source.id, url: source.url.clone(), title: source.title.clone() }],
-            evidence: vec![Evidence {
-                source_id: source.id,
-                title: source.title.clone(),
-                url: source.url.clone(),
-                published: source.published.clone(),
-                text: evidence,
-            }],
-            sources: vec![source],
-            ..ToolOutput::default()
-        }
+        let mut output = ToolOutput::text(Text(vec![Part::Flexible(self.rendered(cx, &source).into())]));
+        output.add(source, evidence);
+        output
     }
 
     fn rendered(&self, cx: &Cx, source: &Source) -> String {

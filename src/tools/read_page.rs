@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     context::Cx,
-    domain::{Source, SourceId, Timestamp, ToolKind, digest, printable_line},
+    domain::{Source, SourceId, ToolKind, printable_line},
     llm::{ToolCall, ToolSpec},
     pages::{Web, WebPage, extract::passages},
     prompts::{Prompts, untrusted},
@@ -112,22 +112,13 @@ fn location(page: &WebPage) -> String {
 
 fn source(cx: &Cx, id: SourceId, page: &WebPage) -> Source {
     let snapshot: String = page.text.chars().take(cx.options().max_content_length as usize).collect();
+    let engine = page.read_by.map_or_else(|| ENGINE.to_owned(), |reader| format!("{ENGINE}, read by {reader}"));
     Source {
-        id,
-        aliases: Vec::new(),
-        url: crate::net::canonical_url(&page.url),
-        title: page.title.clone(),
-        section: None,
-        engine: page.read_by.map_or_else(|| ENGINE.to_owned(), |reader| format!("{ENGINE}, read by {reader}")),
-        score: None,
         published: page.published.clone(),
         author: page.author.as_deref().map(printable_line),
         site: page.site.as_deref().map(printable_line),
-        fetched_at: Timestamp::now(),
-        content_hash: digest::sha256_hex(snapshot.as_bytes()),
-        addresses: Vec::new(),
         keys: super::keys_of(std::iter::once(&*page.url).chain(page.own_url.as_deref()), Some(&snapshot)),
-        snapshot: snapshot.into(),
+        ..Source::retrieved(id, crate::net::canonical_url(&page.url), page.title.clone(), engine, snapshot)
     }
 }
 

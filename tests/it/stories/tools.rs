@@ -9,9 +9,8 @@ use std::sync::{
 use fathom::{
     app::App,
     context::Cx,
-    domain::{Event, FailureCode, Outcome, Source, SourceId, Timestamp, ToolKind, event::ResultLink},
+    domain::{Event, FailureCode, Outcome, Source, SourceId, ToolKind},
     llm::ToolSpec,
-    offline::Evidence,
     research::Toolbox,
     runs::Ended,
     store::Store,
@@ -45,36 +44,10 @@ impl Archive {
             _ => {}
         }
         let (url, text) = (format!("https://archive.test/{signature}"), "The gate is paid by dues of 4 crowns.");
-        let source = Source {
-            id: site.first_source,
-            aliases: Vec::new(),
-            url: url.clone(),
-            title: "Archive".to_owned(),
-            section: None,
-            engine: "archive".to_owned(),
-            score: None,
-            published: None,
-            author: None,
-            site: None,
-            fetched_at: Timestamp(0),
-            content_hash: "00".to_owned(),
-            snapshot: text.into(),
-            addresses: Vec::new(),
-            keys: Vec::new(),
-        };
         let id = site.first_source;
-        Ok(ToolOutput {
-            links: vec![ResultLink { source_id: id, url, title: source.title.clone() }],
-            evidence: vec![Evidence {
-                source_id: id,
-                title: source.title.clone(),
-                url: source.url.clone(),
-                published: None,
-                text: text.to_owned(),
-            }],
-            sources: vec![source],
-            ..ToolOutput::text(format!("[{id}] {text}"))
-        })
+        let mut output = ToolOutput::text(format!("[{id}] {text}"));
+        output.add(Source::retrieved(id, url, "Archive".to_owned(), "archive".to_owned(), text), text.to_owned());
+        Ok(output)
     }
 }
 
@@ -119,7 +92,10 @@ async fn with_archive(world: &World, database: &TestDatabase, options: &[&str]) 
     let config = config(world, database, options, &[]).unwrap();
     let asked = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&asked);
-    let toolbox = Toolbox::default().with(move |_| Archive { asked: Arc::clone(&counted) });
+    let toolbox = Toolbox::default().with(move |cx| {
+        // Any option will do.
+        cx.options().read_pages.then(|| Archive { asked: Arc::clone(&counted) })
+    });
     let store = Store::open(&config.database).await.unwrap();
     let app = App::with_tools(store, &config, toolbox).await.unwrap();
     (Engine { app, options: config.options, http: config.http, _database: database.clone() }, asked)
@@ -165,6 +141,20 @@ async fn a_registered_tool_works_in_a_whole_run(database: TestDatabase) {
     assert!(story.markdown().contains("[1]") && story.markdown().contains("archive.test"), "{}", story.markdown());
     let offered = world.models.calls_of(Kind::Researcher)[0].said_by("system")[0].to_string();
     assert!(offered.contains("`ask_archive`: Look into the archive."), "{offered}");
+    engine.app.close().await;
+    world.finish();
+}
+
+/// A tool that is not in every run says itself whether it is in this one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_may_be_in_some_runs_alone() {
+    let database = TestDatabase::sqlite();
+    let world = World::start(asking(["B-12"])).await;
+    let (engine, asked) = with_archive(&world, &database, &["read_pages=false"]).await;
+    let story = engine.research(QUESTION).await;
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    assert!(answers(&world)[0].contains("There is no tool named `ask_archive`"), "{:?}", answers(&world));
+    assert!(story.report.is_some());
     engine.app.close().await;
     world.finish();
 }
