@@ -135,9 +135,10 @@ const ofWork = {
   "tool.started": (run, d, _, lane) => {
     if (!lane) return;
     const text = about(d.args);
-    const named = d.server ? `${d.server}: ${d.name} ${text}`.trim() : text;
-    lane.doing = { what: d.server ? "calling" : d.kind === "read" ? "reading" : "searching", text: named };
-    lane.steps.push({ id: d.tool_call_id, text: named || d.name, links: null, isRead: d.kind === "read" || Boolean(d.server), done: false, problem: "" });
+    const isCall = d.kind === "mcp" || d.kind === "external";
+    const named = isCall ? `${d.server ? `${d.server}: ` : ""}${d.name} ${text}`.trim() : text;
+    lane.doing = { what: isCall ? "calling" : d.kind === "read" ? "reading" : "searching", text: named };
+    lane.steps.push({ id: d.tool_call_id, text: named || d.name, links: null, isRead: d.kind === "read" || isCall, done: false, problem: "" });
     if (lane.steps.length > KEPT) lane.steps.shift();
   },
   "tool.progress": (run, d, _, lane) => {

@@ -25,6 +25,19 @@ assert.deepEqual(run.lanes.get("r1").steps, [{ id: "c", text: "a · b", links: 1
 for (const one of log) take(picture, one);
 assert.equal(run.calls, 1, "what comes twice counts once");
 
+const called = empty();
+const calls = [
+  event(1, "run.created", { question: "Q", options: {} }), event(2, "researcher.started", { topic: "T" }, "r1"),
+  event(3, "tool.started", { tool_call_id: "a", name: "currency", kind: "external", args: { amount: 7, to: "EUR" } }, "r1"),
+  event(4, "tool.started", { tool_call_id: "b", name: "tell", kind: "mcp", server: "register", args: { text: "x" } }, "r1"),
+  event(5, "tool.started", { tool_call_id: "c", name: "read_page", kind: "read", args: { address: "https://a.test" } }, "r1"),
+];
+const doing = calls.map((one) => take(called, one).lanes.get("r1")?.doing);
+assert.deepEqual(doing.slice(2), [
+  { what: "calling", text: "currency 7 · EUR" }, { what: "calling", text: "register: tell x" }, { what: "reading", text: "https://a.test" },
+]);
+assert.deepEqual(called.runs.get("r").lanes.get("r1").steps.map((step) => step.isRead), [true, true, true]);
+
 const agent = empty();
 const turn = [
   event(1, "run.created", { question: "Q", options: {} }), event(2, "researcher.started", { topic: "T" }, "r1"),
