@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// The version of the newest of them.
-pub const NEWEST: i64 = 8;
+pub const NEWEST_SCHEMA: i64 = 8;
 
 /// The scripts of an engine, by the name of its folder.
 macro_rules! scripts {
@@ -26,11 +26,34 @@ macro_rules! scripts {
 pub(super) use scripts;
 
 /// Carries out those that are missing.
-pub fn migrator(scripts: [(&'static str, &'static str); NEWEST as usize]) -> Migrator {
+pub fn migrator(scripts: [(&'static str, &'static str); NEWEST_SCHEMA as usize]) -> Migrator {
     let migration = |(version, (name, sql)): (i64, (&'static str, &'static str))| {
         Migration::new(version, Cow::Borrowed(name), MigrationType::Simple, Cow::Borrowed(sql), false)
     };
     let migrations: Vec<_> = (1..).zip(scripts).map(migration).collect();
     // Those of a newer release are ignored: it says by itself whether this program may go on.
     Migrator { migrations: migrations.into(), ignore_missing: true, ..Migrator::DEFAULT }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The statement in which a migration says which programs still work on its schema.
+    const SAYS: &str = "INSERT INTO schema_compatibility (version, oldest_program) VALUES";
+
+    /// Without a word of its own, programs of every earlier release would go on. The first of all made no such table.
+    #[test]
+    fn each_migration_says_which_programs_still_work() {
+        let engines: [[_; NEWEST_SCHEMA as usize]; 2] = [scripts!("postgres"), scripts!("sqlite")];
+        let said = engines.map(|scripts| {
+            let said = |(_, sql): &(&str, &str)| sql.lines().find(|line| line.starts_with(SAYS)).map(str::to_owned);
+            scripts.iter().map(said).collect::<Vec<_>>()
+        });
+        assert_eq!(said[0], said[1], "the engines differ");
+        for (version, said) in (1..).zip(&said[0]).skip(1) {
+            let begins = format!("{SAYS} ({version}, ");
+            assert!(said.as_ref().is_some_and(|said| said.starts_with(&begins)), "{version}: {said:?}");
+        }
+    }
 }

@@ -38,6 +38,7 @@ pub use log_records::{
     CallRecord, Commit, Entry, EventRow, EventRows, Finish, Gap, NewEvent, PageLimit, Pruned, RunPosition, Step,
     StepKind, ThreadPosition,
 };
+pub use migrations::NEWEST_SCHEMA;
 pub use records::{
     Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, FirstAnswer, Held,
     IdempotencyKey, Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview,
@@ -132,7 +133,7 @@ impl Store {
     /// probes uses.
     pub async fn has_migrations(&self) -> Result<bool, Error> {
         match ask!(self, engine => engine.schema_version().await) {
-            Ok(version) => Ok(version >= migrations::NEWEST),
+            Ok(version) => Ok(version >= NEWEST_SCHEMA),
             // There is no table of migrations.
             Err(Error::Unusable(_)) => Ok(false),
             Err(error) => Err(error),

@@ -87,7 +87,7 @@ impl Engine {
         let mut connection = connect(&options).await?;
         // It takes an advisory lock while it works, so that replicas that start together do not collide.
         migrations::migrator(scripts!("postgres")).run_direct(&mut connection).await?;
-        queries::check_schema(&mut connection, migrations::NEWEST).await?;
+        queries::check_schema(&mut connection, migrations::NEWEST_SCHEMA).await?;
         connection.close().await?;
         let trust = Trust::new();
         let pool = Pool::new(&options, max_connections, trust.clone())?;

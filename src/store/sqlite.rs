@@ -191,7 +191,7 @@ async fn migrate(options: &SqliteConnectOptions) -> Result<(), Error> {
     let mut connection = options.connect().await?;
     let mut tx = connection.begin_with(BEGIN).await?;
     migrations::migrator(scripts!("sqlite")).run_direct(&mut *tx).await?;
-    queries::check_schema(&mut tx, migrations::NEWEST).await?;
+    queries::check_schema(&mut tx, migrations::NEWEST_SCHEMA).await?;
     tx.commit().await?;
     Ok(connection.close().await?)
 }

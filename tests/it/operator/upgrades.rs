@@ -3,7 +3,7 @@
 
 use fathom::{
     domain::{DocumentSet, FailureCode, MessageRole, Outcome, RunId, RunStatus, ThreadId, Timestamp},
-    store::{Claimed, Database, Error, Store},
+    store::{Claimed, Database, Error, NEWEST_SCHEMA, Store},
 };
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use test_case::test_case;
@@ -406,7 +406,7 @@ async fn the_statements_of_the_first_release_run_on_the_newest_schema(database: 
 }
 
 /// A schema that this program does not know yet: one more than the migrations there are.
-const LATER: i64 = 9;
+const LATER: i64 = NEWEST_SCHEMA + 1;
 
 /// What a later release will do: a migration that adds something, its word about older programs, and runs with options
 /// and failures that only it knows.
