@@ -416,7 +416,7 @@ fn capital(text: &str) -> String {
 mod tests {
     use std::{collections::BTreeSet, fs, path::Path};
 
-    use super::super::file::File;
+    use super::super::{Config, Flags, file::File};
     use super::*;
 
     /// The variables and keys that stand in an example, all of which are commented out.
@@ -470,6 +470,20 @@ mod tests {
         for expected in ["\nmcp_file = \"/etc/fathom/mcp.json\"", "/auth/callback\""] {
             assert!(example.contains(expected), "{expected}");
         }
+    }
+
+    /// A row that no room reads would be refused only once somebody sets it.
+    #[test]
+    fn every_setting_may_be_given() {
+        let given = |name: &str| {
+            let setting =
+                settings::all().iter().find(|setting| setting.variable == name && setting.key != "mcp_file")?;
+            Some(match setting.default {
+                Fallback::Value(text) => text.to_owned(),
+                _ => example(setting),
+            })
+        };
+        Config::read(&Flags::default(), &given).unwrap();
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct Row {
     pub returns: Returns,
     /// What it restricts by itself. Sites and dates of results are checked for every engine.
     pub filters: &'static [Filter],
-    /// A longer query is refused.
+    /// A longer query is refused with that reason, which the model reads; of Unicode scalar values.
     pub max_query_chars: usize,
     /// What one search costs, for people.
     pub cost: &'static str,

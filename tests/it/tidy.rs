@@ -8,6 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use fathom::{
+    llm::providers::{PROVIDERS, Provider},
+    search::{Corpus, ROWS},
+};
+
 /// Who may use whom. A room is a file or folder right under `src/`; each may always use itself and `domain`.
 ///
 /// Downwards: main, cli → app, http → runs → research → tools → context → llm, search → pages, net. At the side:
@@ -141,6 +146,25 @@ fn the_tables_of_the_map_name_files_that_are_there() {
         }
     }
     assert!(missing.is_empty(), "ARCHITECTURE.md names what is not there: {missing:?}");
+}
+
+/// A stranger begins with its numbers.
+#[test]
+fn the_readme_counts_what_there_is() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    // Two dialects of one account are one provider, and `compatible` is a server of one's own.
+    let is_counted = |provider: &&Provider| provider.settings_of.is_none() && provider.name != "compatible";
+    let providers = PROVIDERS.iter().filter(is_counted).count();
+    // Two ways to one vendor are one engine; folders and models that search are named beside them.
+    let engines = ROWS.iter().filter(|row| row.corpus == Corpus::Web && !row.by_model);
+    let engines: BTreeSet<&str> = engines.filter_map(|row| row.name.split('_').next()).collect();
+    for expected in [
+        format!("OpenAI, Anthropic, Google, {} more providers", providers - 3),
+        format!("| {providers} providers by name, any OpenAI-compatible server |"),
+        format!("| Search engines | {}, those of OpenAI, Anthropic and Google", engines.len()),
+    ] {
+        assert!(text.contains(&expected), "README.md must say: {expected}");
+    }
 }
 
 #[test]
