@@ -22,6 +22,7 @@ pub mod text;
 pub mod tools;
 pub mod webhooks;
 // At the side.
+mod aside;
 pub mod config;
 pub mod eval;
 pub mod events;

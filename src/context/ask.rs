@@ -391,7 +391,7 @@ impl Cx {
         caller: &RunCaller<'_>,
     ) -> Result<Attempted, Stop> {
         match sink {
-            sink if fitted.request.model.is_offline() => Ok(Ok(Ok(offline_answer(task, fitted.tokens, sink).await?))),
+            sink if fitted.request.model.is_offline() => Ok(Ok(offline_answer(task, fitted.tokens, sink).await?)),
             Some(sink) => Box::pin(self.stream(&fitted.request, *sink, caller)).await,
             None => Ok(Box::pin(self.run.services.llm.complete(&fitted.request, caller)).await.map(Ok)),
         }
@@ -555,14 +555,17 @@ async fn offline_answer<S: TextSink>(
     task: &Arc<Task>,
     input_tokens: u32,
     sink: &mut Option<&mut S>,
-) -> Result<Completion, Stop> {
-    let completion = offline::complete(task, input_tokens).await;
+) -> Result<Result<Completion, Unanswered>, Stop> {
+    let completion = match offline::complete(task, input_tokens).await {
+        Ok(completion) => completion,
+        Err(panicked) => return Ok(Err(Unanswered::lasting(panicked.into()))),
+    };
     if let Some(sink) = sink {
         for piece in offline::pieces(&completion.text) {
             sink.take(&piece).await?;
         }
     }
-    Ok(completion)
+    Ok(Ok(completion))
 }
 
 /// Takes nothing: for calls that are not streamed.

@@ -35,6 +35,7 @@ use spending::Reserved;
 use waits::{RunWaits, WaitClock};
 
 use crate::{
+    aside::Panicked,
     domain::{
         Event, Failure, ModelName, Note, RunOptions, Scope, Source, SourceId, Timestamp, Usage, WarningCode,
         limits::{EndedBy, Limits},
@@ -54,6 +55,12 @@ pub enum Error {
     /// This stage failed for good; the stage above decides what that means.
     #[error(transparent)]
     Failed(#[from] Failure),
+}
+
+impl From<Panicked> for Error {
+    fn from(panicked: Panicked) -> Self {
+        Self::Failed(panicked.into())
+    }
 }
 
 impl Error {

@@ -1,19 +1,19 @@
 //! How much the offline model reads of what it is given, and where it does so.
 //!
 //! Everything it does takes time that grows with its input, some of it with the question's length times the text's.
-//! So both are cut, and the work is done on threads for such work, as many as there are processors, never on the
-//! runtime's: a few posts of nonsense must not silence the service.
+//! So both are cut, and the work is done [aside], never on the runtime's threads: a few posts of nonsense must not
+//! silence the service.
+//!
+//! [aside]: crate::aside
 
-use std::{
-    num::NonZero,
-    sync::{Arc, LazyLock},
-    thread,
-};
-
-use tokio::sync::Semaphore;
+use std::sync::Arc;
 
 use super::Task;
-use crate::{llm::Completion, text::start};
+use crate::{
+    aside::{Panicked, aside},
+    llm::Completion,
+    text::start,
+};
 
 /// Of a question, brief or topic; nobody asks in more, and what follows is not understood anyway.
 const QUESTION_CHARS: usize = 2_000;
@@ -23,29 +23,11 @@ const PAGE_CHARS: usize = 200_000;
 const TEXT_CHARS: usize = 500_000;
 const PIECES: usize = 2_000;
 
-/// Does `work` on a thread for heavy work.
-///
-/// # Cancel safety
-/// Work that has begun goes on to its end, which is near, and keeps its place until then.
-pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    static PLACES: LazyLock<Arc<Semaphore>> =
-        LazyLock::new(|| Arc::new(Semaphore::new(thread::available_parallelism().map_or(1, NonZero::get))));
-    // Never closed; without a permit the work would merely go uncounted.
-    let permit = Arc::clone(&PLACES).acquire_owned().await.ok();
-    let work = move || {
-        let _permit = permit;
-        work()
-    };
-    match tokio::task::spawn_blocking(work).await {
-        Ok(value) => value,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime is being shut down, and this future with it.
-        Err(_) => std::future::pending().await,
-    }
-}
-
 /// [`super::answer`], aside.
-pub async fn complete(task: &Arc<Task>, input_tokens: u32) -> Completion {
+///
+/// # Errors
+/// [`Panicked`].
+pub async fn complete(task: &Arc<Task>, input_tokens: u32) -> Result<Completion, Panicked> {
     let task = Arc::clone(task);
     aside(move || super::answer(&task, input_tokens)).await
 }
@@ -93,11 +75,5 @@ mod tests {
         assert_eq!(share([100, TEXT_CHARS].into_iter()), TEXT_CHARS - 100);
         assert_eq!(share([TEXT_CHARS; 4].into_iter()), TEXT_CHARS / 4);
         assert_eq!(share(std::iter::empty()), usize::MAX);
-    }
-
-    #[tokio::test]
-    #[should_panic(expected = "as work does")]
-    async fn a_panic_is_the_callers() {
-        aside(|| panic!("as work does")).await
     }
 }

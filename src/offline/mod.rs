@@ -23,9 +23,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::domain::{AnswerStatus, SourceId, Usage};
-
-use crate::llm::{Completion, StopReason, ToolCall, limits::Tokenizer};
+use crate::{
+    aside::{Panicked, aside},
+    domain::{AnswerStatus, SourceId, Usage},
+    llm::{Completion, StopReason, ToolCall, limits::Tokenizer},
+};
 pub use bounds::complete;
 pub use phrases::wording;
 pub use requests::declined;
@@ -67,14 +69,20 @@ pub fn answer(task: &Task, input_tokens: u32) -> Completion {
 }
 
 /// The best sentences of `text` for `question`, as the offline model would quote them, made on a thread of its own.
-pub async fn extract(question: &str, text: Arc<str>, max_chars: usize) -> String {
+///
+/// # Errors
+/// [`Panicked`].
+pub async fn extract(question: &str, text: Arc<str>, max_chars: usize) -> Result<String, Panicked> {
     let question = bounds::question(question).to_owned();
-    bounds::aside(move || notes::extract(&question, &text, max_chars)).await
+    aside(move || notes::extract(&question, &text, max_chars)).await
 }
 
 /// How far notes answer each question, as far as words tell; found on a thread of its own.
-pub async fn answered(questions: Vec<String>, notes: Vec<String>) -> Vec<AnswerStatus> {
-    bounds::aside(move || answered::answered(&questions, &notes)).await
+///
+/// # Errors
+/// [`Panicked`].
+pub async fn answered(questions: Vec<String>, notes: Vec<String>) -> Result<Vec<AnswerStatus>, Panicked> {
+    aside(move || answered::answered(&questions, &notes)).await
 }
 
 /// Pairs of statements of different sources that say the same but for their numbers, by their places.

@@ -7,10 +7,15 @@ use super::{
     claims::Reference,
     evidence::{Card, Evidence},
 };
-use crate::domain::{
-    SourceId,
-    claim::{Contradiction, Stated},
-    report::{Report, text_alone},
+use crate::{
+    aside::aside,
+    context::Cx,
+    domain::{
+        SourceId, WarningCode,
+        claim::{Contradiction, Stated},
+        report::{Report, text_alone},
+    },
+    journal::Stop,
 };
 
 /// The pairs of cards whose figures are really apart: `1,000 m` and `1 km` are not.
@@ -28,11 +33,30 @@ fn apart(one: &Card, other: &Card) -> Option<Contradiction> {
     Some(Contradiction { one: stated(one, other)?, other: stated(other, one)?, settled: false })
 }
 
-/// The same, held against a report: settled is what it names both figures of, citing one of the sources at least.
-pub fn in_report(contradictions: &[Contradiction], report: &Report) -> Vec<Contradiction> {
+/// The same, held against the report of that name: settled is what it names both figures of, citing one of the sources
+/// at least. After a defect nothing is.
+///
+/// # Errors
+/// [`Stop`].
+pub async fn in_report(
+    cx: &Cx,
+    name: &str,
+    contradictions: &[Contradiction],
+    report: &Report,
+) -> Result<Vec<Contradiction>, Stop> {
     if contradictions.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
+    let (all, markdown, citations) = (contradictions.to_vec(), report.markdown.clone(), report.citations.clone());
+    let held = aside(move || held_against(&all, &Report { markdown, citations, ..Report::default() })).await;
+    if let Err(panicked) = held {
+        let detail = format!("the {name} was not held against what its sources state otherwise: {panicked}");
+        cx.warn(&format!("{name}/contradictions/failed"), WarningCode::CheckFailed, detail).await?;
+    }
+    Ok(held.unwrap_or_else(|_| contradictions.to_vec()))
+}
+
+fn held_against(contradictions: &[Contradiction], report: &Report) -> Vec<Contradiction> {
     let cited: BTreeSet<SourceId> = report.citations.iter().map(|citation| citation.source_id).collect();
     let text = Reference::of(&without_citations(report));
     let names = |stated: &Stated| {
@@ -95,7 +119,7 @@ mod tests {
         let check = |markdown: &str, cited: &[u32], expected: bool| {
             let citations = cited.iter().map(|id| Citation::new(1, SourceId(*id), 0, 0)).collect();
             let report = Report { markdown: markdown.to_owned(), citations, ..Report::default() };
-            assert_eq!(in_report(&pair, &report)[0].settled, expected, "{markdown}");
+            assert_eq!(held_against(&pair, &report)[0].settled, expected, "{markdown}");
         };
         check("It cost 412,000 crowns by one count and 421.000 by another.", &[1001], true);
         check("It cost 412,000 crowns by one count and 421.000 by another.", &[3001], false);

@@ -6,11 +6,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{
-    aside::aside_with,
-    claims::{self, Texts},
-};
+use super::claims::{self, Texts};
 use crate::{
+    aside::aside_with,
     context::{Cx, Error},
     domain::{Note, Source, SourceId, claim::Verdict, report::Citation},
     journal::Stop,
@@ -69,7 +67,7 @@ pub async fn of_notes(cx: &Cx, notes: &[Note], question: &str, sources: &[Source
         return Ok(Evidence::default());
     }
     let question = question.to_owned();
-    let load = async { Ok((cx.snapshots(ids).await?, cx.other_texts())) };
+    let load = async { Ok::<_, Error>((cx.snapshots(ids).await?, cx.other_texts())) };
     let made = aside_with(load, move |(sources, others)| {
         let by_id: BTreeMap<SourceId, Source> = sources.iter().map(|source| (source.id, source.bare())).collect();
         let texts = Texts::read(sources, &others);

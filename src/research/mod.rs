@@ -4,7 +4,6 @@
 //! journal, so the same code, run again after a crash, goes the same way. Knows no HTTP and no SQL.
 
 mod agent;
-mod aside;
 mod brief;
 mod calls;
 mod citations;

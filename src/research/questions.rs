@@ -12,11 +12,13 @@ use parking_lot::Mutex;
 
 use super::citations;
 use crate::{
+    aside::Panicked,
     context::Cx,
     domain::{
-        AnswerStatus, Note, Source, SourceId, SubQuestion,
+        AnswerStatus, Note, Source, SourceId, SubQuestion, WarningCode,
         report::{Citation, Report},
     },
+    journal::Stop,
     offline,
     tools::complete::Judgement,
 };
@@ -59,7 +61,15 @@ pub struct Judged {
 pub type Judgements = Arc<Mutex<BTreeMap<usize, Judgement>>>;
 
 /// How far the notes answer each question.
-pub async fn judged(cx: &Cx, questions: &[String], judgements: &Judgements, notes: &[Note]) -> Vec<Judged> {
+///
+/// # Errors
+/// [`Stop`].
+pub async fn judged(
+    cx: &Cx,
+    questions: &[String],
+    judgements: &Judgements,
+    notes: &[Note],
+) -> Result<Vec<Judged>, Stop> {
     let said = judgements.lock().clone();
     let cited: BTreeSet<SourceId> = notes.iter().flat_map(|note| citations::cited_ids(&note.text)).collect();
     // Whose only question is the whole conversation, the words of it decide little: what is cited counts.
@@ -79,22 +89,32 @@ pub async fn judged(cx: &Cx, questions: &[String], judgements: &Judgements, note
         Judged { question: question.clone(), status: at_best, ids }
     };
     let mut judged: Vec<Judged> = questions.iter().enumerate().map(judge).collect();
-    for (place, by_words) in by_words(open, questions, notes).await {
-        judged[place].status = judged[place].status.max(by_words);
+    match by_words(open, questions, notes).await {
+        Ok(found) => found.into_iter().for_each(|(place, status)| {
+            judged[place].status = judged[place].status.max(status);
+        }),
+        Err(panicked) => {
+            let detail = format!("the notes were not held against the sub-questions: {panicked}");
+            cx.warn("lead/questions/failed", WarningCode::CheckFailed, detail).await?;
+        }
     }
-    judged
+    Ok(judged)
 }
 
 /// How far the words of the notes answer the questions at some places. Reading the notes takes time, so it is not done
 /// for none.
-async fn by_words(places: Vec<usize>, questions: &[String], notes: &[Note]) -> Vec<(usize, AnswerStatus)> {
+async fn by_words(
+    places: Vec<usize>,
+    questions: &[String],
+    notes: &[Note],
+) -> Result<Vec<(usize, AnswerStatus)>, Panicked> {
     if places.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let asked = places.iter().map(|place| questions[*place].clone()).collect();
     let texts = notes.iter().map(|note| note.text.clone()).collect();
-    let found = offline::answered(asked, texts).await;
-    places.into_iter().zip(found).collect()
+    let found = offline::answered(asked, texts).await?;
+    Ok(places.into_iter().zip(found).collect())
 }
 
 /// What the report makes of them: one whose sources it does not cite is answered only in part, and so is everything in

@@ -60,7 +60,7 @@ pub async fn lead(cx: &Cx, brief: &Brief, taken: u32, toolbox: &Toolbox) -> Resu
         agent::do_task(cx, &mut supervisor, "lead", "brief", &mut messages).await?;
     }
     let mut findings = findings(cx, delegations.take(), cut_short).await?;
-    findings.questions = questions::judged(cx, &brief.questions, &judgements, &findings.notes).await;
+    findings.questions = questions::judged(cx, &brief.questions, &judgements, &findings.notes).await?;
     Ok(findings)
 }
 

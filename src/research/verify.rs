@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    aside::{aside, aside_with},
     citations::Resolver,
     claims::{self, Texts},
     writer::{Draft, settle},
 };
 use crate::{
+    aside::{aside, aside_with},
     context::{Cx, Error, Form, Role},
     domain::{
         SourceId, Verify, WarningCode,
@@ -103,7 +103,7 @@ async fn first_check(
     let mut ids: Vec<SourceId> = draft.report.citations.iter().map(|citation| citation.source_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    let load = async { Ok((cx.snapshots(ids).await?, cx.other_texts())) };
+    let load = async { Ok::<_, Error>((cx.snapshots(ids).await?, cx.other_texts())) };
     let unchecked = Unchecked::of(draft, question);
     let (checked, texts) = aside_with(load, move |(sources, others)| {
         let texts = Texts::read(sources, &others);

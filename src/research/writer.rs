@@ -9,7 +9,6 @@ use tokio::time::Instant;
 
 use super::{
     Conversation, Findings,
-    aside::aside,
     brief::Brief,
     citations::{self, Resolver},
     contradictions, cut,
@@ -19,6 +18,7 @@ use super::{
     verify,
 };
 use crate::{
+    aside::aside,
     context::{Cx, Error, Role, TextSink, Unanswered},
     domain::{
         Event, Failure, FailureCode, Note, Source, Verify, WarningCode,
@@ -188,7 +188,8 @@ impl<'a> Writing<'a> {
         let (draft, other_language) = language::corrected(self.cx, self.name, about.asked, draft).await?;
         let mut draft = verify::verified(self.cx, self.name, about.question, draft).await?;
         draft.report.sub_questions = questions::in_report(about.sub_questions, &draft.report, &self.sources);
-        draft.report.contradictions = contradictions::in_report(about.contradictions, &draft.report);
+        draft.report.contradictions =
+            contradictions::in_report(self.cx, self.name, about.contradictions, &draft.report).await?;
         let mut limits = self.cx.limits();
         limits.add_questions(&draft.report.sub_questions);
         limits.other_language = other_language;

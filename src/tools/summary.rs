@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::{Site, passages};
 use crate::{
+    aside::aside,
     context::{Cx, Error, Form, PageText, Role, SUMMARY_TIME},
     domain::{Event, PageReading, WarningCode},
     llm::Message,
@@ -75,7 +76,9 @@ async fn read(cx: &Cx, key: &str, hit: &Hit, site: Site<'_>) -> Result<PageText,
         Err(Error::Failed(failure)) => {
             let detail = format!("{}: {failure}; an excerpt stands in", hit.url);
             cx.warn(&format!("{key}/failed"), WarningCode::SummaryFailed, detail).await?;
-            Ok(PageText { summary: offline::extract(site.question, page, EXCERPT_CHARS).await, excerpts: Vec::new() })
+            let extract = offline::extract(site.question, Arc::clone(&page), EXCERPT_CHARS).await;
+            let summary = extract.unwrap_or_else(|_| extract::cut(&page, EXCERPT_CHARS).to_owned());
+            Ok(PageText { summary, excerpts: Vec::new() })
         }
     }
 }
@@ -95,7 +98,7 @@ async fn bearing(page: &Arc<str>, question: &str, room: usize) -> Arc<str> {
         return chosen(page, question, room).into();
     }
     let (text, question) = (Arc::clone(page), question.to_owned());
-    let chosen = tokio::task::spawn_blocking(move || chosen(&text, &question, room)).await;
+    let chosen = aside(move || chosen(&text, &question, room)).await;
     chosen.map_or_else(|_| extract::cut(page, room).into(), Arc::from)
 }
 

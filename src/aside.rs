@@ -1,4 +1,5 @@
-//! Work on long texts, off the runtime's threads.
+//! Heavy work on texts, off the runtime's threads and within bounds; of all rooms and runs together. Knows nothing of
+//! what is worked on.
 
 use std::{
     num::NonZero,
@@ -8,25 +9,32 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use crate::{
-    context::Error,
-    domain::{Failure, FailureCode},
-    journal::Stop,
-};
+use crate::domain::{Failure, FailureCode};
+
+/// The work panicked. What the panic said stays in the log, since it may hold anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a defect while reading a text")]
+pub struct Panicked;
+
+impl From<Panicked> for Failure {
+    fn from(panicked: Panicked) -> Self {
+        Self::new(FailureCode::Internal, panicked.to_string())
+    }
+}
 
 fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Does `work` on a thread for heavy work; of all runs, as much at the same time as there are processors. More would
-/// take more memory and no less time.
+/// Does `work` on a thread for heavy work, as much at the same time as there are processors. More would take more
+/// memory and no less time.
 ///
 /// # Errors
-/// [`FailureCode::Internal`]: it panicked. What the panic said stays in the log, since it may hold anything.
+/// [`Panicked`]: the caller goes on without the result, or fails.
 ///
 /// # Cancel safety
 /// Work that has begun goes on to its end, and keeps its place until then; its result is dropped.
-pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Panicked> {
     static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(processors())));
     // Never closed; without a permit the work would merely go uncounted.
     let permit = Arc::clone(&PLACES).acquire_owned().await.ok();
@@ -37,8 +45,8 @@ pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     match tokio::task::spawn_blocking(work).await {
         Ok(value) => Ok(value),
         Err(error) if error.is_panic() => {
-            tracing::error!(%error, "reading a report panicked");
-            Err(Failure::new(FailureCode::Internal, "a defect while reading the report"))
+            tracing::error!(%error, "reading a text panicked");
+            Err(Panicked)
         }
         // The runtime is being shut down, and this future with it.
         Err(_) => std::future::pending().await,
@@ -50,10 +58,10 @@ pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
 ///
 /// # Errors
 /// As [`aside`], and those of `load`.
-pub async fn aside_with<L: Send + 'static, T: Send + 'static>(
-    load: impl Future<Output = Result<L, Stop>>,
+pub async fn aside_with<L: Send + 'static, T: Send + 'static, E: From<Panicked>>(
+    load: impl Future<Output = Result<L, E>>,
     work: impl FnOnce(L) -> T + Send + 'static,
-) -> Result<T, Error> {
+) -> Result<T, E> {
     static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(2 * processors()));
     // Never closed; without a turn the texts would merely go uncounted.
     let _turn = TURNS.acquire().await.ok();
@@ -74,7 +82,7 @@ mod tests {
             let load = async {
                 let held = HELD.fetch_add(1, Ordering::SeqCst) + 1;
                 tokio::task::yield_now().await;
-                Ok(held)
+                Ok::<_, Panicked>(held)
             };
             aside_with(load, |held| {
                 HELD.fetch_sub(1, Ordering::SeqCst);
@@ -88,9 +96,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_a_failure_without_its_words() {
-        let failure = aside(|| -> u8 { panic!("key 123 leaked") }).await.unwrap_err();
-        assert_eq!(failure.code, FailureCode::Internal);
-        assert!(!failure.message.contains("leaked"));
-        assert_eq!(aside(|| 7).await.ok(), Some(7));
+        let panicked = aside(|| -> u8 { panic!("key 123 leaked") }).await;
+        assert_eq!(panicked, Err(Panicked));
+        let failure = Failure::from(Panicked);
+        assert_eq!((failure.code, failure.message.contains("leaked")), (FailureCode::Internal, false));
+        assert_eq!(aside(|| 7).await, Ok(7));
     }
 }
