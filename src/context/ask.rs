@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -413,24 +413,10 @@ impl Cx {
             Ok(stream) => stream,
             Err(failed) => return Ok(Err(failed)),
         };
-        let mut stream = pin!(stream);
-        loop {
-            let next = tokio::select! {
-                next = stream.next() => next,
-                // Losing this arm loses nothing: the sink only flushes what it holds.
-                flushed = sink.idle() => { flushed?; continue }
-            };
-            match next {
-                Some(Ok(Delta::Text(text))) => sink.take(&text).await?,
-                Some(Ok(Delta::End(completion))) => return Ok(Ok(Ok(completion))),
-                Some(Err(error)) => return Ok(Ok(Err(Unanswered::broken_off(error)))),
-                None => {
-                    let error =
-                        llm::Error::Transport { model: request.model.clone(), detail: "the stream ended early".into() };
-                    return Ok(Ok(Err(Unanswered::broken_off(error))));
-                }
-            }
-        }
+        let ended = poured(stream, sink).await?.unwrap_or_else(|| {
+            Err(llm::Error::Transport { model: request.model.clone(), detail: "the stream ended early".into() })
+        });
+        Ok(Ok(ended.map_err(Unanswered::broken_off)))
     }
 
     /// Asks for a value of type `T`: by native schema, then by a tool call, then in the prompt, each call a step of its
@@ -537,11 +523,38 @@ pub trait TextSink: Send {
     /// Takes the next piece.
     fn take(&mut self, text: &str) -> impl Future<Output = Result<(), Stop>> + Send;
 
-    /// Resolves when held text has waited long enough, having passed it on; pending for ever when none is held.
+    /// Resolves when held text has waited long enough to be passed on; pending for ever when none is held.
     ///
     /// # Cancel safety
-    /// Nothing is lost when it is dropped.
-    fn idle(&mut self) -> impl Future<Output = Result<(), Stop>> + Send;
+    /// It only waits, so nothing is lost when it is dropped.
+    fn is_due(&self) -> impl Future<Output = ()> + Send;
+
+    /// Passes on what is held.
+    fn flush(&mut self) -> impl Future<Output = Result<(), Stop>> + Send;
+}
+
+/// Hands a stream's text to `sink` as it comes; returns how the stream ended, `None` when it did without saying so.
+async fn poured(
+    stream: impl Stream<Item = Result<Delta, llm::Error>>,
+    sink: &mut impl TextSink,
+) -> Result<Option<Result<Completion, llm::Error>>, Stop> {
+    let mut stream = pin!(stream);
+    loop {
+        let next = tokio::select! {
+            next = stream.next() => next,
+            // Losing this arm loses nothing: it waits, and what is held is passed on once it has won.
+            () = sink.is_due() => {
+                sink.flush().await?;
+                continue;
+            }
+        };
+        match next {
+            Some(Ok(Delta::Text(text))) => sink.take(&text).await?,
+            Some(Ok(Delta::End(completion))) => return Ok(Some(Ok(completion))),
+            Some(Err(error)) => return Ok(Some(Err(error))),
+            None => return Ok(None),
+        }
+    }
 }
 
 /// What an answer took, by our own estimate where its server tells nonsense.
@@ -576,7 +589,11 @@ impl TextSink for NoText {
         match *self {}
     }
 
-    async fn idle(&mut self) -> Result<(), Stop> {
+    async fn is_due(&self) {
+        match *self {}
+    }
+
+    async fn flush(&mut self) -> Result<(), Stop> {
         match *self {}
     }
 }
@@ -596,4 +613,55 @@ fn failure(error: llm::Error) -> Failure {
         E::TooLong { .. } => FailureCode::ModelOutput,
     };
     Failure::new(code, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Holds text for a while, and takes time to pass it on.
+    #[derive(Default)]
+    struct Slow {
+        held: String,
+        passed_on: String,
+    }
+
+    impl TextSink for Slow {
+        async fn take(&mut self, text: &str) -> Result<(), Stop> {
+            self.held.push_str(text);
+            Ok(())
+        }
+
+        fn is_due(&self) -> impl Future<Output = ()> + Send {
+            let is_held = !self.held.is_empty();
+            async move {
+                match is_held {
+                    true => tokio::time::sleep(Duration::from_millis(50)).await,
+                    false => std::future::pending().await,
+                }
+            }
+        }
+
+        async fn flush(&mut self) -> Result<(), Stop> {
+            let text = std::mem::take(&mut self.held);
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            self.passed_on.push_str(&text);
+            Ok(())
+        }
+    }
+
+    /// A database that is slow for a moment holds up the sink while the model goes on.
+    #[tokio::test(start_paused = true)]
+    async fn text_that_comes_while_other_text_is_passed_on_costs_nothing() {
+        let deltas = [(0, "One "), (60, "two "), (10, "three "), (200, "four.")];
+        let stream = futures::stream::iter(deltas).then(|(after, text)| async move {
+            tokio::time::sleep(Duration::from_millis(after)).await;
+            Ok(Delta::Text(text.to_owned()))
+        });
+        let mut sink = Slow::default();
+        assert!(poured(stream, &mut sink).await.unwrap().is_none());
+        assert_eq!(sink.passed_on + &sink.held, "One two three four.");
+    }
 }

@@ -11,7 +11,8 @@ use super::{
     Conversation, Findings,
     brief::Brief,
     citations::{self, Resolver},
-    contradictions, cut,
+    contradictions,
+    cut::{self, OpenWord},
     earlier::EarlierFindings,
     evidence, language, material,
     questions::{self, Judged},
@@ -248,7 +249,7 @@ struct Page<'a> {
     sources: Arc<[Source]>,
     text: String,
     /// The last word of the model's text: left out if the output limit cut it off.
-    word: String,
+    word: OpenWord,
     /// Resolved text not yet passed on, and since when.
     held: String,
     held_since: Option<Instant>,
@@ -266,7 +267,7 @@ impl<'a> Page<'a> {
             wording,
             sources,
             text: String::new(),
-            word: String::new(),
+            word: OpenWord::default(),
             held: String::new(),
             held_since: None,
             offset: 0,
@@ -290,11 +291,8 @@ impl<'a> Page<'a> {
 
     /// Settles the last word of an answer, by what is kept of the whole answer.
     async fn end_piece(&mut self, completion: &Completion) {
-        let word = std::mem::take(&mut self.word);
-        let text = completion.text.as_str();
-        let kept = if completion.stop == StopReason::Length { cut::whole_words(text).len() } else { text.len() };
-        let written = text.len() - word.len();
-        self.write(text.get(written..kept).unwrap_or_default()).await;
+        let rest = self.word.end(&completion.text, completion.stop == StopReason::Length);
+        self.write(rest).await;
     }
 
     fn hold(&mut self, text: &str) {
@@ -302,20 +300,6 @@ impl<'a> Page<'a> {
             self.held.push_str(text);
             self.held_since.get_or_insert_with(Instant::now);
         }
-    }
-
-    async fn flush(&mut self) -> Result<(), Stop> {
-        if self.held.is_empty() {
-            return Ok(());
-        }
-        let text = std::mem::take(&mut self.held);
-        self.held_since = None;
-        self.text.push_str(&text);
-        let chars = text.chars().count();
-        let mut events = vec![Event::ReportDelta { attempt: self.attempt, offset: self.offset, text }];
-        self.offset += chars;
-        events.extend(self.new_citations());
-        self.cx.emit(events).await
     }
 
     fn new_citations(&mut self) -> Vec<Event> {
@@ -479,8 +463,7 @@ pub fn settle(resolver: Resolver, streamed: String) -> Draft {
 
 impl TextSink for Page<'_> {
     async fn take(&mut self, text: &str) -> Result<(), Stop> {
-        self.word.push_str(text);
-        let whole: String = self.word.drain(..cut::whole_words(&self.word).len()).collect();
+        let whole = self.word.push(text);
         self.write(&whole).await;
         match self.held_since {
             Some(since) if since.elapsed() >= DELTA_TIME => self.flush().await,
@@ -488,13 +471,27 @@ impl TextSink for Page<'_> {
         }
     }
 
-    async fn idle(&mut self) -> Result<(), Stop> {
-        match self.held_since {
-            Some(since) => {
-                tokio::time::sleep_until(since + DELTA_TIME).await;
-                self.flush().await
+    fn is_due(&self) -> impl Future<Output = ()> + Send {
+        let since = self.held_since;
+        async move {
+            match since {
+                Some(since) => tokio::time::sleep_until(since + DELTA_TIME).await,
+                None => std::future::pending().await,
             }
-            None => std::future::pending().await,
         }
+    }
+
+    async fn flush(&mut self) -> Result<(), Stop> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let text = std::mem::take(&mut self.held);
+        self.held_since = None;
+        self.text.push_str(&text);
+        let chars = text.chars().count();
+        let mut events = vec![Event::ReportDelta { attempt: self.attempt, offset: self.offset, text }];
+        self.offset += chars;
+        events.extend(self.new_citations());
+        self.cx.emit(events).await
     }
 }

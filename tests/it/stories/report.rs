@@ -141,6 +141,21 @@ async fn a_report_cut_by_the_output_limit_is_continued() {
     world.finish();
 }
 
+/// Models send a few characters at a time: what ends in the middle of a word or citation is not shown, and comes whole.
+#[test_case("The gate is dear, unbeliev", "unbelievable [S1001].", "The gate is dear, unbelievable [1]."; "word")]
+#[test_case("The gate is paid by dues [S100", "[S1001]. More.", "The gate is paid by dues [1]. More."; "citation")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_word_cut_by_the_output_limit_is_written_once(sent: &str, rest: &str, expected: &str) {
+    let two = sent.as_bytes().chunks(2).map(|two| std::str::from_utf8(two).unwrap());
+    let script = small()
+        .first(writer(), [streamed(two, "length")])
+        .always(When::last_says("Continue exactly where it stopped"), reply::text(rest));
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert_eq!((body(&story), attempts(&story)), (expected, vec![1]));
+    world.finish();
+}
+
 /// The pieces that are finished are not written again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_continuation_that_breaks_starts_anew_with_what_is_written() {
@@ -198,14 +213,20 @@ async fn a_report_refused_by_the_model_fails_the_run_in_its_words() {
     world.finish();
 }
 
-/// A stream of that text which the provider's filter ends.
-fn filtered(text: &str) -> Reply {
+/// A stream of these pieces of text, which ends for that reason.
+fn streamed<'a>(pieces: impl IntoIterator<Item = &'a str>, reason: &str) -> Reply {
     let chunk = |delta: serde_json::Value, finish: Option<&str>| {
         let choices = json!([{"index": 0, "delta": delta, "finish_reason": finish}]);
         format!("data: {}\n\n", json!({"object": "chat.completion.chunk", "choices": choices}))
     };
-    let text = chunk(json!({"role": "assistant", "content": text}), None);
-    reply::events(&format!("{text}{}data: [DONE]\n\n", chunk(json!({}), Some("content_filter"))))
+    let text: String =
+        pieces.into_iter().map(|text| chunk(json!({"role": "assistant", "content": text}), None)).collect();
+    reply::events(&format!("{text}{}data: [DONE]\n\n", chunk(json!({}), Some(reason))))
+}
+
+/// A stream of that text which the provider's filter ends.
+fn filtered(text: &str) -> Reply {
+    streamed([text], "content_filter")
 }
 
 /// What is there is shown, with the warning that the rest was withheld; nothing at all is a failure.
