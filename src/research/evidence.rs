@@ -19,6 +19,8 @@ use crate::{
 const MOST: usize = 30;
 /// Characters of a statement and of a quotation.
 const CHARS: usize = 300;
+/// Bytes of an id in its brackets.
+const LONGEST_ID: usize = 16;
 /// Pairs that differ.
 const MOST_DIFFERING: usize = 8;
 
@@ -57,8 +59,8 @@ pub async fn of_notes(cx: &Cx, notes: &[Note], question: &str, sources: &[Source
         sources.iter().flat_map(|source| source.ids().map(|id| (id, source.id))).collect();
     // What matters most comes first in notes, and each has its share.
     let share = (MOST / notes.len().max(1)).max(1);
-    let first = |note: &Note| citations(&note.text, &own).into_iter().take(share).collect::<Vec<_>>();
-    let cited: Vec<(Note, Vec<Citation>)> = notes.iter().map(|note| (note.clone(), first(note))).collect();
+    let first = |note: &Note| (note.clone(), citations(&note.text, &own, share));
+    let cited: Vec<(Note, Vec<Citation>)> = notes.iter().map(first).collect();
     let mut ids: Vec<SourceId> =
         cited.iter().flat_map(|(_, citations)| citations.iter().map(|citation| citation.source_id)).collect();
     ids.sort_unstable();
@@ -86,11 +88,16 @@ pub async fn of_notes(cx: &Cx, notes: &[Note], question: &str, sources: &[Source
     }
 }
 
-/// The ids in a note as citations of the sources' own ids.
-fn citations(text: &str, own: &HashMap<SourceId, SourceId>) -> Vec<Citation> {
+/// The first ids in a note as citations of the sources' own ids, so many at most.
+fn citations(text: &str, own: &HashMap<SourceId, SourceId>, most: usize) -> Vec<Citation> {
     let (mut citations, mut chars, mut at) = (Vec::new(), 0, 0);
     for (open, _) in text.match_indices("[S") {
-        let Some(length) = text[open..].find(']') else { break };
+        if citations.len() == most {
+            break;
+        }
+        let Some(length) = text.as_bytes()[open..].iter().take(LONGEST_ID).position(|byte| *byte == b']') else {
+            continue;
+        };
         let id = text[open + 2..open + length].parse().ok().map(SourceId);
         let Some(own) = id.and_then(|id| own.get(&id)) else { continue };
         chars += text[at..open].chars().count();
@@ -133,6 +140,7 @@ fn host(url: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::growth;
 
     #[test]
     fn a_card_has_the_words_of_the_source() {
@@ -145,7 +153,7 @@ mod tests {
             ..Source::example(1001, "https://harbour.test/gate", "Gate")
         };
         let own = HashMap::from([(SourceId(1001), SourceId(1001)), (SourceId(2001), SourceId(1001))]);
-        let mut citations = citations(text, &own);
+        let mut citations = citations(text, &own, 9);
         let chars: Vec<char> = text.chars().collect();
         let shown: Vec<String> = citations.iter().map(|one| chars[one.start..one.end].iter().collect()).collect();
         assert_eq!(shown, ["[S2001]", "[S1001]"]);
@@ -160,5 +168,17 @@ mod tests {
             date: Some("2030-11-14".to_owned()),
         };
         assert_eq!(cards, [expected], "what its source does not hold is no evidence");
+    }
+
+    #[test]
+    fn ids_are_looked_for_as_long_as_they_may_be_and_are_wanted() {
+        let own = HashMap::from([(SourceId(1001), SourceId(1001))]);
+        let found = |text: &str, most: usize| -> Vec<usize> {
+            citations(text, &own, most).iter().map(|citation| citation.start).collect()
+        };
+        assert_eq!(found("[S is open. Paid [S1001] [S1001].", 9), [17, 25]);
+        assert_eq!(found("Paid [S1001] [S1001].", 1), [5]);
+        growth::check("[S", 64_000, |text| drop(citations(text, &own, 9)));
+        growth::check("[S1001]", 64_000, |text| drop(citations(text, &own, 9)));
     }
 }

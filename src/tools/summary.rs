@@ -32,6 +32,9 @@ const EXCERPT_CHARS: usize = 1_500;
 const SHOWN_CHARS: usize = 6_000;
 /// Bytes of a page whose passages are chosen at once: less than a millisecond's work.
 const CHOSEN_HERE: usize = 32 * 1024;
+/// Excerpts of a page that are shown, and those that a model names and that are looked for in it.
+const MOST_EXCERPTS: usize = 5;
+const MOST_LOOKED_AT: usize = 50;
 /// Stands for what is left out between passages.
 const GAP: &str = "\n\n[…]\n\n";
 
@@ -154,14 +157,14 @@ fn form() -> Form {
     Form { name: "Summary", schema: Arc::clone(&SCHEMA) }
 }
 
-/// Excerpts that really stand in the page, whatever its white space; at most five.
+/// Excerpts that really stand in the page, whatever its white space; at most five, of those looked at.
 fn verified(excerpts: &[String], page: &str) -> Vec<String> {
     let plain_page = LazyCell::new(|| plain(page));
     let stands = |excerpt: &&String| {
         let excerpt = excerpt.trim();
         !excerpt.is_empty() && (contains(page, excerpt) || contains(&plain_page, &plain(excerpt)))
     };
-    excerpts.iter().filter(stands).take(5).cloned().collect()
+    excerpts.iter().take(MOST_LOOKED_AT).filter(stands).take(MOST_EXCERPTS).cloned().collect()
 }
 
 /// As [`str::contains`], many bytes at a time: pages are long.
@@ -207,3 +210,5 @@ mod tests {
         assert_eq!(verified(&given, page), ["The turbine was repaired in May."]);
     }
 }
+        let invented = vec!["Nobody wrote this.".to_owned(); MOST_LOOKED_AT];
+        assert_eq!(verified(&[&invented[..], &given].concat(), page), [""; 0], "a model that invents is not followed");

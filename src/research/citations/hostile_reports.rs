@@ -362,4 +362,8 @@ fn work_grows_with_the_length() {
         growth::check(shape, 4_000, |text| drop(tests::settled(text)));
         growth::check(shape, 64_000, |text| drop(cited_ids(text)));
     }
+    // A word without an end, in an entry of a list.
+    for (head, shape) in [("## Sources\n", "a-"), ("## Sources\n- [1] ", "ab/"), ("[1] ", "a.b,"), ("1. ", "中/")] {
+        growth::check(shape, 4_000, |text| drop(tests::settled(&format!("{head}{text}"))));
+    }
 }

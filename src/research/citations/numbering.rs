@@ -254,9 +254,9 @@ impl<'a> Reader<'a> {
 
     /// A word that is an id or the path of a document.
     fn place(&self, rest: &str) -> Option<(usize, usize)> {
-        let plain = rest.split(|c: char| c.is_whitespace() || "()<>[]|".contains(c)).next()?;
-        // As in `host.test/Tide_(sea)`.
         let bounded = &rest[..rest.floor_char_boundary(LONGEST_PLACE)];
+        let plain = bounded.split(|c: char| c.is_whitespace() || "()<>[]|".contains(c)).next()?;
+        // As in `host.test/Tide_(sea)`.
         let whole = &bounded[..address_length(bounded)];
         let mut words = [plain.trim_end_matches(['.', ',', ';']), whole].into_iter().filter(|word| word.len() > 1);
         words.find_map(|word| Some((self.catalogue.by_target(word)?, word.len())))

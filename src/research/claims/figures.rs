@@ -8,6 +8,9 @@ use super::{
 };
 use crate::text::is_unspaced;
 
+/// Characters of a number in Chinese or Japanese; a longer run of them is none.
+const MOST_SIGNS: usize = 32;
+
 /// Something in a text that is right or wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
@@ -308,9 +311,10 @@ impl<'a> Reader<'a> {
         let word = self.word(0)?;
         let is_sign = |ahead: usize| self.token(ahead).is_some_and(|token| is_numeral(token.text));
         if is_sign(0) {
-            let signs: Vec<&str> =
-                (0..).take_while(|ahead| is_sign(*ahead)).map(|ahead| self.tokens[self.at + ahead].text).collect();
-            let value = words::ideographs(&signs.concat()).filter(|_| signs.len() > 1)?;
+            let signs = (0..=MOST_SIGNS).take_while(|ahead| is_sign(*ahead));
+            let signs: Vec<&str> = signs.map(|ahead| self.tokens[self.at + ahead].text).collect();
+            let is_number = (2..=MOST_SIGNS).contains(&signs.len());
+            let value = words::ideographs(&signs.concat()).filter(|_| is_number)?;
             let number = Number { readings: vec![Reading { value, step: ONE }], is_word: true, ..EMPTY };
             return Some((Figure::Number(number), signs.len()));
         }

@@ -229,4 +229,7 @@ fn long_texts_take_time_that_grows_with_their_length() {
     });
     growth::check("The day costs 77 dues of 9,999 crowns [1]. ", 4_000, |text| checked(text, PAGE));
     growth::check("1.2,3 ", 8_000, |text| checked(text, text));
+    for numerals in ["九", "九万", "一二三四五六七八九十"] {
+        growth::check(numerals, 8_000, |page| checked("It cost 77 dues [1].", page));
+    }
 }
