@@ -1,5 +1,7 @@
 //! Which passages of a page fit a question best: those with the rarest of its words.
 
+use crate::text::is_unspaced;
+
 /// A question's words of fewer letters say nothing about a passage.
 const SHORT_WORD: usize = 3;
 /// Words count as the same when they begin with as many letters.
@@ -65,10 +67,33 @@ impl Asked {
     }
 }
 
-/// The words of a text that are not too short.
+/// The words of a text that are not too short; where a script has no spaces, any two letters side by side.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|letter: char| !letter.is_alphanumeric());
-    words.filter(|word| word.chars().nth(SHORT_WORD - 1).is_some())
+    let runs = text.split(|letter: char| !letter.is_alphanumeric()).filter(|run| !run.is_empty());
+    runs.flat_map(|run| {
+        let mut rest = run;
+        std::iter::from_fn(move || next_word(&mut rest))
+    })
+}
+
+/// The next word of a run of letters, behind which `rest` then begins.
+fn next_word<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    loop {
+        let first = rest.chars().next()?;
+        let behind = &rest[first.len_utf8()..];
+        let next = behind.chars().next();
+        let (word, is_word) = if is_unspaced(first) {
+            let pair = next.filter(|next| is_unspaced(*next)).map(|next| first.len_utf8() + next.len_utf8());
+            (&rest[..pair.unwrap_or(first.len_utf8())], pair.is_some())
+        } else {
+            let word = &rest[..rest.find(is_unspaced).unwrap_or(rest.len())];
+            (word, word.chars().nth(SHORT_WORD - 1).is_some())
+        };
+        *rest = if is_unspaced(first) { behind } else { &rest[word.len()..] };
+        if is_word {
+            return Some(word);
+        }
+    }
 }
 
 fn beginning(word: &str) -> impl Iterator<Item = char> {
@@ -93,5 +118,18 @@ mod tests {
         check("Zebras?", 8_000, &[]);
         check("ÄGYPTEN?", 8_000, &[]);
         assert_eq!(best(&["Seen in ägypten.", "seen at 5 \u{212A}ELVIN"], "Ägypten at five Kelvin?", 800), [0, 1]);
+    }
+
+    #[test]
+    fn words_are_found_in_scripts_without_spaces() {
+        let passages = ["港口很旧，海鸥在此筑巢。", "潮汐水闸由四克朗的港口税支付。", "海鸥 GPU集群 2030年。"];
+        let check = |question: &str, expected: &[usize]| {
+            assert_eq!(best(&passages, question, 8_000), expected, "{question}");
+        };
+        check("谁支付水闸的费用？", &[1]);
+        check("哪些GPU？", &[2]);
+        check("水？", &[]);
+        let japanese = ["灯台は古い。", "水門の費用は港湾税で支払われる。"];
+        assert_eq!(best(&japanese, "費用は誰が支払うのですか", 800), [1]);
     }
 }

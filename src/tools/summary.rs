@@ -94,7 +94,7 @@ fn read_event(hit: &Hit, page: &str, shown: &str) -> Event {
 /// The passages of a page that bear on a question, in reading order, as many as there is room for; its beginning when
 /// none does. Chosen off the runtime's threads when the page is long.
 async fn bearing(page: &Arc<str>, question: &str, room: usize) -> Arc<str> {
-    if page.len() <= room {
+    if page.chars().nth(room).is_none() {
         return Arc::clone(page);
     }
     if page.len() <= CHOSEN_HERE {
@@ -203,12 +203,22 @@ mod tests {
         assert!(chosen(&page, "Zebras?", 100).starts_with("The weather"));
     }
 
+    #[tokio::test]
+    async fn a_page_in_a_script_without_spaces_is_read_where_it_answers() {
+        let filler = "天气温和，海面平静，与那一年的大多数日子一样。\n\n".repeat(1_000);
+        let page: Arc<str> = format!("{filler}潮汐水闸耗资412,000克朗，由港口税支付。\n\n{filler}").into();
+        let shown = bearing(&page, "水闸花了多少钱？", 2_000).await;
+        assert!(shown.contains("412,000") && shown.chars().count() < 4_000, "{shown}");
+        let whole: Arc<str> = format!("{}\n\n水闸很贵。", extract::cut(&filler, 1_800)).into();
+        assert_eq!(bearing(&whole, "水闸花了多少钱？", 2_000).await, whole, "room is counted in characters");
+    }
+
     #[test]
     fn only_excerpts_that_stand_in_the_page_survive() {
         let page = "The turbine was\n  repaired in May.  It cost 5 crowns.";
         let given = ["The turbine was repaired in May.", "It cost 6 crowns.", " "].map(str::to_owned);
         assert_eq!(verified(&given, page), ["The turbine was repaired in May."]);
-    }
-}
         let invented = vec!["Nobody wrote this.".to_owned(); MOST_LOOKED_AT];
         assert_eq!(verified(&[&invented[..], &given].concat(), page), [""; 0], "a model that invents is not followed");
+    }
+}
