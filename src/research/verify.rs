@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    citations::Resolver,
+    citations::{Resolver, cited_ids},
     claims::{self, Texts},
     writer::{Draft, settle},
 };
@@ -231,12 +231,15 @@ fn as_written(claim: &Claim, report: &Report) -> String {
 }
 
 /// A repaired statement in the form in which it can take the place of `written`: one line, without the marks of a list
-/// or row around it, with as many bars of a table in it. `None` when it cannot.
+/// or row around it, with as many bars of a table in it, citing sources of the old one and no others. `None` when it
+/// cannot: without a citation nobody would hold it against a source again.
 fn fitting(repaired: &str, written: &str) -> Option<String> {
     let line = repaired.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = claims::without_marks(&line);
     let bars = |text: &str| text.matches('|').count();
-    (!text.is_empty() && bars(text) == bars(written)).then(|| text.to_owned())
+    let (cited, known) = (cited_ids(text), cited_ids(written));
+    let is_cited = !cited.is_empty() && cited.iter().all(|id| known.contains(id));
+    (is_cited && bars(text) == bars(written)).then(|| text.to_owned())
 }
 
 /// The text with ids for numbers, and other words in the places of `edits`, which count characters and ascend.
@@ -369,11 +372,13 @@ mod tests {
             assert_eq!(fitting(repaired, written).as_deref(), expected, "{repaired}");
         };
         check("- It cost\n 4 [S7].", "It cost 5 [S7].", Some("It cost 4 [S7]."));
-        check("2. **Dues** are 4", "**Dues** are 5", Some("**Dues** are 4"));
+        check("2. **Dues** are 4 [S7]", "**Dues** are 5 [S7, S8]", Some("**Dues** are 4 [S7]"));
         check("| Day | 18.7 [S7] |", "Day | 18.9 [S7]", Some("Day | 18.7 [S7]"));
         check("Day 18.7 [S7]", "Day | 18.9 [S7]", None);
-        check("a | b", "a", None);
-        check(" \n", "a", None);
+        check("a | b [S7]", "a [S7]", None);
+        check(" \n", "a [S7]", None);
+        check("It cost 4.", "It cost 5 [S7].", None);
+        check("It cost 4 [S7][S9].", "It cost 5 [S7].", None);
     }
 
     #[test]

@@ -66,6 +66,19 @@ async fn a_wrong_figure_is_written_once_more() {
     world.finish();
 }
 
+/// A statement that no longer cites what it was held against is the fault once more, out of sight.
+#[test_case("The gate cost 413,000 crowns."; "without its source")]
+#[test_case("The gate cost 413,000 crowns [S1002]."; "with another source")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repair_that_cites_otherwise_repairs_nothing(text: &str) {
+    let repair = reply::json(json!({"statements": [{"number": 1, "text": text}]}));
+    let world = world(script(ALTERED).always(When::kind(Kind::Repair), repair)).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert_eq!(verdicts(&story), [Verdict::NotSupported, Verdict::NotCheckable]);
+    assert!(story.markdown().contains("not found in the cited sources: 413,000 (1)"), "{}", story.markdown());
+    world.finish();
+}
+
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
