@@ -9,10 +9,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 
-use super::calls;
+use super::calls::{self, Carried};
 use crate::{
     context::{Call, Cx, Deadline, Error, Role, Standing},
     domain::{Event, SourceId, ToolKind, WarningCode},
+    journal::Stop,
     llm::{Message, Part, Text, ToolCall},
     offline::{Evidence, Task},
     tools::ToolSet,
@@ -204,12 +205,15 @@ pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) ->
             }
             append_idle(messages, completion.text, cx.prompts().text(agent.words.nudge, ()));
         } else {
-            let answers = turn_with_calls(cx, agent, turn, &path, &completion.tool_calls).await?;
+            let Carried { answers, ends } = turn_with_calls(cx, agent, turn, &path, &completion.tool_calls).await?;
             messages.push(Message::turn_of(&completion));
             let left = cx
                 .prompts()
                 .text(agent.words.left, json!({"left": agent.max_turns - turn, "used": agent.standing.used}));
             agent.gathered.append(messages, with_turns_left(answers, &left));
+            if let Some(failure) = ends {
+                return Err(failure.into());
+            }
         }
         if wants_end && agent.gathered.has_worked {
             return Ok(End::Finished);
@@ -232,16 +236,16 @@ async fn turn_with_calls(
     turn: u32,
     path: &str,
     calls: &[ToolCall],
-) -> Result<Vec<Answer>, Error> {
+) -> Result<Carried, Stop> {
     agent.gathered.turns = turn;
     if let Some(event) = agent.turn_event {
         cx.mark(&format!("{path}/started"), event(turn, agent.max_turns)).await?;
     }
-    let answers = calls::carry_out(cx, agent, path, calls).await?;
+    let carried = calls::carry_out(cx, agent, path, calls).await?;
     if agent.turn_event.is_some() {
         agent.standing = cx.standing(&format!("{path}/standing")).await?;
     }
-    Ok(answers)
+    Ok(carried)
 }
 
 /// Has the task done by one call, for a model that called nothing useful; `false` when no tool can. `id` names the call
@@ -260,10 +264,10 @@ pub async fn do_task(
     let (name, arguments) = (name.to_owned(), arguments.to_string());
     let call = ToolCall { id: id.to_owned(), name, arguments, problem: None };
     agent.gathered.has_reflected = true;
-    let answers = calls::carry_out(cx, agent, &format!("{path}/{id}"), std::slice::from_ref(&call)).await?;
+    let carried = calls::carry_out(cx, agent, &format!("{path}/{id}"), std::slice::from_ref(&call)).await?;
     messages.push(Message::Assistant { content: String::new(), tool_calls: vec![call], carry: None });
-    agent.gathered.append(messages, answers);
-    Ok(true)
+    agent.gathered.append(messages, carried.answers);
+    carried.ends.map_or(Ok(true), |failure| Err(failure.into()))
 }
 
 /// A reply without a tool call stays in the history, and is answered like a person would.

@@ -10,7 +10,7 @@ use super::agent::{Agent, Answer};
 use crate::{
     context::{Cx, Error, Registered, is_refusal},
     domain::{Event, Failure, SourceId, ToolKind, WarningCode, digest},
-    journal::{Asked, Entry, StepKind},
+    journal::{Asked, Entry, StepKind, Stop},
     llm::{Part, ToolCall},
     telemetry::{metrics, spans},
     tools::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, ToolSet},
@@ -32,13 +32,23 @@ struct Job<'c> {
     reserved_before: u32,
 }
 
-/// Answers the calls of a turn, in their order.
+/// What came of the calls of a turn.
+#[derive(Debug)]
+pub struct Carried {
+    /// One for each call, in their order.
+    pub answers: Vec<Answer>,
+    /// The first failure that ends the agent's work.
+    pub ends: Option<Failure>,
+}
+
+/// Answers the calls of a turn. What one brought counts, also when another one ends the agent's work.
 ///
 /// # Errors
-/// What ends the agent's work: a tool's own failure of that kind, and [`Error::Stop`].
-pub async fn carry_out(cx: &Cx, agent: &mut Agent<'_>, turn: &str, calls: &[ToolCall]) -> Result<Vec<Answer>, Error> {
+/// [`Stop`].
+pub async fn carry_out(cx: &Cx, agent: &mut Agent<'_>, turn: &str, calls: &[ToolCall]) -> Result<Carried, Stop> {
     let mut answers: Vec<Option<Answer>> = calls.iter().map(|_| None).collect();
     let must_think = must_think(cx, agent, calls);
+    let mut ends = None;
     let completes: Vec<bool> =
         calls.iter().map(|call| agent.tools.kind(&call.name) == Some(ToolKind::Complete)).collect();
     for last in [false, true] {
@@ -49,11 +59,13 @@ pub async fn carry_out(cx: &Cx, agent: &mut Agent<'_>, turn: &str, calls: &[Tool
                 Err(answer) => answers[index] = Some(answer),
             }
         }
-        for (index, answer) in made(cx, agent, turn, jobs).await? {
+        let (made, failure) = made(cx, agent, turn, jobs).await?;
+        for (index, answer) in made {
             answers[index] = Some(answer);
         }
+        ends = ends.or(failure);
     }
-    Ok(answers.into_iter().flatten().collect())
+    Ok(Carried { answers: answers.into_iter().flatten().collect(), ends })
 }
 
 /// With `require_think`, retrieving and delegating wait until the model has reflected in a reply of its own.
@@ -70,7 +82,7 @@ async fn admit<'c>(
     (index, call): (usize, &'c ToolCall),
     jobs: &[Job<'_>],
     must_think: bool,
-) -> Result<Result<Job<'c>, Answer>, Error> {
+) -> Result<Result<Job<'c>, Answer>, Stop> {
     let Some(tool) = agent.tools.find(&call.name) else {
         return Ok(Err(unknown_tool(cx, turn, index, call, &agent.tools.names()).await?));
     };
@@ -99,8 +111,14 @@ async fn admit<'c>(
     Ok(Ok(Job { call, index, tool, admitted, first_source, reserved_before }))
 }
 
-/// Carries out the jobs side by side, and takes in what they brought in the order of the calls.
-async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) -> Result<Vec<(usize, Answer)>, Error> {
+/// Carries out the jobs side by side, and takes in what they brought in the order of the calls; with the first failure
+/// that ends the agent's work.
+async fn made(
+    cx: &Cx,
+    agent: &mut Agent<'_>,
+    turn: &str,
+    jobs: Vec<Job<'_>>,
+) -> Result<(Vec<(usize, Answer)>, Option<Failure>), Stop> {
     let has_worked = agent.gathered.has_worked;
     let (tools, question, deadline) = (&agent.tools, agent.question, agent.deadline);
     let (evidence, read) = (&agent.gathered.evidence, &agent.gathered.read);
@@ -120,14 +138,20 @@ async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) ->
         Box::pin(one_call(cx, tools, job, site))
     });
     let outputs: Vec<_> = futures::future::join_all(work).await;
-    let mut answers = Vec::new();
+    let (mut answers, mut ends) = (Vec::new(), None);
     for (job, output) in jobs.into_iter().zip(outputs) {
         let kind = agent.tools.get(job.tool).0.kind();
         let mut output = match output {
             Ok(output) => output,
-            Err(ToolError::Ends(error)) => return Err(error),
-            Err(ToolError::Model(problem)) => failed(cx, job.call, problem),
-            Err(ToolError::Limit(refusal)) => failed(cx, job.call, refusal.message),
+            Err(ToolError::Ends(Error::Stop(stop))) => return Err(stop),
+            Err(ToolError::Ends(Error::Failed(failure))) => {
+                let answer = ToolOutput::failed(cx, &job.call.name, failure.message.clone());
+                answers.push((job.index, Answer::to(job.call, answer.text)));
+                ends.get_or_insert(failure);
+                continue;
+            }
+            Err(ToolError::Model(problem)) => ToolOutput::failed(cx, &job.call.name, problem),
+            Err(ToolError::Limit(refusal)) => ToolOutput::failed(cx, &job.call.name, refusal.message),
         };
         let gathered = &mut agent.gathered;
         gathered.has_worked |= kind.is_work();
@@ -138,13 +162,7 @@ async fn made(cx: &Cx, agent: &mut Agent<'_>, turn: &str, jobs: Vec<Job<'_>>) ->
         output.text.0.extend(note);
         answers.push((job.index, Answer { in_full: output.in_full, ..Answer::to(job.call, output.text) }));
     }
-    Ok(answers)
-}
-
-/// What a model hears of a call that failed.
-fn failed(cx: &Cx, call: &ToolCall, problem: String) -> ToolOutput {
-    let values = json!({"name": call.name, "error": problem.trim_end_matches('.')});
-    ToolOutput { failed: vec![problem], ..ToolOutput::text(cx.prompts().text("tool_failed", values)) }
+    Ok((answers, ends))
 }
 
 /// One call, with its span, and with its events where the tool has none of its own.
@@ -235,8 +253,9 @@ async fn perform(
     let asked = Asked::from(digest::sha256_json(&(name, &arguments)));
     let work = async {
         if let Some(inherited) = cx.journal().inherited::<Result<ToolOutput, Failed>>(&key, &asked)
-            // Sources of another run would have to be taken over with their texts: they are retrieved again.
-            && inherited.value.as_ref().is_ok_and(|output| output.links.is_empty())
+            // Sources of another run would have to be taken over with their texts: they are retrieved again. So is what
+            // failed.
+            && inherited.value.as_ref().is_ok_and(|output| output.links.is_empty() && output.failed.is_empty())
         {
             return Ok(Entry::inherited(inherited));
         }
@@ -277,7 +296,7 @@ fn with_sources(cx: &Cx, mut output: ToolOutput) -> Entry<Result<ToolOutput, Fai
 }
 
 /// Answers a call whose arguments cannot be used, so that the model can correct itself.
-async fn bad_arguments(cx: &Cx, turn: &str, index: usize, call: &ToolCall, error: &str) -> Result<Answer, Error> {
+async fn bad_arguments(cx: &Cx, turn: &str, index: usize, call: &ToolCall, error: &str) -> Result<Answer, Stop> {
     let detail = format!("{} was called with arguments that cannot be used: {error}", call.name);
     cx.warn(&format!("{turn}/call/{index}/refused"), WarningCode::ModelMisuse, detail).await?;
     let values = json!({"name": call.name, "error": error.trim_end_matches('.')});
@@ -285,7 +304,7 @@ async fn bad_arguments(cx: &Cx, turn: &str, index: usize, call: &ToolCall, error
 }
 
 /// Answers a call to a tool that is not there, with the names of those that are.
-async fn unknown_tool(cx: &Cx, turn: &str, index: usize, call: &ToolCall, names: &[&str]) -> Result<Answer, Error> {
+async fn unknown_tool(cx: &Cx, turn: &str, index: usize, call: &ToolCall, names: &[&str]) -> Result<Answer, Stop> {
     let detail = format!("the model called '{}', which is not a tool", call.name);
     cx.warn(&format!("{turn}/call/{index}/refused"), WarningCode::ModelMisuse, detail).await?;
     Ok(Answer::to(call, cx.prompts().text("unknown_tool", json!({"name": call.name, "tools": names}))))

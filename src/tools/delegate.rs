@@ -143,7 +143,7 @@ impl Delegate {
         let output = match &outcome {
             Ok(note) => ToolOutput::text(Text(vec![Part::Flexible(untrusted(note.findings()).into())])),
             Err(failure) => {
-                let values = json!({"topic": topic, "reason": failure.message.trim_end_matches('.')});
+                let values = json!({"topic": topic, "reason": untrusted(failure.message.trim_end_matches('.'))});
                 let text = cx.prompts().text("research_failed", values);
                 ToolOutput { failed: vec![failure.message.clone()], ..ToolOutput::text(text) }
             }

@@ -33,6 +33,7 @@ use crate::{
     net::same_page,
     offline::Evidence,
     pages::Web,
+    prompts::untrusted,
 };
 
 /// A tool, as one agent has it. The set of tools is open at run time, hence a trait.
@@ -190,6 +191,12 @@ impl ToolOutput {
         self.links.push(ResultLink { source_id, url: url.clone(), title: title.clone() });
         self.evidence.push(Evidence { source_id, title, url, published: source.published.clone(), text: shown });
         self.sources.push(source);
+    }
+
+    /// What a model hears of a call that failed, in words that may be anybody's.
+    pub fn failed(cx: &Cx, tool: &str, problem: String) -> Self {
+        let values = json!({"name": tool, "error": untrusted(problem.trim_end_matches('.'))});
+        Self { failed: vec![problem], ..Self::text(cx.prompts().text("tool_failed", values)) }
     }
 
     pub fn has_failed(&self) -> bool {

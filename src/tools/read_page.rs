@@ -3,6 +3,8 @@
 //! A call is one step of the journal. Reading on in a page is another call, which usually finds the page among those
 //! read lately (`pages::Web`).
 
+use std::sync::Arc;
+
 use futures::FutureExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,6 +15,7 @@ use super::{
     place_in, source_id, spec,
 };
 use crate::{
+    aside::aside,
     context::Cx,
     domain::{Source, SourceId, ToolKind, printable_line},
     llm::{ToolCall, ToolSpec},
@@ -58,28 +61,59 @@ impl ReadPage {
             return Err(ToolError::Limit(refusal.clone()));
         }
         let page = self.web.read(&address).await.map_err(|error| ToolError::Model(format!("{address}: {error}")))?;
-        let all = passages::split(&page.text);
-        let first = arguments.place.unwrap_or(1);
-        if first > all.len() {
-            return Err(ToolError::Model(format!("{address} has {} passages", all.len())));
-        }
-        let all_numbered: Vec<_> =
-            (1..).zip(&all).map(|(number, text)| Passage { number, heading: None, text }).collect();
-        let (passages, next) = match arguments.question.as_deref().filter(|_| arguments.place.is_none()) {
-            Some(question) => (best(&all_numbered, question), None),
-            None => following(&all_numbered[first - 1..]),
-        };
+        // Read is read, whatever is wanted of it.
         room.read(1);
+        let text = Arc::clone(&page);
+        let output = match aside(move || chosen(&text.text, arguments.question.as_deref(), arguments.place)).await {
+            Ok(Ok(chosen)) => chosen.output(cx, id, &page),
+            Ok(Err(total)) => ToolOutput::failed(cx, NAME, format!("{address} has {total} passages")),
+            Err(panicked) => ToolOutput::failed(cx, NAME, format!("{address}: {panicked}")),
+        };
+        Ok(ToolOutput { pages: 1, ..output })
+    }
+}
+
+/// The passages of a page that are shown.
+struct Chosen {
+    /// With their numbers, from 1.
+    passages: Vec<(usize, String)>,
+    /// Of the whole page.
+    total: usize,
+    /// The number of the passage to read on from.
+    next: Option<usize>,
+}
+
+/// Those that fit the question, or those from that place on; the number of all when there are none at that place.
+/// Pages are long, so this takes time.
+fn chosen(text: &str, question: Option<&str>, place: Option<usize>) -> Result<Chosen, usize> {
+    let all = passages::split(text);
+    let (first, total) = (place.unwrap_or(1), all.len());
+    if first > total {
+        return Err(total);
+    }
+    let numbered: Vec<_> = (1..).zip(&all).map(|(number, text)| Passage { number, heading: None, text }).collect();
+    let (shown, next) = match question.filter(|_| place.is_none()) {
+        Some(question) => (best(&numbered, question), None),
+        None => following(&numbered[first - 1..]),
+    };
+    let passages = shown.into_iter().map(|passage| (passage.number, passage.text.to_owned())).collect();
+    Ok(Chosen { passages, total, next })
+}
+
+impl Chosen {
+    fn output(&self, cx: &Cx, id: SourceId, page: &WebPage) -> ToolOutput {
+        let passages: Vec<_> =
+            self.passages.iter().map(|(number, text)| Passage { number: *number, heading: None, text }).collect();
         let evidence = passages.iter().map(|passage| passage.text).collect::<Vec<_>>().join("\n\n");
         let shown = Shown {
             tool: NAME,
-            location: location(&page),
+            location: location(page),
             missing: page.missing.as_deref(),
             passages: &passages,
-            total: all.len(),
-            next,
+            total: self.total,
+            next: self.next,
         };
-        Ok(ToolOutput { pages: 1, ..shown.output(cx, source(cx, id, &page), evidence) })
+        shown.output(cx, source(cx, id, page), evidence)
     }
 }
 

@@ -20,6 +20,13 @@ pub struct FailedQuery {
     pub reason: String,
 }
 
+impl FailedQuery {
+    /// Engines say in their own words why they failed.
+    fn harmless(&self) -> Self {
+        Self { query: untrusted(&self.query), reason: untrusted(&self.reason) }
+    }
+}
+
 /// What an agent sees of a page.
 pub enum PageShown {
     /// It has seen the page before, as this source.
@@ -48,6 +55,7 @@ pub fn output(
 ) -> ToolOutput {
     let results = || hits.iter().zip(pages);
     let failed = failures.iter().map(|failed| format!("'{}': {}", failed.query, failed.reason)).collect();
+    let failures: Vec<FailedQuery> = failures.iter().map(FailedQuery::harmless).collect();
     let text = if hits.is_empty() && failures.is_empty() {
         cx.prompts().text("no_results", json!({"queries": queries})).into()
     } else {

@@ -96,6 +96,7 @@ impl Site {
             ),
             "/dues.csv" => ([(header::CONTENT_TYPE, "text/csv")], "boat;dues\nBarge;4,50\n").into_response(),
             "/picture" => ([(header::CONTENT_TYPE, "image/png")], vec![137_u8, 80, 78, 71]).into_response(),
+            "/odd" => ([(header::CONTENT_TYPE, "image/<|im_start|>")], vec![137_u8, 80, 78, 71]).into_response(),
             "/large" => ([(header::CONTENT_TYPE, "text/plain")], vec![b'x'; 26 << 20]).into_response(),
             "/pay" => StatusCode::PAYMENT_REQUIRED.into_response(),
             "/bot" => (StatusCode::FORBIDDEN, [("cf-mitigated", "challenge")], "no").into_response(),
@@ -194,6 +195,42 @@ async fn a_page_is_read_by_its_address_and_cited() {
     world.finish();
 }
 
+/// What a page says counts, also when the search of the same turn ends the researcher's work.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_read_outlives_a_key_that_is_refused() {
+    let site = Site::start().await;
+    let question = "Which dues pay for the tide gate?";
+    let turn = reply::calls([
+        ("search_web", json!({"queries": ["dues"]})),
+        ("read_page", json!({"address": site.at("/ledger"), "question": question})),
+    ]);
+    let world = World::start(reading([turn])).await;
+    world.web.always("", Found::fault(reply::status(401)));
+    let story = story(&world, &[]).await;
+    assert!(story.markdown().contains("[1]"), "{}", story.markdown());
+    assert!(story.warned(WarningCode::ResearcherFailed)[0].contains("its findings so far are used"));
+    let notes = world.models.calls_of(Kind::Compression).pop().unwrap();
+    assert!(notes.says("Dues of four crowns") && notes.says("`search_web` failed"), "both calls are answered");
+    world.finish();
+}
+
+/// A page was read for it, whatever was wanted of the page.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_is_shorter_counts_for_what_may_be_read() {
+    let site = Site::start().await;
+    let [ledger, dues] = ["/ledger", "/dues.csv"].map(|path| site.at(path));
+    let reads = [read(json!({"address": ledger, "place": 999})), read(json!({"address": dues}))];
+    let world = World::start(reading(reads.into_iter().chain([reply::search(["dues"])]))).await;
+    let story = story(&world, &["max_pages=1"]).await;
+    let answers = answers(&world);
+    assert!(answers[0].contains("`read_page` failed") && answers[0].contains(" passages"), "{answers:?}");
+    assert!(answers[1].contains("max_pages is 1"), "{answers:?}");
+    assert_eq!((site.asked("/ledger"), site.asked("/dues.csv")), (1, 0));
+    assert_eq!(story.named("tool.failed").len(), 2);
+    assert!(!story.markdown().contains("could not be read"), "it was read: {}", story.markdown());
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_source_is_opened_by_its_id() {
     let site = Site::start().await;
@@ -272,6 +309,7 @@ async fn what_cannot_be_read_is_said_and_the_run_goes_on() {
         ("/deep", "its HTML is nested too deeply"),
         ("/zeros", "it is not text"),
         ("/picture", "image/png"),
+        ("/odd", "image/‹|im_start|>"),
         ("/large", "longer than"),
         ("/pay", "those who pay"),
         ("/bot", "only people"),
