@@ -22,6 +22,7 @@ use crate::{
     journal::{Asked, Entry, StepKind, Stop},
     llm::{Part, Text, ToolCall, ToolSpec},
     mcp::{Clients, Error, MAX_PIECES, Offer, Piece, Progress, Reply, Settings},
+    net,
     prompts::untrusted,
 };
 
@@ -219,8 +220,8 @@ impl Tool for ReadResource {
     fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move {
             let wanted: ResourceArguments = admitted(arguments)?;
-            let origin =
-                Origin::of(&wanted.server, RESOURCES, &Map::from_iter([("uri".to_owned(), json!(wanted.uri))]));
+            let shown = json!(net::without_user(&wanted.uri));
+            let origin = Origin::of(&wanted.server, RESOURCES, &Map::from_iter([("uri".to_owned(), shown)]));
             match self.clients.read(&wanted.server, &wanted.uri).await {
                 Ok(reply) => Ok(output(cx, site.first_source, &origin, reply)),
                 Err(error) => Err(failed(cx, site, &wanted.server, error).await),
@@ -330,9 +331,9 @@ impl Origin {
     /// The address of a piece, in a form that nothing can be started by: of the web, or `mcp:SERVER/…`.
     fn address_of(&self, piece: &Piece, place: usize) -> String {
         match piece.address.as_deref() {
-            Some(url) if url.starts_with("http://") || url.starts_with("https://") => crate::net::canonical_url(url),
+            Some(url) if url.starts_with("http://") || url.starts_with("https://") => net::canonical_url(url),
             Some(other) => {
-                let plain: String = other
+                let plain: String = net::without_user(other)
                     .chars()
                     .map(|c| if c.is_whitespace() || c.is_control() || "<>[]\"'`\\".contains(c) { '_' } else { c })
                     .collect();
@@ -414,7 +415,8 @@ mod tests {
         assert_ne!(address(None, 0), address(None, 1));
         assert_eq!(address(Some("javascript:alert(1)"), 0), "mcp:files/javascript:alert(1)");
         assert_eq!(address(Some("file:///a b"), 0), "mcp:files/file:///a_b");
-        assert_eq!(address(Some("https://a.example/x#y"), 0), crate::net::canonical_url("https://a.example/x#y"));
+        assert_eq!(address(Some("postgres://app:pa55w0rd@h/db"), 0), "mcp:files/postgres://h/db");
+        assert_eq!(address(Some("https://a.example/x#y"), 0), net::canonical_url("https://a.example/x#y"));
         assert_eq!(location("https://a.example/x"), "a.example");
         assert_eq!(location("mcp:files/file:///a"), "mcp:files/file:///a");
     }
