@@ -275,6 +275,11 @@ impl Journal {
         }
     }
 
+    /// Is the value of that step stored, and not asked for yet?
+    pub fn has(&self, key: &str) -> bool {
+        self.stored.lock().contains_key(key)
+    }
+
     /// Emits `events` once, however often the run is replayed. Does not wait for the database; later steps of this
     /// run are committed after it.
     ///

@@ -116,6 +116,31 @@ async fn no_new_research_starts_in_the_last_fifth_of_the_time(database: TestData
     world.finish();
 }
 
+/// A report that was written again after a pause: a replay, whose clock says that all the time is over, passes that
+/// pause too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pause_that_was_made_is_over() {
+    let text = "The gate is paid by harbour dues [S1001]. ".repeat(60);
+    let script = small().first(When::kind(Kind::Report), [reply::text(&text).cut_after(8_000), reply::text(&text)]);
+    let (world, database) = (world(script).await, TestDatabase::sqlite());
+    let engine = Engine::start(&world, &database, &OPTIONS).await;
+    let run = engine.submit(QUESTION).await.unwrap();
+    let story = engine.tell(run).await;
+    assert!(story.steps.iter().any(|step| step.key == "report/again"), "it was written again");
+    let calls = world.models.total();
+    database
+        .execute(
+            "UPDATE runs SET status = 'running', outcome = NULL, finished_at = NULL, report = NULL, \
+             started_at = created_at - 60000; DELETE FROM messages WHERE role = 'assistant'",
+        )
+        .await;
+    engine.app.runs.work(story.run.id, &CancellationToken::new()).await.unwrap();
+    let replayed = engine.app.runs.store().report(story.run.id).await.unwrap();
+    assert_eq!((replayed.as_ref(), world.models.total()), (story.report.as_ref(), calls));
+    engine.app.close().await;
+    world.finish();
+}
+
 /// The writer never answers: its call is closed, and notes and sources stay.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
