@@ -46,7 +46,6 @@ templates![
     "researcher",
     "revise",
     "rounds_left",
-    "search_failed",
     "search_results",
     "structured_prompt",
     "structured_repair",

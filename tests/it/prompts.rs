@@ -184,7 +184,6 @@ fn samples(name: &str) -> Vec<Value> {
                 json!({"cards": [card("S1001", dues, json!(null))], "differing": []}),
             ];
         }
-        "search_failed" => json!({"query": "gate", "reason": "the search engine's rate limit is used up"}),
         "search_results" => {
             let result = |id, published, excerpts| {
                 json!({
