@@ -107,9 +107,10 @@ impl<'a> Versions<'a> {
             outdated[place] = is_doubtful(document) && documents.len() > 1 || replaced();
         }
         for statement in statements.iter().filter(|statement| replaces(&statement.text)) {
+            let said = Said::of(&statement.text);
             for (place, document) in documents.iter().enumerate() {
                 let own = statement.sources.iter().any(|id| document.ids.contains(id));
-                if !own && names(&statement.text, document) {
+                if !own && said.names(document) {
                     let about = subject(&statement.text);
                     // `The outline of 18 June` is a part of the minutes of that day, `the note of 14 November` all of
                     // it.
@@ -250,19 +251,35 @@ fn is_doubtful(document: &Document<'_>) -> bool {
         || place.into_iter().any(|word| is_doubtful(word) || is_in(OLD_PLACES, &word.to_lowercase()))
 }
 
-/// Does a sentence that says what is replaced mean this document? By its date, or by what its title has in common with
-/// it.
-fn names(sentence: &str, document: &Document<'_>) -> bool {
-    let language = Language::of(sentence);
-    let said: HashSet<String> = terms(sentence, language).into_iter().collect();
-    let of_title: Vec<String> = terms(document.title, language);
-    let number = of_title.iter().any(|term| is_number(term) && term.len() > 2 && !is_year(term) && said.contains(term));
-    let dated = document.date.as_ref().is_some_and(|date| says_date(&said, date, language));
-    let in_title = title_date(&of_title, &said, language);
-    // `those of May 2030`: a month's name may be a small word, too.
-    let own = document.date.clone().or_else(|| date_in(document.title));
-    let in_month = date_in(sentence).zip(own).is_some_and(|(said, own)| own.starts_with(&said));
-    number || dated || in_title || in_month
+/// What a sentence says that says what is replaced.
+struct Said {
+    language: Language,
+    terms: HashSet<String>,
+    date: Option<String>,
+}
+
+impl Said {
+    fn of(sentence: &str) -> Self {
+        let language = Language::of(sentence);
+        Self { language, terms: terms(sentence, language).into_iter().collect(), date: date_in(sentence) }
+    }
+
+    /// Does it mean this document? By its date, or by what its title has in common with it.
+    fn names(&self, document: &Document<'_>) -> bool {
+        let Self { language, terms: said, date } = self;
+        let dated = || document.date.as_ref().is_some_and(|date| says_date(said, date, *language));
+        // `those of May 2030`: a month's name may be a small word, too.
+        let in_month = date.as_ref().zip(document.date.as_ref()).is_some_and(|(said, own)| own.starts_with(said));
+        in_month || dated() || self.names_title(document.title)
+    }
+
+    /// By a number, or a date.
+    fn names_title(&self, title: &str) -> bool {
+        let of_title: Vec<String> = terms(title, self.language);
+        let is_telling = |term: &String| is_number(term) && term.len() > 2 && !is_year(term);
+        of_title.iter().any(|term| is_telling(term) && self.terms.contains(term))
+            || title_date(&of_title, &self.terms, self.language)
+    }
 }
 
 /// The last date that a title or heading names by month and year: `2034-04-02` of `3.2 (2 April 2034)`.
