@@ -210,7 +210,52 @@ fn root_cause(error: &reqwest::Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+        sync::{Barrier, watch},
+        task::JoinSet,
+    };
+
     use super::*;
+
+    /// A server that answers each request once so many are there, and says which connections the client has closed.
+    async fn server(at_once: usize) -> (Url, watch::Receiver<usize>, JoinSet<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        let (closed, seen) = watch::channel(0);
+        let all = Arc::new(Barrier::new(at_once));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let (all, closed) = (Arc::clone(&all), closed.clone());
+                connections.spawn(async move {
+                    let mut request = [0; 4_096];
+                    assert!(stream.read(&mut request).await.unwrap() > 0);
+                    all.wait().await;
+                    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+                    assert_eq!(stream.read(&mut request).await.unwrap_or_default(), 0);
+                    closed.send_modify(|closed| *closed += 1);
+                });
+            }
+        });
+        (url, seen, tasks)
+    }
+
+    #[tokio::test]
+    async fn of_many_connections_at_once_no_more_are_kept_than_a_run_uses() {
+        const BEYOND: usize = 9;
+        let (url, mut closed, _server) = server(MAX_IDLE + BEYOND).await;
+        let clients = ApiClients::new(Timeouts::default()).unwrap();
+        let calls = (0..MAX_IDLE + BEYOND).map(|_| clients.for_url(&url).get(url.clone()).send());
+        let answers = futures::future::join_all(calls).await;
+        assert!(answers.into_iter().all(|answer| answer.is_ok_and(|answer| answer.status() == 200)));
+        let bounded = tokio::time::timeout(Duration::from_secs(10), closed.wait_for(|closed| *closed >= BEYOND)).await;
+        assert_eq!(*bounded.expect("those beyond the bound are closed").unwrap(), BEYOND);
+    }
 
     #[test]
     fn retry_after_is_seconds_or_a_date() {

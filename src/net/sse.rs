@@ -113,6 +113,7 @@ mod tests {
         check("event: x\ndata: a\ndata: b\nid: 7\n\n", &["a\nb"]);
         check("data: a\n", &["a"]);
         check("data: a\rdata: b\r\rdata: c\r\n\rdata: d\n\r\n", &["a\nb", "c", "d"]);
+        check("data: a\r\ndata: b\r\n\r\ndata: c\r\n\r\n", &["a\nb", "c"]);
         check("data: half", &[]);
         check("<html>\n\n", &[]);
         check("\n\n\ndata:\n\n", &[""]);

@@ -307,6 +307,13 @@ mod tests {
     }
 
     #[test]
+    fn who_looks_first_makes_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let marks = folder.path().join("data").join("marks");
+        assert!(dead(&marks).is_empty() && marks.is_dir());
+    }
+
+    #[test]
     fn an_orderly_end_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let marks = marks(folder.path(), "a");

@@ -1,5 +1,8 @@
 //! Documents that are given to a thread: read at once, searched in it alone, gone with it.
 
+use std::time::Duration;
+
+use fathom::{http::Timeouts, pages};
 use fathom_testkit::program;
 use serde_json::{Value, json};
 use test_case::test_case;
@@ -7,7 +10,7 @@ use test_case::test_case;
 use super::{Answer, NOBODY, Service, small_world};
 use crate::{
     database::TestDatabase,
-    stories::engine::QUESTION,
+    stories::engine::{self, QUESTION},
     world::{Kind, Script, Shape, When, World, reply},
 };
 
@@ -107,6 +110,33 @@ async fn documents_are_searched_beside_the_web_in_their_thread_alone_until_they_
     service.ended(&run).await;
     service.delete(&format!("/api/v1/threads/{thread}")).await.expect(204);
     service.get(&format!("/api/v1/threads/{thread}/documents")).await.refused(404, "not_found");
+    service.stop().await;
+    world.finish();
+}
+
+/// The only parser never answers: of two documents one gets it, and the other is to come back.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_for_which_no_parser_is_free_is_to_come_back() {
+    let (world, database) = (small_world().await, TestDatabase::sqlite());
+    let mut config = engine::config(&world, &database, &[], &[]).unwrap();
+    config.parser = pages::Settings {
+        program: Some(engine::parser_that_hangs(world.folder())),
+        processes: 1,
+        upload_patience: Duration::from_millis(200),
+        ..config.parser
+    };
+    let service = Service::of(&config, &database, Timeouts::default()).await;
+    let [one, other] = ["a.md", "b.md"].map(|name| {
+        let path = format!("/api/v1/documents?name={name}");
+        let service = &service;
+        Box::pin(async move { give(service, &path, DUES).await })
+    });
+    let (refused, hangs) = futures::future::select(one, other).await.factor_first();
+    assert_eq!(refused.header("retry-after"), "2");
+    let problem = refused.refused(503, "overloaded");
+    assert!(problem["retryable"] == true && problem["detail"].as_str().unwrap().contains("no parser"), "{problem}");
+    drop(hangs);
     service.stop().await;
     world.finish();
 }

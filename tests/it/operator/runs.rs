@@ -144,7 +144,9 @@ async fn what_is_not_there_is_bad_usage() {
     }
     // A folder whose name was mistyped is none with an empty database.
     let mistyped = site.world.folder().join("mistyped");
-    for command in [["runs", "list"].as_slice(), &["runs", "show", &unknown], &["usage"], &["resume", &unknown]] {
+    let of_runs: [&[&str]; 4] = [&["runs", "list"], &["runs", "show", &unknown], &["usage"], &["resume", &unknown]];
+    let of_keys: [&[&str]; 2] = [&["keys", "list"], &["keys", "revoke", &unknown]];
+    for command in of_runs.into_iter().chain(of_keys) {
         let arguments = [command, &["--data-dir", mistyped.to_str().unwrap()]].concat();
         let (code, stdout, stderr) = output(&site, &arguments).await;
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}: {stderr}");

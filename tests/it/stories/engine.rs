@@ -1,6 +1,9 @@
 //! Tells a story: one run in this process, over the scripted world, with everything it left behind.
 
-use std::time::Duration;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use fathom::{
     app::App,
@@ -82,6 +85,16 @@ pub fn config(
     config.search.timeout = Duration::from_secs(2);
     config.search.retry.first_within = Duration::from_millis(20);
     Ok(config)
+}
+
+/// The program of a parser that takes a document and never answers, in that folder.
+pub fn parser_that_hangs(folder: &Path) -> PathBuf {
+    let (text, program) = (folder.join("text"), folder.join("program"));
+    let hello = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
+    std::fs::write(&text, format!("#!/bin/sh\n{hello}\nexec sleep 600\n")).unwrap();
+    // Copied by another process: one that this process has open cannot be started.
+    assert!(std::process::Command::new("install").arg("-m755").args([&text, &program]).status().unwrap().success());
+    program
 }
 
 impl Engine {

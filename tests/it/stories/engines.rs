@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::engine::{Engine, QUESTION, Story, config};
+use super::engine::{Engine, QUESTION, Story, config, parser_that_hangs};
 use crate::{
     database::TestDatabase,
     world::{Kind, Script, Shape, When, World, reply},
@@ -144,14 +144,9 @@ async fn pages_are_fetched_for_an_engine_that_sends_excerpts() {
 async fn pages_for_which_no_parser_is_free_are_a_warning() {
     let (world, web) = (World::start(searching(json!({"queries": ["dues"]}))).await, Web::start().await);
     let (folder, database) = (tempfile::tempdir().unwrap(), TestDatabase::sqlite());
-    let (text, program) = (folder.path().join("text"), folder.path().join("program"));
-    let hello = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
-    std::fs::write(&text, format!("#!/bin/sh\n{hello}\nexec sleep 600\n")).unwrap();
-    // Copied by another process: one that this process has open cannot be started.
-    assert!(std::process::Command::new("install").arg("-m755").args([&text, &program]).status().unwrap().success());
     let mut config = web.config(&world, &database, &["search_api=searxng", "max_pages_per_search=2"], "good");
     config.parser = pages::Settings {
-        program: Some(program),
+        program: Some(parser_that_hangs(folder.path())),
         processes: 1,
         run_patience: Duration::from_millis(200),
         document_time: Duration::from_secs(3),
@@ -196,6 +191,25 @@ async fn the_only_engine_that_refuses_its_key_ends_the_run() {
     world.finish();
 }
 
+/// What the researcher may say with a search.
+fn offered(world: &World) -> Vec<String> {
+    let tools = world.models.calls_of(Kind::Researcher)[0].body["tools"].clone();
+    let search = tools.as_array().unwrap().iter().find(|tool| tool["function"]["name"] == "search_web").unwrap();
+    search["function"]["parameters"]["properties"].as_object().unwrap().keys().cloned().collect()
+}
+
+/// An engine that can restrict a search by no country is not asked for one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_engine_of_the_run_knows_is_not_offered() {
+    let arguments = json!({"queries": ["dues"], "language": "fr", "country": "ch"});
+    let (world, web) = (World::start(searching(arguments)).await, Web::start().await);
+    let story = web.research(&world, &["search_api=searxng", "max_pages_per_search=0"], "good").await;
+    assert!(story.report.is_some(), "{:?}", story.ended);
+    assert_eq!(offered(&world), ["queries", "time_range", "sites", "language", "topic"]);
+    assert!(web.asked.lock().iter().any(|asked| asked.contains("language=fr")), "what it knows reaches it");
+    world.finish();
+}
+
 /// What the run and the model ask for reaches the engines, and no other site the researcher.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn filters_of_the_run_and_the_model_hold() {
@@ -213,11 +227,8 @@ async fn filters_of_the_run_and_the_model_hold() {
     assert!(brave.contains("freshness=pw") && brave.contains("search_lang=de"), "the run's language counts: {brave}");
     assert!(brave.contains("country=CH") && brave.contains("count=3"), "{brave}");
     assert!(brave.contains("-site%3Aelsewhere.test+-site%3Anowhere.test"), "both are left out: {brave}");
-    let tools = world.models.calls_of(Kind::Researcher)[0].body["tools"].clone();
-    let search = tools.as_array().unwrap().iter().find(|tool| tool["function"]["name"] == "search_web").unwrap();
-    let offered: Vec<_> = search["function"]["parameters"]["properties"].as_object().unwrap().keys().collect();
     let expected = ["queries", "time_range", "sites", "exclude_sites", "country", "topic", "count"];
-    assert_eq!(offered, expected, "the run has chosen the language");
+    assert_eq!(offered(&world), expected, "the run has chosen the language");
     assert!(story.sources.iter().all(|source| !source.url.contains("elsewhere")), "{:?}", story.sources);
     // Both found the first two pages.
     assert!(story.sources[0].url.ends_with("/page/1") && story.sources.len() == 3, "{:?}", story.sources);

@@ -5,8 +5,10 @@ use std::time::Duration;
 use fathom::{
     domain::{Outcome, RunStatus, WarningCode},
     runs::Ended,
-    store::Clock,
+    store::{Clock, Database},
 };
+use secrecy::ExposeSecret as _;
+use sqlx::{Connection as _, Executor as _, PgConnection};
 use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
@@ -112,6 +114,36 @@ async fn an_interrupted_run_goes_on_without_a_call_made_twice(database: TestData
     let stored = story.steps.iter().filter(|step| step.call.is_some()).count();
     assert_eq!(world.models.total(), stored, "each call is made once, and its answer stored");
     last.app.close().await;
+    world.finish();
+}
+
+/// What a run goes on from is read for longer than its lease: the lease is renewed beside that, or another process
+/// would take the run over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_is_kept_while_its_run_is_prepared() {
+    const LEASE_ENDS: &str = "SELECT COALESCE(MAX(lease_expires_at), 0) FROM runs WHERE status = 'running'";
+    let database = TestDatabase::postgres().await;
+    let Database::Postgres { url, .. } = &database.database else { panic!("it is Postgres") };
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let lease = [("FATHOM_LEASE_SECONDS", "2".to_owned())];
+    let engine = Engine::with(&world, &database, &[], &lease).await.unwrap();
+    let run = engine.submit(QUESTION).await.unwrap();
+    let mut holder = PgConnection::connect(url.expose_secret()).await.unwrap();
+    holder.execute("BEGIN; LOCK TABLE messages IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let hold = async {
+        let ends = async |after: i64| loop {
+            match database.count(LEASE_ENDS).await {
+                at if at > after => break at,
+                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        };
+        let kept = async { ends(ends(0).await + 2_000).await };
+        tokio::time::timeout(Duration::from_secs(20), kept).await.expect("the lease outlives its first length");
+        holder.execute("ROLLBACK").await.unwrap();
+    };
+    let (story, ()) = tokio::join!(engine.tell(run), hold);
+    assert!(story.report.is_some() && story.named("run.resumed").is_empty(), "{:?}", story.ended);
+    engine.app.close().await;
     world.finish();
 }
 

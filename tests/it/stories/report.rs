@@ -110,16 +110,17 @@ async fn a_stream_that_breaks_is_written_anew(database: TestDatabase) {
     world.finish();
 }
 
-/// A provider that is overloaded for a while says so in the stream, and costs a pause and not the run.
+/// A provider that is overloaded for a while says so in the stream, and costs a pause and not the run. An empty answer
+/// in between is another trouble, which has a bound of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_breaks_four_times_loses_no_run() {
     let database = TestDatabase::sqlite();
     let text = "The gate is paid by harbour dues [S1001]. ".repeat(60);
     let broken = (0..4).map(|_| reply::text(&text).cut_after(8_000));
-    let script = small().first(writer(), broken.chain([reply::text(&text)]));
+    let script = small().first(writer(), broken.chain([reply::empty(), reply::text(&text)]));
     let world = world_of_one_page(script).await;
     let story = research(&world, &database, &[]).await;
-    assert_eq!((world.models.count(Kind::Report), attempts(&story)), (5, vec![1, 2, 3, 4, 5]));
+    assert_eq!((world.models.count(Kind::Report), attempts(&story)), (6, vec![1, 2, 3, 4, 5, 6]));
     assert_eq!(story.report().citations.len(), 60);
     world.finish();
 }
