@@ -91,7 +91,8 @@ mod tests {
     async fn a_parser_is_kept_for_runs_and_owners_have_shares() {
         let [one, other, third, fourth] = ["one", "other", "third", "fourth"].map(Owner::named);
         let turns = Turns::new(6);
-        let take = async |reader| turns.take(reader, NOW).await;
+        let take =
+            async |reader| timeout(100 * NOW, turns.take(reader, NOW)).await.expect("nobody waits without a bound");
         let ones = [take(Reader::Upload(&one)).await, take(Reader::Upload(&one)).await];
         assert!(ones.iter().all(Option::is_some));
         assert!(take(Reader::Upload(&one)).await.is_none(), "two of five are the share of an owner");

@@ -430,7 +430,8 @@ mod tests {
     async fn answer_with(listener: &tokio::net::TcpListener, answer: &str) -> String {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-        let (mut stream, _) = listener.accept().await.unwrap();
+        let called = tokio::time::timeout(Duration::from_secs(10), listener.accept()).await;
+        let (mut stream, _) = called.expect("it is called").unwrap();
         let mut said = [0; 4096];
         let length = stream.read(&mut said).await.unwrap();
         stream.write_all(answer.as_bytes()).await.unwrap();
