@@ -449,6 +449,14 @@ mod tests {
     }
 
     #[test]
+    fn which_is_most_is_said_with_all_rows_of_its_table() {
+        let notes = "### Turbines\n- Skua – The height of the turbine of Skelderwick: 90 m [S1001]\n- Tern – Metres: 120 [S1001]";
+        let report = write("Which turbine of Skelderwick has the largest height?", &[finding("turbines", notes)], &[]);
+        let short = report.split("\n## ").find(|section| section.starts_with("In short")).unwrap();
+        assert!(short.contains("Skua") && short.contains("Tern"), "{report}");
+    }
+
+    #[test]
     fn what_is_not_found_is_said_first() {
         let notes = "### People\n- The director lives here since 2029. [S1001]";
         let report = write("What salary does the director earn?", &[finding("salary", notes)], &[]);

@@ -74,8 +74,10 @@ fn a_footnote_that_is_a_reference_goes_with_its_mark() {
         1,
         1,
     );
-    let remark = "As shown [^1]. Dues [1].\n\n[^1]: Smith (2020) found that this fails in winter.";
-    check(&remark.replace("[1].", "[S1001]."), remark, 0, 0);
+    for said in ["Smith (2020) found that this fails in winter.", "Skelderwick. The press stands there."] {
+        let remark = format!("As shown [^1]. Dues [1].\n\n[^1]: {said}");
+        check(&remark.replace("[1].", "[S1001]."), &remark, 0, 0);
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! A service that asks for keys: who has none, or one that does not allow it, gets nothing.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fathom::{
+    auth::Keys,
     domain::{KeyScope, Timestamp},
     http::paths,
 };
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use test_case::test_case;
 
 use super::{Answer, JSON, NOBODY, Service, small_world};
-use crate::{database::TestDatabase, stories::engine::QUESTION, world::World};
+use crate::{crash::until, database::TestDatabase, stories::engine::QUESTION, world::World};
 
 const KEYS: [(&str, &str); 1] = [("FATHOM_AUTHENTICATION", "keys")];
 
@@ -178,6 +179,24 @@ async fn a_session_lasts_until_it_is_signed_out_or_its_key_is_revoked(database: 
     service.app.keys.revoke(id).await.unwrap();
     with("GET", "/api/v1/threads", &two).await.refused(401, "unauthenticated");
     sign_in(&key, &[]).await.refused(422, "validation_failed");
+    service.stop().await;
+    world.finish();
+}
+
+/// What was verified a moment ago counts for some seconds, and no longer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_another_process_revokes_is_refused_within_seconds() {
+    let database = TestDatabase::sqlite();
+    let (world, service) = service(&database).await;
+    let key = service.key("ann", KeyScope::Read, None).await;
+    let list = async || ask(&service, &key, "GET", "/api/v1/threads", &Value::Null).await;
+    list().await.expect(200);
+    let elsewhere = Keys::new(database.open().await);
+    let id = elsewhere.list().await.unwrap()[0].id;
+    elsewhere.revoke(id).await.unwrap();
+    let since = Instant::now();
+    until("it is refused", async || (list().await.status == 401).then_some(())).await;
+    assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
     service.stop().await;
     world.finish();
 }

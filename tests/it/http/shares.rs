@@ -110,7 +110,9 @@ async fn a_link_shows_every_report_and_ends_with_its_thread() {
     let for_ever = service.post(&path, &json!({ "expires_in_days": null })).await.expect(201).json();
     assert_eq!(for_ever["expires_at"], Value::Null);
     let url = for_ever["url"].as_str().unwrap();
-    let page = service.ask("GET", url, &[("accept", "text/html")], "").await.expect(200).text();
+    let page = service.ask("GET", url, &[("accept", "text/html")], "").await.expect(200);
+    assert_eq!(page.header("vary"), "accept, accept-language");
+    let page = page.text();
     assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"), "{page}");
     assert_eq!(page.matches(&format!("href=\"{url}/runs/")).count(), 2, "{page}");
     let list = service.ask("GET", url, &[("accept", "application/json")], "").await.expect(200).json();

@@ -15,6 +15,11 @@ const KEY: &str = "key-of-anthropic-0123";
 
 /// What each search finds: two searches for one query, one page that is cited and one that is not.
 fn answer() -> Reply {
+    answer_after_reading(1_000)
+}
+
+/// The same, by a provider that counts so many tokens.
+fn answer_after_reading(tokens: u64) -> Reply {
     let result = |url: &str, title: &str| json!({"type": "web_search_result", "url": url, "title": title, "encrypted_content": "eA=="});
     let citation = json!({"type": "web_search_result_location", "url": "https://harbour.test/dues", "title": "Dues",
         "cited_text": "The gate is paid by harbour dues.", "encrypted_index": "eA=="});
@@ -23,7 +28,7 @@ fn answer() -> Reply {
         {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1",
             "content": [result("https://harbour.test/dues", "Dues"), result("https://harbour.test/gate", "Gate")]},
         {"type": "text", "text": "By dues.", "citations": [citation]}],
-        "usage": {"input_tokens": 1_000, "output_tokens": 50, "server_tool_use": {"web_search_requests": 2}}});
+        "usage": {"input_tokens": tokens, "output_tokens": 50, "server_tool_use": {"web_search_requests": 2}}});
     Reply::json(200, &body.to_string())
 }
 
@@ -63,6 +68,17 @@ async fn results_are_sources_and_searches_are_paid_for() {
     }
     assert!(story.usage.input_tokens >= 1_000 * asked as u64, "{:?}", story.usage);
     assert!(vendor.sent().iter().all(|sent| sent.body["system"].as_str().unwrap().contains("Search the web once")));
+    world.finish();
+}
+
+/// A gateway that tells nonsense locks nobody out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_search_can_have_taken_is_estimated() {
+    let vendor = FakeVendor::start((0..50).map(|_| answer_after_reading(1 << 40))).await;
+    let (world, story) = run(&vendor, Script::whole_run(Shape::SMALL), &[]).await;
+    let searches = story.steps.iter().filter(|step| step.key.contains("/search/"));
+    let tokens: Vec<u64> = searches.map(|step| step.call.as_ref().unwrap().usage.input_tokens).collect();
+    assert!(!tokens.is_empty() && tokens.iter().all(|tokens| (1..1_000_000).contains(tokens)), "{tokens:?}");
     world.finish();
 }
 

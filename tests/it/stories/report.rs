@@ -259,6 +259,18 @@ async fn a_stream_that_stalls_is_no_hang() {
     world.finish();
 }
 
+/// Each silence costs minutes: the third is the last.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_always_stalls_is_given_up() {
+    let database = TestDatabase::sqlite();
+    let text = "The gate is paid by harbour dues [S1001]. ".repeat(60);
+    let world = world_of_one_page(small().always(writer(), reply::text(text).stall_after(8_000))).await;
+    let story = research(&world, &database, &[]).await;
+    story.failed_with(FailureCode::Timeout);
+    assert_eq!((attempts(&story), story.notes.len()), (vec![1, 2, 3], 1));
+    world.finish();
+}
+
 /// Thinking text is neither shown nor kept, in whichever of its forms it comes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_writer_thinks_and_nobody_sees_it() {

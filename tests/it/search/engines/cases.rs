@@ -630,10 +630,14 @@ const HACKERNEWS: Case = Case {
     ],
     empty: (200, r#"{"hits": [], "nbHits": 0}"#),
     refusals: &[(400, &[], r#"{"message": "Invalid numericFilters", "status": 400}"#, BadQuery)],
-    sent: &[(
-        of_last_week,
-        &["GET /base/search ", "query=pump noise limits", "hitsPerPage=5", "numericFilters=created_at_i>="],
-    )],
+    sent: &[
+        (
+            of_last_week,
+            &["GET /base/search ", "query=pump noise limits", "hitsPerPage=5", "numericFilters=created_at_i>="],
+        ),
+        // It restricts no sites, so most of what it finds may be thrown away.
+        (of_one_site, &["hitsPerPage=20"]),
+    ],
 };
 
 const OPENAI: Case = Case {
