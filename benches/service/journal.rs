@@ -92,6 +92,7 @@ async fn begin(store: &Store, writer: &WriterHandle) -> anyhow::Result<Arc<Journ
         webhook_url: None,
         sealed_keys: None,
         retry: None,
+        collections: Vec::new(),
         now,
     };
     store.create_thread(&new_run, &NewThread::default(), &Admission::default()).await?;

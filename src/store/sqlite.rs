@@ -327,7 +327,7 @@ mod tests {
             readers.push(engine.reader().await.unwrap());
         }
         let probed = tokio::time::timeout(READER_LIMIT / 2, engine.schema_version()).await;
-        assert_eq!(probed.expect("at once").unwrap(), migrations::NEWEST);
+        assert_eq!(probed.expect("at once").unwrap(), migrations::NEWEST_SCHEMA);
         assert!(tokio::time::timeout(READER_LIMIT / 6, engine.reader()).await.is_err(), "they were all there are");
     }
 
