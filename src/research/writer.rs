@@ -94,9 +94,9 @@ pub struct About<'a> {
 /// # Errors
 /// As [`write()`].
 pub async fn compose(cx: &Cx, name: &'static str, about: About<'_>, prompt: Text, task: Task) -> Result<Report, Error> {
-    let attempt = cx.report_attempts();
+    let (attempt, sources) = (cx.report_attempts(), if is_declined(cx, &task) { Vec::new() } else { cx.sources() });
     let mut writing =
-        Writing { cx, name, calls: 0, failed: Failed::default(), attempt, page: None, sources: cx.sources().into() };
+        Writing { cx, name, calls: 0, failed: Failed::default(), attempt, page: None, sources: sources.into() };
     let mut messages = vec![Message::User { content: prompt }];
     let (task, mut written) = (Arc::new(task), Vec::new());
     for piece in 1..=PIECES {
@@ -224,6 +224,11 @@ impl Failed {
     fn all(&self) -> u32 {
         self.useless + self.silent + self.broken
     }
+}
+
+/// Is a message declined for want of a language model? Such an answer rests on no source.
+fn is_declined(cx: &Cx, task: &Task) -> bool {
+    matches!(task, Task::Answer { .. }) && cx.options().final_report_model.first().is_offline()
 }
 
 /// The words that code adds to a report of the offline model, most of which is quoted in whatever language the sources

@@ -417,9 +417,12 @@ async fn the_offline_model_researches_questions_and_says_what_it_cannot_do() {
     assert!(story.markdown().contains("https://bank.test/loan"), "{}", story.markdown());
 
     let searches = world.web.total();
-    for (request, said) in
-        [("shorter", "cannot shorten"), ("Vielen Dank!", "Gern geschehen."), ("en français", "citer")]
-    {
+    for (request, said) in [
+        ("shorter", "cannot shorten"),
+        ("Vielen Dank!", "Gern geschehen."),
+        ("en français", "citer"),
+        ("Auf Deutsch bitte", "zitieren"),
+    ] {
         let story = next(&engine, &first, request).await;
         assert_eq!((decided(&story), story.run.outcome), (Some(FollowUpAction::Answer), Some(Outcome::Answer)));
         assert!(
@@ -427,6 +430,7 @@ async fn the_offline_model_researches_questions_and_says_what_it_cannot_do() {
             "{}",
             story.markdown()
         );
+        assert!(!story.markdown().contains('#'), "it was written from no source: {}", story.markdown());
     }
     assert_eq!(world.web.total(), searches, "nothing is searched");
     let story = next(&engine, &first, "And who pays the dues?").await;
