@@ -19,6 +19,8 @@ const HEADING_CHARS: usize = 160;
 const PAGE_WORDS: &[&str] = &["page", "pag", "seit", "of", "von"];
 /// Sentences looked at, best first: enough for the words allowed, and a bound on the comparisons.
 const MOST_SENTENCES: usize = 150;
+/// Those at the top of a document, among which one may date it.
+const HEAD_SENTENCES: usize = 4;
 /// And those noted because they say what replaces what.
 const MOST_REPLACING: usize = 20;
 
@@ -99,14 +101,16 @@ pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
     grouped(&kept)
 }
 
-/// The sentences of a piece of evidence that may be quoted: no orders to machines, no page headers.
+/// The sentences of a piece of evidence that may be quoted: no orders to machines, and no page headers, which repeat the
+/// title, unless there is nothing else.
 fn quotable(title: &str, text: &str) -> Vec<Sentence> {
     let title: HashSet<String> = terms(title, Language::of(title)).into_iter().collect();
     let is_header = |sentence: &Sentence| {
         let repeats = |term: &String| title.contains(term) || PAGE_WORDS.contains(&term.as_str()) || is_number(term);
         !title.is_empty() && terms(&sentence.text, Language::of(&sentence.text)).iter().all(repeats)
     };
-    without_orders(text::split(text)).into_iter().filter(|sentence| !is_header(sentence)).collect()
+    let (headers, sentences): (Vec<_>, Vec<_>) = without_orders(text::split(text)).into_iter().partition(is_header);
+    if sentences.is_empty() { headers } else { sentences }
 }
 
 /// A statement and where its sentence stands.
@@ -120,8 +124,9 @@ struct ChosenStatement {
 fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<ChosenStatement> {
     let mut kept: Vec<(ChosenStatement, Fingerprint)> = Vec::new();
     let mut words = 0;
-    // What says which document replaces which is noted whatever the topic: the report has to know.
-    let replaces = (0..flat.len()).filter(|place| versions::replaces(&flat[*place].1.text));
+    // What says which document replaces which, or how old one is, is noted whatever the topic: the report has to know.
+    let replaces =
+        (0..flat.len()).filter(|place| versions::replaces(&flat[*place].1.text) || dates(flat, evidence, *place));
     let good = best_first(scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
     let mut seen = HashSet::new();
     let good = good.take(MOST_SENTENCES).map(|place| (place, true));
@@ -143,6 +148,17 @@ fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) ->
         kept.push((keep(place, sentence, &evidence[piece]), fingerprint));
     }
     kept.into_iter().map(|(kept, _)| kept).collect()
+}
+
+/// Does the sentence date a document that has no other date? Such a line stands at its beginning.
+fn dates(flat: &[(usize, &Sentence)], evidence: &[Evidence], place: usize) -> bool {
+    let (piece, sentence) = flat[place];
+    let of = &evidence[piece];
+    let is_near_the_top = || place.checked_sub(HEAD_SENTENCES).is_none_or(|before| flat[before].0 != piece);
+    of.published.is_none()
+        && !of.url.contains('#')
+        && is_near_the_top()
+        && versions::date_of_line(&sentence.text).is_some()
 }
 
 /// The first sentences of each piece, for evidence that shares no word with the topic.
@@ -240,6 +256,16 @@ mod tests {
         );
         let expected = "### Other\n\n- The mill was destroyed in the storm of 1911. [S1001][S1002]\n\n### Museum (1)\n\n- The mill ground barley. [S1002]";
         assert_eq!(notes, expected);
+    }
+
+    #[test]
+    fn a_document_that_is_all_title_is_quoted() {
+        let sentence = "The Norrwick ferry carries 38 cars.";
+        let notes = compress("How many cars does the ferry carry?", &[evidence(1001, sentence, sentence)]);
+        assert_eq!(notes, format!("### {sentence}\n\n- {sentence} [S1001]"));
+        let text = format!("{sentence}\n\nIt sails at noon.");
+        let notes = compress("When does the ferry sail?", &[evidence(1001, sentence, &text)]);
+        assert!(!notes.contains("- The Norrwick"), "beside other sentences it is a header: {notes}");
     }
 
     #[test]

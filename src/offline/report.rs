@@ -21,7 +21,7 @@ const TITLE_CHARS: usize = 120;
 /// A heading beside a statement that means little alone.
 const LABEL_CHARS: usize = 80;
 /// Sentences that answer in short: for a question of one part, for each part of another one, for a list, and in all.
-const SHORT: usize = 6;
+const SHORT: usize = 7;
 const SHORT_OF_TWO: usize = 5;
 const SHORT_PER_PART: usize = 3;
 const SHORT_LIST: usize = 8;
@@ -32,7 +32,7 @@ const ROW_OF_LIST: f64 = 1.5;
 const CANDIDATES: usize = 30;
 const SHARE_OVERRULED: f64 = 0.3;
 /// A sentence in short needs this share of the best score for its part of the question, in a section this of all.
-const SHARE_IN_SHORT: f64 = 0.5;
+const SHARE_IN_SHORT: f64 = 0.4;
 const SHARE_IN_SECTION: f64 = 0.2;
 /// Sentences of a section, and of those that no longer hold.
 const SECTION_SENTENCES: usize = 24;
@@ -146,7 +146,7 @@ fn score(brief: &str, statements: &[Statement]) -> rank::Scores {
     rank::rank(brief, &pieces)
 }
 
-/// Leaves each statement to one part: to the one that it answers best, else to the first.
+/// Leaves each statement to one part: to the first that it suits best, else to the first that it suits.
 fn share_out(all: &mut [Short]) {
     let mut chosen: HashSet<usize> = HashSet::new();
     let mut claim = |place: &usize| chosen.insert(*place);
@@ -193,8 +193,8 @@ impl Material<'_> {
             }
             all.push(Short { part, answers, places: best });
         }
-        share_out(&mut all);
         all.sort_by_key(|short| !short.answers);
+        share_out(&mut all);
         all
     }
 

@@ -9,7 +9,7 @@ use std::{
 use super::{Evidence, is_in, kinds::MONTHS, rank::Score, statements::Statement};
 use crate::{
     domain::SourceId,
-    text::{Language, is_number, is_stop_word, stem, terms, words},
+    text::{Language, is_number, is_row, is_stop_word, stem, terms, words},
 };
 
 /// How a document says that it takes the place of another, between bars.
@@ -37,6 +37,8 @@ const COUNTS: &str = "second third fourth fifth sixth seventh eighth ninth tenth
     two three four five six seven eight nine ten eleven twelve twenty zwei drei vier fünf sechs sieben acht neun \
     zehn elf zwölf deux trois quatre cinq huit dix dos tres cuatro cinco siete ocho diez";
 const CURRENCIES: [&str; 6] = ["eur", "usd", "gbp", "chf", "€", "$"];
+/// Words of a line that dates its document.
+const LONGEST_DATED_LINE: usize = 10;
 /// Titles are of the same document, in another edition, if they share so much.
 const SAME_TITLE: f64 = 0.6;
 /// Or if the shorter one has so many words, and the longer one all of them.
@@ -85,6 +87,8 @@ pub(super) struct Versions<'a> {
     outdated: Vec<bool>,
     /// Those that the question is about, however old.
     wanted: Vec<bool>,
+    /// The years that the question asks about.
+    years: BTreeSet<String>,
     /// What another document says it replaces in one of a series, such as minutes: the document, and the words of that.
     replaced_in: Vec<(usize, HashSet<String>)>,
 }
@@ -93,12 +97,18 @@ impl<'a> Versions<'a> {
     /// Reads from `statements`, and from the titles and dates of their sources, which documents `question` should not
     /// be answered from.
     pub fn of(question: &str, statements: &[Statement], sources: &'a [Evidence]) -> Self {
-        let mut versions =
-            Self { documents: Vec::new(), outdated: Vec::new(), wanted: Vec::new(), replaced_in: Vec::new() };
+        let mut versions = Self {
+            documents: Vec::new(),
+            outdated: Vec::new(),
+            wanted: Vec::new(),
+            years: years_in(question),
+            replaced_in: Vec::new(),
+        };
         let cited: HashSet<SourceId> = statements.iter().flat_map(|statement| &statement.sources).copied().collect();
         for source in sources.iter().filter(|source| cited.contains(&source.source_id)) {
             versions.add(source);
         }
+        versions.date_by_lines(statements);
         let documents = &versions.documents;
         let mut outdated = vec![false; documents.len()];
         let mut replaced_in = Vec::new();
@@ -140,6 +150,14 @@ impl<'a> Versions<'a> {
         self.documents[place].ids.insert(source.source_id);
     }
 
+    /// Dates those without a date by a line of theirs that has one.
+    fn date_by_lines(&mut self, statements: &[Statement]) {
+        for document in self.documents.iter_mut().filter(|document| document.date.is_none()) {
+            let mut own = statements.iter().filter(|one| one.sources.iter().any(|id| document.ids.contains(id)));
+            document.date = own.find_map(|statement| date_of_line(&statement.text));
+        }
+    }
+
     /// Do only documents say it that no longer hold?
     pub fn is_outdated(&self, statement: &Statement) -> bool {
         let mut places = self.places(statement).peekable();
@@ -163,6 +181,13 @@ impl<'a> Versions<'a> {
         self.documents.iter().enumerate().filter(move |(_, document)| says(document)).map(|(place, _)| place)
     }
 
+    /// Does it speak of years before those that the question asks about, and of none of these?
+    fn is_of_before(&self, text: &str) -> bool {
+        let own = years_in(text);
+        let first = self.years.first().filter(|_| !own.is_empty());
+        first.is_some_and(|first| own.iter().all(|year| year < first))
+    }
+
     /// Which of the candidates for one answer, each with its score, are contradicted by a newer one, or by one that
     /// says which figure is right, and which guess at what a newer one knows.
     pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
@@ -174,6 +199,14 @@ impl<'a> Versions<'a> {
             if self.places(one).any(|place| self.wanted[place]) || corrects(&one.text) {
                 continue;
             }
+            let of_before = self.is_of_before(&one.text);
+            let earlier_then = |other: usize| {
+                let (by, worth) = &candidates[other];
+                of_before
+                    && worth.answers
+                    && !self.is_of_before(&by.text)
+                    && share_unit(&figures[place], &figures[other])
+            };
             overruled[place] = candidates.iter().enumerate().any(|(other, (by, worth))| {
                 let right = corrects(&by.text);
                 let newer = dates[other].as_ref().zip(dates[place].as_ref()).is_some_and(|(by, one)| by > one);
@@ -181,8 +214,9 @@ impl<'a> Versions<'a> {
                     differ(&figures[place], &figures[other], || subjects[place].is_disjoint(&subjects[other]));
                 let same_thing = || !subjects[place].is_disjoint(&subjects[other]);
                 let knows = newer && worth.answers && guesses(&one.text) && !guesses(&by.text) && same_thing();
+                let undone = newer && worth.answers && is_negated(&one.text) != is_negated(&by.text) && same_thing();
                 (right || newer && score.value <= worth.value * COMPARABLE)
-                    && (otherwise || knows)
+                    && (otherwise || knows || undone || earlier_then(other))
                     && (by.sources.iter().all(|id| !one.sources.contains(id)) || by.heading != one.heading && newer)
             });
         }
@@ -282,6 +316,14 @@ impl Said {
     }
 }
 
+/// The date of a short line that ends with it, as in `Leaflet, spring 2032` or `Put together by A. Lund, March 2031`.
+pub(super) fn date_of_line(line: &str) -> Option<String> {
+    let words = words(line);
+    let ends =
+        words.last().is_some_and(|last| is_year(last)) && line.trim_end().ends_with(|char: char| char.is_ascii_digit());
+    (ends && words.len() <= LONGEST_DATED_LINE && !is_row(line)).then(|| date_in(line))?
+}
+
 /// The last date that a title or heading names by month and year: `2034-04-02` of `3.2 (2 April 2034)`.
 fn date_in(text: &str) -> Option<String> {
     let words = words(text);
@@ -292,11 +334,17 @@ fn date_in(text: &str) -> Option<String> {
     Some(format!("{}-{month:02}{day}", words[at]))
 }
 
-/// From 1, of its name in one of our languages, each of which has its twelve in order but for those that are the same.
+/// From 1, of its name in one of our languages, each of which has its twelve in order but for those that are the same; of
+/// a season, the month in which it begins.
 fn month_number(word: &str) -> Option<u32> {
+    const SEASONS: &str =
+        "spring frühjahr frühling printemps primavera|summer sommer été verano|autumn herbst automne otoño";
     const STARTS: &str = "jan ene|feb fév fev|mar mär|apr avr abr|may mai mayo|jun juin|jul juil|aug aoû ago|sep|oct okt|nov|\
         dec dez déc dic";
     let lower = word.to_lowercase();
+    if let Some(season) = SEASONS.split('|').position(|names| is_in(names, &lower)) {
+        return u32::try_from(season * 3 + 3).ok();
+    }
     let place = STARTS.split('|').position(|starts| starts.split(' ').any(|start| lower.starts_with(start)))?;
     is_in(MONTHS, &lower).then(|| u32::try_from(place + 1).unwrap_or_default())
 }
@@ -337,6 +385,16 @@ fn says_date(said: &HashSet<String>, date: &str, language: Language) -> bool {
         .is_some_and(|name| said.contains(&stem(name, language)) || said.contains(&stem(name, Language::English)));
     let day = day.trim_start_matches('0');
     said.contains(day) && (named || said.contains(month)) && (said.contains(year) || named)
+}
+
+fn years_in(text: &str) -> BTreeSet<String> {
+    words(text).into_iter().filter(|word| is_year(word)).map(str::to_owned).collect()
+}
+
+fn is_negated(text: &str) -> bool {
+    const NEGATIONS: &str = "not cannot no never nobody none nicht kein keine keinen nie niemand pas jamais aucun aucune no nunca \
+        ningún ninguna nadie";
+    words(text).into_iter().any(|word| is_in(NEGATIONS, &word.to_lowercase())) || text.contains("n't")
 }
 
 /// Does the question ask for this very document, or for what was?
@@ -400,6 +458,10 @@ fn counted_of(behind: &[&str], is_small: impl Fn(&str) -> bool) -> Option<String
     }
     let counted = rest.iter().take(4).map(|word| word.to_lowercase()).find(|word| !is_small(word) && !is_number(word));
     counted.filter(|word| !is_in(MONTHS, word))
+}
+
+fn share_unit(one: &BTreeSet<(String, String)>, other: &BTreeSet<(String, String)>) -> bool {
+    one.iter().any(|(_, unit)| other.iter().any(|(_, same)| same == unit))
 }
 
 /// Do both have a figure of the same kind, and none of the same kind in common? Where they are about different things,
@@ -476,6 +538,9 @@ mod tests {
         assert_eq!(date_in("3.2 (2 April 2034)").as_deref(), Some("2034-04-02"));
         assert_eq!(date_in("Handbuch, März 2031").as_deref(), Some("2031-03"));
         assert_eq!(date_in("Prices of 2031"), None);
+        assert_eq!(date_of_line("Leaflet, spring 2032").as_deref(), Some("2032-03"));
+        assert_eq!(date_of_line("It was put together in March 2031."), None, "a sentence may be about anything");
+        assert_eq!(date_of_line("Skua – In service since: 22 May 2030"), None, "so may a row");
         let sources = [source(1, "notes.md", "Notes", "")];
         let under = |heading: &str, text: &str| Statement { heading: heading.into(), ..says(1, text) };
         let statements = [
@@ -486,6 +551,29 @@ mod tests {
         let score = Score { value: 1.0, answers: true };
         let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
         assert_eq!(versions.overruled(&candidates), [true, false]);
+    }
+
+    #[test]
+    fn what_is_newer_undoes_what_was_forbidden_and_what_was_so_in_earlier_years() {
+        let sources = [source(1, "faq.txt", "Questions", ""), source(2, "b.md", "Rules", "2034-04-02")];
+        let check = |question: &str, statements: &[Statement], expected: &[bool]| {
+            let versions = Versions::of(question, statements, &sources);
+            let score = Score { value: 1.0, answers: true };
+            let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
+            assert_eq!(versions.overruled(&candidates), expected, "{question}");
+        };
+        let dated = || says(1, "Put together by A. Lund, March 2031");
+        let statements = [dated(), says(1, "The hour cannot be changed."), says(2, "It can be set to any hour.")];
+        check("Can the hour be changed?", &statements, &[false, true, false]);
+        let same_age = [says(1, "The hour cannot be changed."), says(2, "It can be set to any hour.")];
+        check("Can the hour be changed?", &same_age, &[false, false]);
+        let statements = [
+            dated(),
+            says(1, "On 31 December 2029 the reserve held EUR 412,000."),
+            says(2, "The reserve grows from EUR 412,000 to EUR 470,000."),
+        ];
+        check("How large was the reserve in 2030?", &statements, &[false, true, false]);
+        check("How large was the reserve in 2029?", &statements, &[false, false, false]);
     }
 
     #[test]
