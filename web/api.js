@@ -1,4 +1,5 @@
 // The public API and nothing else: whatever the page does, any client can do.
+/** @import {Citation, Collection, Document, Envelope, Estimate, Fragment, Options, Session, Share, Source, Thread} from "./types" */
 
 /** A refusal or failure, with the stable code of its problem document. */
 export class Problem extends Error {
@@ -37,19 +38,19 @@ const json = async (path, given) => (await send(path, given)).json();
 /** @param {string} run @param {string} accept */
 export const report = async (run, accept) => (await send(`runs/${run}/report`, { accept })).text();
 
-/** The citations of a report, as they follow one another. @param {string} run @returns {Promise<import("./types").Citation[]>} */
+/** The citations of a report, as they follow one another. @param {string} run @returns {Promise<Citation[]>} */
 export const citations = async (run) => (await json(`runs/${run}/report`)).citations;
 
-/** What is complete of a report, as HTML; or was when an event had come. @param {string} run @param {number} [until] @returns {Promise<import("./types").Fragment>} */
+/** What is complete of a report, as HTML; or was when an event had come. @param {string} run @param {number} [until] @returns {Promise<Fragment>} */
 export const fragment = (run, until) => json(`runs/${run}/report/fragment${until === undefined ? "" : `?until=${until}`}`);
 
-/** @returns {Promise<import("./types").Options>} */
+/** @returns {Promise<Options>} */
 export const options = () => json("options");
 
-/** What a run would take. @param {object} chosen @returns {Promise<import("./types").Estimate>} */
+/** What a run would take. @param {object} chosen @returns {Promise<Estimate>} */
 export const estimate = (chosen) => json("estimate", { method: "POST", body: { options: chosen } });
 
-/** @param {string} q @param {string} [cursor] @returns {Promise<{data: import("./types").Thread[], next_cursor: string | null}>} */
+/** @param {string} q @param {string} [cursor] @returns {Promise<{data: Thread[], next_cursor: string | null}>} */
 export const threads = (q, cursor) => {
   const query = new URLSearchParams({ limit: "50" });
   if (q) query.set("q", q);
@@ -57,31 +58,31 @@ export const threads = (q, cursor) => {
   return json(`threads?${query}`);
 };
 
-/** @param {string} id @returns {Promise<import("./types").Thread>} */
+/** @param {string} id @returns {Promise<Thread>} */
 export const thread = (id) => json(`threads/${id}`);
 
-/** @param {string} message @param {object} chosen @param {string} key @returns {Promise<{thread: import("./types").Thread}>} */
+/** @param {string} message @param {object} chosen @param {string} key @returns {Promise<{thread: Thread}>} */
 export const ask = (message, chosen, key) => json("threads", { method: "POST", body: { message, options: chosen }, key });
 
 /** @param {string} id @param {string} message @param {string} key @param {object} [chosen] */
 export const reply = (id, message, key, chosen) => json(`threads/${id}/messages`, { method: "POST", body: { content: message, options: chosen }, key });
 
-/** @param {string} of `threads/ID` or `collections/ID` @returns {Promise<{data: import("./types").Document[]}>} */
+/** @param {string} of `threads/ID` or `collections/ID` @returns {Promise<{data: Document[]}>} */
 export const documents = (of) => json(`${of}/documents`);
 
-/** Begins a thread with a file. @param {File} file @returns {Promise<{thread: import("./types").Thread, document: import("./types").Document}>} */
+/** Begins a thread with a file. @param {File} file @returns {Promise<{thread: Thread, document: Document}>} */
 export const beginWith = (file) => json(`documents?${named(file)}`, { method: "POST", file });
 
-/** @param {string} of @param {File} file @returns {Promise<import("./types").Document>} */
+/** @param {string} of @param {File} file @returns {Promise<Document>} */
 export const addDocument = (of, file) => json(`${of}/documents?${named(file)}`, { method: "POST", file });
 
 /** @param {string} of @param {string} id */
 export const removeDocument = (of, id) => send(`${of}/documents/${id}`, { method: "DELETE" });
 
-/** As many as one may have of one's own. @returns {Promise<{data: import("./types").Collection[]}>} */
+/** As many as one may have of one's own. @returns {Promise<{data: Collection[]}>} */
 export const collections = () => json("collections?limit=100");
 
-/** @param {string} name @returns {Promise<import("./types").Collection>} */
+/** @param {string} name @returns {Promise<Collection>} */
 export const makeCollection = (name) => json("collections", { method: "POST", body: { name } });
 
 /** With its documents. @param {string} id */
@@ -90,10 +91,10 @@ export const removeCollection = (id) => send(`collections/${id}`, { method: "DEL
 /** @param {File} file */
 const named = (file) => new URLSearchParams({ name: file.name });
 
-/** @param {string} thread @returns {Promise<{data: import("./types").Share[]}>} */
+/** @param {string} thread @returns {Promise<{data: Share[]}>} */
 export const shares = (thread) => json(`threads/${thread}/shares`);
 
-/** @param {string} thread @param {number | null} days null: for ever @returns {Promise<import("./types").Share & {url: string}>} */
+/** @param {string} thread @param {number | null} days null: for ever @returns {Promise<Share & {url: string}>} */
 export const share = (thread, days) => json(`threads/${thread}/shares`, { method: "POST", body: { expires_in_days: days } });
 
 /** @param {string} thread @param {string} id */
@@ -111,15 +112,15 @@ export const cancel = (run) => json(`runs/${run}/cancel`, { method: "POST" });
 /** @param {string} run @param {string} key */
 export const retry = (run, key) => json(`runs/${run}/retry`, { method: "POST", body: {}, key });
 
-/** @param {string} run @returns {Promise<{data: import("./types").Source[]}>} */
+/** @param {string} run @returns {Promise<{data: Source[]}>} */
 export const sources = (run) => json(`runs/${run}/sources`);
 
-/** @param {string} run @param {number} id @returns {Promise<import("./types").Source>} */
+/** @param {string} run @param {number} id @returns {Promise<Source>} */
 export const source = (run, id) => json(`runs/${run}/sources/${id}`);
 
-/** The whole log of a run. @param {string} run @returns {Promise<import("./types").Envelope[]>} */
+/** The whole log of a run. @param {string} run @returns {Promise<Envelope[]>} */
 export async function log(run) {
-  /** @type {import("./types").Envelope[]} */
+  /** @type {Envelope[]} */
   const all = [];
   for (let after = 0; ;) {
     const page = await json(`runs/${run}/events?after=${after}&limit=1000`);
@@ -129,10 +130,10 @@ export async function log(run) {
   }
 }
 
-/** Who is signed in. @returns {Promise<import("./types").Session>} */
+/** Who is signed in. @returns {Promise<Session>} */
 export const session = () => json("session");
 
-/** @param {string} key @returns {Promise<import("./types").Session>} */
+/** @param {string} key @returns {Promise<Session>} */
 export const signIn = (key) => json("session", { method: "POST", body: { key } });
 
 export const signOut = () => send("session", { method: "DELETE" });
@@ -145,7 +146,7 @@ export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)
  * what it gives up on (an error status while the service restarts) is begun again here, after the last event seen. Where
  * the thread is not to be had any more, that is the end.
  * @param {string} thread
- * @param {{event: (envelope: import("./types").Envelope) => void, state: (state: "open" | "lost") => void, refused: (problem: Problem) => void}} to
+ * @param {{event: (envelope: Envelope) => void, state: (state: "open" | "lost") => void, refused: (problem: Problem) => void}} to
  * @returns {() => void} ends it
  */
 export function follow(thread, to) {

@@ -4,8 +4,9 @@ import { Collections } from "./collections.js";
 import { Documents } from "./documents.js";
 import { el, fill, forget, remember, say, sendOnEnter } from "./dom.js";
 import { count, exactly, money, named, word } from "./words.js";
+/** @import {Estimate, OptionSchema, Preset} from "./types" */
 
-/** @typedef {{name: string, schema: import("./types").OptionSchema, byDefault: unknown, input: HTMLInputElement | HTMLSelectElement}} Field */
+/** @typedef {{name: string, schema: OptionSchema, byDefault: unknown, input: HTMLInputElement | HTMLSelectElement}} Field */
 
 export class AskView {
   /** @param {{failed: (error: unknown) => void, asked: (thread: string) => void}} page @param {string} question */
@@ -14,7 +15,7 @@ export class AskView {
     this.key = api.newKey();
     /** @type {Field[]} */
     this.fields = [];
-    /** @type {import("./types").Preset[]} */
+    /** @type {Preset[]} */
     this.presets = [];
     this.box = el("textarea", { id: "q", rows: "4", maxlength: "100000", required: true, value: question, "aria-describedby": "ask-hint", dir: "auto", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
     remember(this.box, "");
@@ -79,7 +80,7 @@ export class AskView {
   async showEstimates() {
     if (this.fields.some(({ input }) => !input.validity.valid)) return;
     const asked = this.asked = {};
-    const ask = (/** @type {import("./types").Preset} */ { name }) => api.estimate(this.chosen(name)).catch(() => null);
+    const ask = (/** @type {Preset} */ { name }) => api.estimate(this.chosen(name)).catch(() => null);
     const estimates = await Promise.all(this.presets.map(ask));
     if (this.asked !== asked) return;
     const shown = this.depths.querySelectorAll(".depth .dim");
@@ -119,7 +120,7 @@ export class AskView {
   }
 }
 
-/** @param {import("./types").Preset} preset */
+/** @param {Preset} preset */
 function depth({ name, expected: { model_calls, tokens, minutes } }) {
   const expected = word("expected", { calls: count(model_calls), tokens: count(tokens), minutes: count(minutes) });
   return el("label", { class: "depth" },
@@ -127,14 +128,14 @@ function depth({ name, expected: { model_calls, tokens, minutes } }) {
     el("strong", {}, named(name)), el("span", { class: "dim" }, expected));
 }
 
-/** What a depth is expected to take. @param {import("./types").Estimate} estimate */
+/** What a depth is expected to take. @param {Estimate} estimate */
 function usual({ model_calls, input_tokens, output_tokens, minutes, cost_usd }) {
   const tokens = count(input_tokens.expected + output_tokens.expected);
   const expected = word("expected", { calls: count(model_calls.expected), tokens, minutes: count(Math.max(1, Math.round(minutes.expected))) });
   return cost_usd ? `${expected} · ${cost_usd.high ? word("money", { money: money(cost_usd.expected) }) : word("free")}` : expected;
 }
 
-/** From small to large, what that rests on, and which limit ends it. @param {import("./types").Estimate} estimate */
+/** From small to large, what that rests on, and which limit ends it. @param {Estimate} estimate */
 function range({ basis, model_calls, minutes, cost_usd, limited_by }) {
   const between = (/** @type {string} */ low, /** @type {string} */ high) => low === high ? low : `${low}–${high}`;
   const whole = (/** @type {number} */ number) => count(Math.max(1, Math.round(number)));
@@ -146,7 +147,7 @@ function range({ basis, model_calls, minutes, cost_usd, limited_by }) {
   return parts.join(" · ");
 }
 
-/** @param {string} name @param {import("./types").OptionSchema} schema @param {unknown} byDefault @returns {Field} */
+/** @param {string} name @param {OptionSchema} schema @param {unknown} byDefault @returns {Field} */
 function field(name, schema, byDefault) {
   const none = el("option", { value: "" }, word("serverDefault", { value: inWords(byDefault) }));
   const choices = schema.enum?.filter((choice) => choice !== null) ?? (schema.type === "boolean" ? ["true", "false"] : null);

@@ -3,12 +3,13 @@ import * as api from "./api.js";
 import { Documents } from "./documents.js";
 import { el, fill, say } from "./dom.js";
 import { count, word } from "./words.js";
+/** @import {Collection} from "./types" */
 
 export class Collections {
   /** @param {{failed: (error: unknown) => void, picked: () => void}} page */
   constructor(page) {
     this.page = page;
-    /** @type {import("./types").Collection[]} */
+    /** @type {Collection[]} */
     this.all = [];
     /** @type {Set<string>} */
     this.picked = new Set();
@@ -66,14 +67,14 @@ export class Collections {
     this.draw();
   }
 
-  /** Opens a collection, or closes it again. @param {import("./types").Collection} collection */
+  /** Opens a collection, or closes it again. @param {Collection} collection */
   show(collection) {
     this.open = this.open === collection.id ? "" : collection.id;
     fill(this.inside, this.open && this.opened(collection));
     this.draw();
   }
 
-  /** Its documents, and its end. @param {import("./types").Collection} collection */
+  /** Its documents, and its end. @param {Collection} collection */
   opened(collection) {
     const documents = new Documents(`collections/${collection.id}`, this.page.failed);
     documents.changed = () => { collection.documents = documents.entries.filter(({ given }) => given).length; this.draw(); };
@@ -86,7 +87,7 @@ export class Collections {
     return el("div", { class: "opened" }, documents.element, el("div", {}, remove));
   }
 
-  /** @param {import("./types").Collection} collection */
+  /** @param {Collection} collection */
   remove(collection) {
     return this.do(async () => {
       await api.removeCollection(collection.id);
@@ -102,7 +103,7 @@ export class Collections {
     fill(this.list, this.all.map((collection) => this.row(collection)));
   }
 
-  /** @param {import("./types").Collection} collection */
+  /** @param {Collection} collection */
   row(collection) {
     const { id, name, documents } = collection;
     const picked = el("input", { type: "checkbox", checked: this.picked.has(id), onchange: () => this.pick(id, picked.checked) });

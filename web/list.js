@@ -2,6 +2,7 @@
 import * as api from "./api.js";
 import { dialog, el, fill, say } from "./dom.js";
 import { day, named, word } from "./words.js";
+/** @import {Thread} from "./types" */
 
 /** How long a deletion can be taken back, in ms. */
 const UNDO = 10_000;
@@ -15,7 +16,7 @@ export class ThreadList {
     this.current = "";
     /** Deleted here, not yet on the server. @type {Map<string, ReturnType<typeof setTimeout>>} */
     this.leaving = new Map();
-    /** @type {import("./types").Thread[]} */
+    /** @type {Thread[]} */
     this.threads = [];
     /** @type {string | null} */
     this.cursor = null;
@@ -73,7 +74,7 @@ export class ThreadList {
     if (state === this.drawn) return;
     this.drawn = state;
     const pinned = shown.filter((thread) => thread.metadata.pinned === true);
-    /** @type {Map<string, import("./types").Thread[]>} */
+    /** @type {Map<string, Thread[]>} */
     const groups = new Map(pinned.length ? [[word("pinned"), pinned]] : []);
     for (const thread of shown.filter((thread) => thread.metadata.pinned !== true)) {
       const name = dayName(thread.created_at);
@@ -85,7 +86,7 @@ export class ThreadList {
     if (focused) /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-focus="${CSS.escape(focused)}"]`))?.focus();
   }
 
-  /** @param {import("./types").Thread} thread */
+  /** @param {Thread} thread */
   entry(thread) {
     const isPinned = thread.metadata.pinned === true, name = thread.title;
     const tool = (/** @type {Parameters<typeof word>[0]} */ what, /** @type {string} */ sign, /** @type {() => void} */ act) =>
@@ -104,7 +105,7 @@ export class ThreadList {
     for (const link of this.list.querySelectorAll("a[aria-current]")) link.setAttribute("aria-current", "page");
   }
 
-  /** @param {import("./types").Thread} thread @param {object} change */
+  /** @param {Thread} thread @param {object} change */
   async change(thread, change) {
     try {
       const now = await api.change(thread.id, change);
@@ -114,7 +115,7 @@ export class ThreadList {
     } catch (error) { this.page.failed(error); }
   }
 
-  /** @param {import("./types").Thread} thread */
+  /** @param {Thread} thread */
   rename(thread) {
     const input = el("input", { value: thread.title, maxlength: "200", required: true, "aria-label": word("title"), dir: "auto" });
     const form = el("form", { method: "dialog", class: "reply" }, input, el("button", { class: "main" }, word("save")));
@@ -123,7 +124,7 @@ export class ThreadList {
     input.select();
   }
 
-  /** Takes it off the list at once, and off the server when it can no longer be taken back. @param {import("./types").Thread} thread */
+  /** Takes it off the list at once, and off the server when it can no longer be taken back. @param {Thread} thread */
   remove(thread) {
     const end = () => {
       this.leaving.delete(thread.id);

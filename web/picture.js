@@ -1,4 +1,5 @@
 // What a thread's event log says, as a picture: a fold over events, without a clock and without the page. The same log
+/** @import {Envelope} from "./types" */
 // gives the same picture, live, after a reload, and in a replay.
 
 /**
@@ -25,7 +26,7 @@ const KEPT = 60;
 /** @returns {{runs: Map<string, Run>, seq: number, gone: boolean, gap: boolean}} */
 export const empty = () => ({ runs: new Map(), seq: 0, gone: false, gap: false });
 
-/** @param {import("./types").Envelope} e @returns {Run} */
+/** @param {Envelope} e @returns {Run} */
 function begun(e) {
   return {
     id: e.run_id, question: "", retryOf: null, status: "queued", phase: "", position: null, options: {}, created: e.ts,
@@ -45,7 +46,7 @@ function lane(run, id) {
   return found;
 }
 
-/** Whose conversation it is. @param {import("./types").Envelope} e */
+/** Whose conversation it is. @param {Envelope} e */
 const agent = ({ scope }) => scope.id ?? scope.agent;
 
 /** What a call is about, in one line. @param {any} args */
@@ -57,7 +58,7 @@ function about(args) {
 
 /**
  * Takes one event into the picture.
- * @param {ReturnType<typeof empty>} picture @param {import("./types").Envelope} e
+ * @param {ReturnType<typeof empty>} picture @param {Envelope} e
  * @returns {Run | null} the run that has changed
  */
 export function take(picture, e) {
@@ -78,7 +79,7 @@ export function take(picture, e) {
   return run;
 }
 
-/** @typedef {(run: Run, data: any, e: import("./types").Envelope, lane: Lane | null) => void} Change */
+/** @typedef {(run: Run, data: any, e: Envelope, lane: Lane | null) => void} Change */
 
 /** The life of a run. @type {Record<string, Change>} */
 const ofRun = {

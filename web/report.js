@@ -47,7 +47,7 @@ export class ReportView {
     if (behind) this.look(complete);
   }
 
-  /** Asks for what is complete, not more often than the pace allows, and less and less often while that fails. @param {boolean} complete */
+  /** Asks for what is complete: by the pace, and less and less often while that fails. @param {boolean} complete */
   look(complete) {
     if (this.loading || this.isClosed) return;
     this.loading = true;
