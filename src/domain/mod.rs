@@ -52,7 +52,7 @@ pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::{ModelName, Models};
 pub use options::{FollowUp, OptionError, PageReading, RunOptions};
-pub use owner::{Caller, Owner, Reach};
+pub use owner::{BadName, Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};
 pub use printable::{printable, printable_line, printable_log, shortened};
 pub use progress::ProgressChange;

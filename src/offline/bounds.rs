@@ -26,7 +26,7 @@ const PIECES: usize = 2_000;
 /// [`super::answer`], aside.
 ///
 /// # Errors
-/// [`Panicked`].
+/// `aside::Panicked`.
 pub async fn complete(task: &Arc<Task>, input_tokens: u32) -> Result<Completion, Panicked> {
     let task = Arc::clone(task);
     aside(move || super::answer(&task, input_tokens)).await

@@ -71,7 +71,7 @@ pub fn answer(task: &Task, input_tokens: u32) -> Completion {
 /// The best sentences of `text` for `question`, as the offline model would quote them, made on a thread of its own.
 ///
 /// # Errors
-/// [`Panicked`].
+/// `aside::Panicked`.
 pub async fn extract(question: &str, text: Arc<str>, max_chars: usize) -> Result<String, Panicked> {
     let question = bounds::question(question).to_owned();
     aside(move || notes::extract(&question, &text, max_chars)).await
@@ -80,7 +80,7 @@ pub async fn extract(question: &str, text: Arc<str>, max_chars: usize) -> Result
 /// How far notes answer each question, as far as words tell; found on a thread of its own.
 ///
 /// # Errors
-/// [`Panicked`].
+/// `aside::Panicked`.
 pub async fn answered(questions: Vec<String>, notes: Vec<String>) -> Result<Vec<AnswerStatus>, Panicked> {
     aside(move || answered::answered(&questions, &notes)).await
 }
