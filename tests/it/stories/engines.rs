@@ -205,7 +205,8 @@ async fn what_no_engine_of_the_run_knows_is_not_offered() {
     let (world, web) = (World::start(searching(arguments)).await, Web::start().await);
     let story = web.research(&world, &["search_api=searxng", "max_pages_per_search=0"], "good").await;
     assert!(story.report.is_some(), "{:?}", story.ended);
-    assert_eq!(offered(&world), ["queries", "time_range", "sites", "language", "topic"]);
+    let known = ["queries", "time_range", "sites", "exclude_sites", "language", "topic", "count"];
+    assert_eq!(offered(&world), known, "by no country");
     assert!(web.asked.lock().iter().any(|asked| asked.contains("language=fr")), "what it knows reaches it");
     world.finish();
 }
