@@ -101,8 +101,8 @@ pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
     grouped(&kept)
 }
 
-/// The sentences of a piece of evidence that may be quoted: no orders to machines, and no page headers, which repeat the
-/// title, unless there is nothing else.
+/// The sentences of a piece of evidence that may be quoted: no orders to machines, and no page headers, which repeat
+/// the title, unless there is nothing else.
 fn quotable(title: &str, text: &str) -> Vec<Sentence> {
     let title: HashSet<String> = terms(title, Language::of(title)).into_iter().collect();
     let is_header = |sentence: &Sentence| {

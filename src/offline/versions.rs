@@ -334,8 +334,8 @@ fn date_in(text: &str) -> Option<String> {
     Some(format!("{}-{month:02}{day}", words[at]))
 }
 
-/// From 1, of its name in one of our languages, each of which has its twelve in order but for those that are the same; of
-/// a season, the month in which it begins.
+/// From 1, of its name in one of our languages, each of which has its twelve in order but for those that are the
+/// same; of a season, the month in which it begins.
 fn month_number(word: &str) -> Option<u32> {
     const SEASONS: &str =
         "spring frühjahr frühling printemps primavera|summer sommer été verano|autumn herbst automne otoño";
