@@ -249,7 +249,7 @@ impl Service {
         }
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200, "{path}");
-        Stream { path: path.to_owned(), response, text: String::new(), read: 0, retry: None, last_id: None }
+        Stream { path: path.to_owned(), response, received: Vec::new(), read: 0, retry: None, last_id: None }
     }
 }
 
@@ -334,8 +334,9 @@ impl Started {
 pub struct Stream {
     path: String,
     pub response: reqwest::Response,
-    text: String,
-    /// Bytes of `text` that were understood.
+    /// Everything that came. A piece of the network's may end within a character.
+    received: Vec<u8>,
+    /// Bytes of `received` that were understood.
     read: usize,
     /// Milliseconds, as sent last.
     pub retry: Option<u64>,
@@ -346,8 +347,8 @@ impl Stream {
     /// The next event; `None` at the stream's end.
     pub async fn next(&mut self) -> Option<Value> {
         loop {
-            while let Some(length) = self.text[self.read..].find("\n\n") {
-                let record = self.text[self.read..self.read + length].to_owned();
+            while let Some(length) = self.received[self.read..].windows(2).position(|pair| pair == b"\n\n") {
+                let record = self.received[self.read..self.read + length].to_vec();
                 self.read += length + 2;
                 if let Some(event) = self.record(&record) {
                     return Some(event);
@@ -355,18 +356,17 @@ impl Stream {
             }
             let chunk = tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("something comes").unwrap();
             let Some(chunk) = chunk else {
-                let hint = self.text.split_off(self.read);
+                let hint = self.received[self.read..].to_vec();
                 self.record(&hint);
-                self.text.push_str(&hint);
                 return None;
             };
-            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+            self.received.extend_from_slice(&chunk);
         }
     }
 
-    fn record(&mut self, record: &str) -> Option<Value> {
+    fn record(&mut self, record: &[u8]) -> Option<Value> {
         let mut event = None;
-        for line in record.lines() {
+        for line in std::str::from_utf8(record).unwrap().lines() {
             match line.split_once(": ") {
                 Some(("retry", pause)) => self.retry = Some(pause.parse().unwrap()),
                 Some(("id", id)) => self.last_id = Some(id.to_owned()),
@@ -396,7 +396,7 @@ impl Stream {
             events.push(event);
         }
         let headers = self.response.headers();
-        Contract::get().check("GET", &self.path, 200, headers, self.text.as_bytes());
+        Contract::get().check("GET", &self.path, 200, headers, &self.received);
         events
     }
 }
