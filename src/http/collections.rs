@@ -9,17 +9,11 @@ use serde::Deserialize;
 
 use super::{
     State, audit,
-    error::{ApiError, Place},
-    extract::{JsonBody, Query},
+    error::ApiError,
+    extract::{JsonBody, Query, line},
     json::{self, ListBody, answer},
 };
-use crate::{
-    domain::{Caller, printable_line},
-    runs::OwnedCollection,
-};
-
-/// Characters of a name.
-const MAX_NAME_CHARS: usize = 200;
+use crate::{domain::Caller, runs::OwnedCollection};
 
 /// What a collection is called.
 #[derive(Debug, Deserialize)]
@@ -30,14 +24,7 @@ pub struct NameBody {
 
 impl NameBody {
     fn name(&self) -> Result<String, ApiError> {
-        let name = printable_line(&self.name).trim().to_owned();
-        match self.name.chars().count() {
-            1..=MAX_NAME_CHARS if !name.is_empty() => Ok(name),
-            _ => {
-                let detail = format!("a name has 1 to {MAX_NAME_CHARS} characters");
-                Err(ApiError::invalid(Place::Pointer("/name".to_owned()), detail))
-            }
-        }
+        line("/name", &self.name, "a name has")
     }
 }
 

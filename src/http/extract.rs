@@ -24,7 +24,10 @@ use super::{
     json::Unambiguous,
     outgoing::{self, Buffers},
 };
-use crate::{domain::GivenKeys, runs::Cursor};
+use crate::{
+    domain::{GivenKeys, printable_line},
+    runs::Cursor,
+};
 
 /// The longest wait a client may ask for.
 const LONGEST_WAIT: u64 = 60;
@@ -97,6 +100,21 @@ impl<T: DeserializeOwned + Default> FromRequest<State> for OptionalBody<T> {
         match bytes.is_empty() {
             true => Ok(Self { value: T::default(), bytes }),
             false => Ok(Self { value: parsed(is_json, &bytes)?, bytes }),
+        }
+    }
+}
+
+/// Characters of names and titles.
+const MAX_LINE_CHARS: usize = 200;
+
+/// A name or title in the member at `pointer`, as one printable line; `it_has` begins the sentence that refuses it.
+pub fn line(pointer: &str, text: &str, it_has: &str) -> Result<String, ApiError> {
+    let printable = printable_line(text);
+    match text.chars().count() {
+        1..=MAX_LINE_CHARS if !printable.is_empty() => Ok(printable),
+        _ => {
+            let detail = format!("{it_has} 1 to {MAX_LINE_CHARS} characters");
+            Err(ApiError::invalid(Place::Pointer(pointer.to_owned()), detail))
         }
     }
 }

@@ -12,16 +12,14 @@ use super::{
     State, audit,
     auth::Administrator,
     error::{ApiError, Place},
-    extract::JsonBody,
+    extract::{JsonBody, line},
     json::{self, ListBody},
 };
 use crate::{
     auth::Wanted,
-    domain::{ApiKey, ApiKeyId, Caller, KeyScope, Owner, Timestamp, UseLimits, printable_line, time},
+    domain::{ApiKey, ApiKeyId, Caller, KeyScope, Owner, Timestamp, UseLimits, time},
 };
 
-/// Characters of a name or an owner.
-const MAX_CHARS: usize = 200;
 const MAX_DAYS: u64 = 3_650;
 
 /// What a new key is to be.
@@ -84,16 +82,7 @@ pub async fn revoke(
 }
 
 fn wanted(request: &KeyRequest) -> Result<Wanted, ApiError> {
-    let text = |pointer: &str, text: &str| {
-        let printable = printable_line(text).trim().to_owned();
-        match text.chars().count() {
-            1..=MAX_CHARS if !printable.is_empty() => Ok(printable),
-            _ => Err(ApiError::invalid(
-                Place::Pointer(pointer.to_owned()),
-                format!("it must have 1 to {MAX_CHARS} characters"),
-            )),
-        }
-    };
+    let text = |pointer: &str, text: &str| line(pointer, text, "it must have");
     let days = |days: u64| match days {
         1..=MAX_DAYS => Ok(Timestamp::now().plus(time::days(days))),
         _ => {

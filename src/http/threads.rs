@@ -11,20 +11,19 @@ use serde_json::{Map, Value};
 use super::{
     State, audit,
     error::{ApiError, Place},
-    extract::{JsonBody, Query, keys},
+    extract::{JsonBody, Query, keys, line},
     json::{ListBody, answer},
     runs::RunBody,
     started::{Started, Starter},
 };
 use crate::{
-    domain::{Caller, GivenKeys, RunId, Thread, ThreadId, ThreadStatus, Timestamp, printable_line},
+    domain::{Caller, GivenKeys, RunId, Thread, ThreadId, ThreadStatus, Timestamp},
     runs::{NewThread, OwnedThread, Submission, ThreadChange, ThreadFilter},
 };
 
 /// JSON text of the metadata a thread may carry.
 const MAX_METADATA_BYTES: usize = 16 * 1024;
-/// Characters of a title that a client gives, and of the text it looks for.
-const MAX_TITLE_CHARS: usize = 200;
+/// Characters of the text that a client looks for.
 const MAX_SEARCH_CHARS: usize = 200;
 const MAX_METADATA_FILTERS: usize = 16;
 
@@ -173,12 +172,7 @@ fn filter(query: &Query) -> Result<ThreadFilter, ApiError> {
 
 pub async fn change(owned: OwnedThread, body: JsonBody<ThreadChangeBody>) -> Result<Response, ApiError> {
     let ThreadChangeBody { title, metadata } = body.value;
-    let is_too_long = title.as_ref().is_some_and(|title| title.chars().count() > MAX_TITLE_CHARS);
-    let title = title.map(|title| printable_line(&title));
-    if is_too_long || title.as_ref().is_some_and(String::is_empty) {
-        let detail = format!("a title has 1 to {MAX_TITLE_CHARS} characters");
-        return Err(ApiError::invalid(Place::Pointer("/title".to_owned()), detail));
-    }
+    let title = title.map(|title| line("/title", &title, "a title has")).transpose()?;
     let change = ThreadChange { title, metadata, max_metadata_bytes: MAX_METADATA_BYTES };
     let thread = owned.change(&change).await?;
     answer(&ThreadBody::from(thread.ok_or_else(|| ApiError::no_such("thread"))?))

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{
     Db, Engine, LOCK_OWNER, Row,
+    owned::push_owner,
     rows::{owned, unsigned},
 };
 use crate::{
@@ -59,7 +60,7 @@ impl Engine {
     ) -> Result<Option<(Collection, Owner)>, Error> {
         let mut select = QueryBuilder::<Db>::new(SELECT);
         select.push(" AND collections.id = ").push_bind(id.0);
-        push_owner(&mut select, owner);
+        push_owner(&mut select, "collections.owner", owner);
         let mut connection = self.reader().await?;
         let row = select.build().fetch_optional(&mut *connection).await?;
         row.map(|row| Ok((collection(&row)?, Owner::named(row.try_get("owner")?)))).transpose()
@@ -104,19 +105,12 @@ impl Engine {
 /// The collections of a page, and one more.
 pub fn page(owner: Option<&Owner>, after: Option<Cursor>, limit: u32) -> QueryBuilder<'static, Db> {
     let mut select = QueryBuilder::<Db>::new(SELECT);
-    push_owner(&mut select, owner);
+    push_owner(&mut select, "collections.owner", owner);
     if let Some(Cursor { at, id }) = after {
         select.push(" AND (created_at, id) < (").push_bind(at).push(", ").push_bind(id).push(")");
     }
     select.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(limit) + 1).push(" + 0");
     select
-}
-
-/// Lets only the collections of that owner through; all, if there is none.
-fn push_owner(select: &mut QueryBuilder<'_, Db>, owner: Option<&Owner>) {
-    if let Some(owner) = owner {
-        select.push(" AND collections.owner = ").push_bind(owned(owner.as_str()));
-    }
 }
 
 fn collection(row: &Row) -> Result<Collection, Error> {

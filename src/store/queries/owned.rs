@@ -20,7 +20,7 @@ impl Engine {
     ) -> Result<Option<(Thread, Owner)>, Error> {
         let mut select = QueryBuilder::<Db>::new(concat!(select_threads!("threads"), " WHERE threads.id = "));
         select.push_bind(thread_id.0);
-        push_owner(&mut select, owner);
+        push_owner(&mut select, "threads.owner", owner);
         let mut connection = self.reader().await?;
         let row = fetch(&mut connection, select).await?;
         row.as_ref().map(|row| Ok((thread(row)?, owner_of(row)?))).transpose()
@@ -34,7 +34,7 @@ impl Engine {
         );
         let mut select = QueryBuilder::<Db>::new(SELECT);
         select.push_bind(run_id.0);
-        push_owner(&mut select, owner);
+        push_owner(&mut select, "threads.owner", owner);
         let mut connection = self.reader().await?;
         let row = fetch(&mut connection, select).await?;
         row.as_ref().map(|row| Ok((run(row)?, owner_of(row)?))).transpose()
@@ -45,10 +45,10 @@ async fn fetch(connection: &mut Connection, mut select: QueryBuilder<'_, Db>) ->
     select.build().fetch_optional(connection).await
 }
 
-/// Lets only the threads of that owner through; all, if there is none.
-pub fn push_owner(select: &mut QueryBuilder<'_, Db>, owner: Option<&Owner>) {
+/// Lets only the rows of that owner through, whom `column` names; all, if there is none.
+pub fn push_owner(select: &mut QueryBuilder<'_, Db>, column: &str, owner: Option<&Owner>) {
     if let Some(owner) = owner {
-        select.push(" AND threads.owner = ").push_bind(owned(owner.as_str()));
+        select.push(format_args!(" AND {column} = ")).push_bind(owned(owner.as_str()));
     }
 }
 

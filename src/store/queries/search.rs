@@ -98,7 +98,7 @@ fn push_window(
     end: Option<Cursor>,
 ) {
     select.push("SELECT ").push(columns).push(" FROM threads WHERE TRUE");
-    push_owner(select, owner);
+    push_owner(select, "threads.owner", owner);
     if let Some(after) = after {
         select.push(" AND (created_at, id) < (").push_bind(after.at).push(", ").push_bind(after.id).push(")");
     }

@@ -205,7 +205,7 @@ impl Engine {
 /// The threads of a page, and one more.
 pub fn page(owner: Option<&Owner>, after: Option<Cursor>, limit: u32) -> QueryBuilder<'static, Db> {
     let mut select = QueryBuilder::<Db>::new(concat!(select_threads!("threads"), " WHERE TRUE"));
-    push_owner(&mut select, owner);
+    push_owner(&mut select, "threads.owner", owner);
     if let Some(Cursor { at, id }) = after {
         select.push(" AND (threads.created_at, threads.id) < (").push_bind(at).push(", ").push_bind(id).push(")");
     }

@@ -172,24 +172,30 @@ async fn a_commit_that_lost_a_deadlock_is_made_again() {
     until("the server has counted it", async || (database.count(count).await == 1).then_some(())).await;
 }
 
-/// A table that is locked makes reads slow, not endless, and the pool is there again at once.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slow_reads_are_given_up() {
-    let database = TestDatabase::postgres().await;
+/// A service with a run that has ended, whose notes nobody can read until the connection rolls back.
+async fn locked_notes(world: &World, database: &TestDatabase) -> (Service, String, PgConnection) {
     let Database::Postgres { url, .. } = &database.database else { panic!("not Postgres") };
-    let world = World::start(Script::whole_run(Shape::SMALL)).await;
-    let service = Service::start(&world, &database).await;
+    let service = Service::start(world, database).await;
     let started = service.start_run().await;
     service.ended(&started.run).await;
     let mut other = PgConnection::connect(url.expose_secret()).await.unwrap();
     other.execute("BEGIN; LOCK TABLE notes").await.unwrap();
+    (service, started.run, other)
+}
+
+/// A table that is locked makes reads slow, not endless, and the pool is there again at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_reads_are_given_up() {
+    let database = TestDatabase::postgres().await;
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let (service, run, mut other) = locked_notes(&world, &database).await;
     let since = Instant::now();
-    let path = format!("/api/v1/runs/{}/notes", started.run);
+    let path = format!("/api/v1/runs/{run}/notes");
     let given_up = service.get(&path).await;
     assert_eq!(given_up.status, 503, "{}", given_up.text());
     assert_eq!(given_up.json()["code"], "overloaded", "the database answers others");
     assert!(since.elapsed() < Duration::from_secs(8), "after {:?}", since.elapsed());
-    assert_eq!(service.run(&started.run).await["status"], "completed", "others are not held up");
+    assert_eq!(service.run(&run).await["status"], "completed", "others are not held up");
     other.execute("ROLLBACK").await.unwrap();
     assert_eq!(service.get(&path).await.status, 200);
     service.stop().await;
@@ -200,14 +206,9 @@ async fn slow_reads_are_given_up() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_probe_does_not_wait_behind_readers() {
     let database = TestDatabase::postgres().await;
-    let Database::Postgres { url, .. } = &database.database else { panic!("not Postgres") };
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
-    let service = Service::start(&world, &database).await;
-    let started = service.start_run().await;
-    service.ended(&started.run).await;
-    let mut other = PgConnection::connect(url.expose_secret()).await.unwrap();
-    other.execute("BEGIN; LOCK TABLE notes").await.unwrap();
-    let path = format!("/api/v1/runs/{}/notes", started.run);
+    let (service, run, mut other) = locked_notes(&world, &database).await;
+    let path = format!("/api/v1/runs/{run}/notes");
     let readers = futures::future::join_all((0..40).map(|_| service.get(&path)));
     let probes = async {
         until("all connections wait", async || {

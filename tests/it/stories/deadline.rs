@@ -11,7 +11,7 @@ use fathom::{
 use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Engine, QUESTION, config};
+use super::engine::{Engine, QUESTION, Story, config};
 use crate::{
     database::TestDatabase,
     world::{Found, Kind, Page, Script, Shape, When, World, reply},
@@ -43,6 +43,21 @@ async fn begun(engine: &Engine, database: &TestDatabase, ago_ms: u64) -> Run {
     run
 }
 
+/// The run goes on as if its process had died before it stored the end, long after all its time: every step is in the
+/// journal, so it ends in the same report without a call.
+async fn replays_late(world: &World, engine: &Engine, database: &TestDatabase, story: &Story) {
+    let calls = world.models.total();
+    database
+        .execute(
+            "UPDATE runs SET status = 'running', outcome = NULL, finished_at = NULL, report = NULL, \
+             started_at = created_at - 60000000; DELETE FROM messages WHERE role = 'assistant'",
+        )
+        .await;
+    engine.app.runs.work(story.run.id, &CancellationToken::new()).await.unwrap();
+    let replayed = engine.app.runs.store().report(story.run.id).await.unwrap();
+    assert_eq!((replayed.as_ref(), world.models.total()), (story.report.as_ref(), calls));
+}
+
 /// One of two researchers never comes back: what the other found is reported, and what is missing said. What was given
 /// up is in the journal: a replay goes the same way, though its clock says something else.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
@@ -65,16 +80,7 @@ async fn research_that_takes_too_long_is_ended_and_reported(database: TestDataba
     assert!(report.says("The research was cut short by a lack of time."));
     assert!(report.says("This topic could not be researched, for a lack of time: The luck."));
     assert_eq!(story.run.limited_by.as_deref(), Some("max_run_seconds"));
-    let calls = world.models.total();
-    database
-        .execute(
-            "UPDATE runs SET status = 'running', outcome = NULL, finished_at = NULL, report = NULL, \
-             started_at = created_at - 60000; DELETE FROM messages WHERE role = 'assistant'",
-        )
-        .await;
-    engine.app.runs.work(story.run.id, &CancellationToken::new()).await.unwrap();
-    let replayed = engine.app.runs.store().report(story.run.id).await.unwrap();
-    assert_eq!((replayed.as_ref(), world.models.total()), (story.report.as_ref(), calls));
+    replays_late(&world, &engine, &database, &story).await;
     engine.app.close().await;
     world.finish();
 }
@@ -100,17 +106,8 @@ async fn no_new_research_starts_in_the_last_fifth_of_the_time(database: TestData
     let supervisor = world.models.calls_of(Kind::Supervisor);
     assert!(supervisor[1].says("About 80 % of what this research may spend is used"));
     assert!(supervisor[2].says("80 % of max_run_seconds are used, so no new research starts"));
-    let calls = world.models.total();
-    database
-        .execute(
-            "UPDATE runs SET status = 'running', outcome = NULL, finished_at = NULL, report = NULL, \
-             started_at = created_at - 60000000; DELETE FROM messages WHERE role = 'assistant'",
-        )
-        .await;
-    engine.app.runs.work(story.run.id, &CancellationToken::new()).await.unwrap();
-    let store = engine.app.runs.store();
-    assert_eq!((store.report(story.run.id).await.unwrap(), world.models.total()), (story.report, calls));
-    let limited_by = store.run(story.run.id).await.unwrap().unwrap().limited_by;
+    replays_late(&world, &engine, &database, &story).await;
+    let limited_by = engine.app.runs.store().run(story.run.id).await.unwrap().unwrap().limited_by;
     assert_eq!(limited_by.as_deref(), Some("max_run_seconds"));
     engine.app.close().await;
     world.finish();
@@ -127,16 +124,7 @@ async fn a_pause_that_was_made_is_over() {
     let run = engine.submit(QUESTION).await.unwrap();
     let story = engine.tell(run).await;
     assert!(story.steps.iter().any(|step| step.key == "report/again"), "it was written again");
-    let calls = world.models.total();
-    database
-        .execute(
-            "UPDATE runs SET status = 'running', outcome = NULL, finished_at = NULL, report = NULL, \
-             started_at = created_at - 60000; DELETE FROM messages WHERE role = 'assistant'",
-        )
-        .await;
-    engine.app.runs.work(story.run.id, &CancellationToken::new()).await.unwrap();
-    let replayed = engine.app.runs.store().report(story.run.id).await.unwrap();
-    assert_eq!((replayed.as_ref(), world.models.total()), (story.report.as_ref(), calls));
+    replays_late(&world, &engine, &database, &story).await;
     engine.app.close().await;
     world.finish();
 }
