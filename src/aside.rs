@@ -1,5 +1,5 @@
-//! Heavy work on texts, off the runtime's threads and within bounds; of all rooms and runs together. Knows nothing of
-//! what is worked on.
+//! Heavy work on texts of all runs together, off the runtime's threads and within bounds. Knows nothing of what is
+//! worked on.
 
 use std::{
     num::NonZero,
@@ -53,8 +53,8 @@ pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     }
 }
 
-/// As [`aside`], with what `load` brings. Texts are loaded by few runs at a time, twice as many as may work on theirs:
-/// those that wait for their turn hold none.
+/// As [`aside`], with what `load` brings. Texts are loaded by few runs at a time, twice as many as may work on
+/// theirs: those that wait for their turn hold none.
 ///
 /// # Errors
 /// As [`aside`], and those of `load`.

@@ -110,11 +110,14 @@ impl Setting {
                 search::Value::Url => Kind::Url,
                 search::Value::Folders => Kind::Folders,
                 search::Value::Number { min, max } => Kind::Number { min, max },
+                search::Value::Choice(words) => Kind::Choice(words),
                 search::Value::Text => Kind::Text,
             },
             default: match setting.need {
-                search::Need::Default(text) if matches!(setting.value, search::Value::Number { .. }) => Is(text),
-                search::Need::Default(text) => Computed(text),
+                search::Need::Default(text) => match setting.value {
+                    search::Value::Number { .. } | search::Value::Choice(_) => Is(text),
+                    _ => Computed(text),
+                },
                 search::Need::Required | search::Need::Optional => Unset,
             },
             meaning: setting.meaning,

@@ -31,10 +31,10 @@ impl Hasher {
 
 /// SHA-256 of the JSON form of a value, hex.
 pub fn sha256_json(value: &impl Serialize) -> String {
-    let mut hasher = HashWriter(Sha256::new());
+    let mut hasher = Hasher::default();
     // A value that cannot be serialized hashes as what was written of it, which is the same each time.
     let _ = serde_json::to_writer(&mut hasher, value);
-    hex(&hasher.0.finalize())
+    hex(&hasher.finish())
 }
 
 /// Lower-case hexadecimal.
@@ -46,11 +46,9 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-struct HashWriter(Sha256);
-
-impl io::Write for HashWriter {
+impl io::Write for Hasher {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
+        self.update(bytes);
         Ok(bytes.len())
     }
 

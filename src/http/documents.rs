@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     domain::{Caller, DocumentId, Upload},
-    runs::HasDocuments,
+    runs::{HasDocuments, Refusal},
 };
 
 /// A file as it came: its name is in the query, the body is the file itself.
@@ -67,7 +67,11 @@ struct Documents {
 
 pub async fn add<T: HasDocuments>(of: T, file: File) -> Result<Response, ApiError> {
     let added = of.documents().add(&file.name, &file.bytes).await;
-    let (document, is_new) = added.map_err(|refusal| ApiError::refused(refusal, "/"))?;
+    let (document, is_new) = added.map_err(|refusal| match refusal {
+        // It is named by the path here.
+        Refusal::NoSuchCollection(_) => ApiError::no_such("collection"),
+        other => ApiError::refused(other, "/"),
+    })?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let body = json::json(&document)?;
     Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())

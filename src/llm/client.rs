@@ -348,7 +348,8 @@ impl Llm {
         let mut completion = if body.len() <= READ_HERE {
             read(reader, assembly, body)?
         } else {
-            let lost = |problem| malformed(&request.model, format!("its answer could not be read: {problem}"));
+            // What a panic said stays in the log.
+            let lost = |_| malformed(&request.model, "its answer could not be read".to_owned());
             tokio::task::spawn_blocking(|| read(reader, assembly, body)).await.map_err(lost)??
         };
         completion.usage.cost = completion.usage.cost.or(cost);

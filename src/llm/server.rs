@@ -282,8 +282,10 @@ fn headers(
     extra: &[(String, SecretString)],
 ) -> Result<HeaderMap, String> {
     let fixed = provider.wire.headers(&provider.quirks).iter().chain(provider.quirks.headers);
-    let fixed = fixed.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
-    let mut headers: HeaderMap = fixed.collect();
+    let mut headers = HeaderMap::new();
+    for (name, value) in fixed {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
     if let Some(key) = key {
         let key = key.expose_secret().trim();
         let (name, value) = match provider.auth {

@@ -71,7 +71,6 @@ const OWN: &[&str] = &[
     "verbosity",
     "temperature",
     "service_tier",
-    "serviceTier",
     "prompt_cache_key",
     "anthropic_version",
 ];
@@ -166,7 +165,8 @@ mod tests {
             let bodies = [false, true].map(|is_stream| provider.wire.encode(&request(), &provider.quirks, is_stream));
             for body in bodies.map(|encoded| serde_json::from_slice::<Map<String, Value>>(&encoded.unwrap().body)) {
                 for name in body.unwrap().keys() {
-                    let set = Tuning { body: [(name.clone(), json!(1))].into_iter().collect(), ..Tuning::default() };
+                    let beside = Tuning::clone(request().sending.tuning.as_deref().unwrap());
+                    let set = Tuning { body: [(name.clone(), json!(1))].into_iter().collect(), ..beside };
                     assert!(set.check().is_err(), "{name} of {}", provider.name);
                 }
             }

@@ -59,9 +59,11 @@ pub struct OfferedResource {
 /// # Errors
 /// [`Error`] when its tools cannot be listed in time.
 pub(super) async fn list(peer: &Peer<RoleClient>, server: &Server, secrets: &Secrets) -> Result<Offer, Error> {
-    let listing = Listing { server, secrets, offer: Offer::default(), refused: 0 };
+    let mut listing = Listing { server, secrets, offer: Offer::default(), refused: 0 };
     let late = |_| Error::Unavailable(format!("it took longer than {} s to list its tools", LIST_TIME.as_secs()));
-    tokio::time::timeout(LIST_TIME, listing.of(peer)).await.map_err(late)?
+    tokio::time::timeout(LIST_TIME, listing.list_tools(peer)).await.map_err(late)??;
+    listing.list_resources(peer).await;
+    Ok(listing.offer)
 }
 
 /// An offer as it comes in.
@@ -74,7 +76,7 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    async fn of(mut self, peer: &Peer<RoleClient>) -> Result<Offer, Error> {
+    async fn list_tools(&mut self, peer: &Peer<RoleClient>) -> Result<(), Error> {
         let (mut cursor, mut seen) = (None, std::collections::HashSet::new());
         for _ in 0..MAX_PAGES {
             let params = Some(PaginatedRequestParams::default().with_cursor(cursor));
@@ -91,6 +93,10 @@ impl Listing<'_> {
             }
         }
         self.note_what_is_missing();
+        Ok(())
+    }
+
+    async fn list_resources(&mut self, peer: &Peer<RoleClient>) {
         if peer.peer_info().is_some_and(|info| info.capabilities.resources.is_some()) {
             let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest::default());
             let listed = request(peer, asked, PAGE_TIME, |result| match result {
@@ -100,7 +106,6 @@ impl Listing<'_> {
             // What cannot be listed cannot be read either; the tools are there all the same.
             self.take_resources(listed.await.unwrap_or_default());
         }
-        Ok(self.offer)
     }
 
     fn is_full(&self) -> bool {

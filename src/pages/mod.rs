@@ -23,7 +23,10 @@ use self::{
     protocol::{Answer, Job},
     turns::Reader,
 };
-use crate::domain::{Owner, digest};
+use crate::{
+    aside::aside,
+    domain::{Owner, digest},
+};
 
 /// The hidden subcommand of the program that starts a parser process.
 pub const SUBCOMMAND: &str = "parse-worker";
@@ -160,8 +163,7 @@ async fn tidied(text: String) -> Result<String, Error> {
     if text.len() <= SHORT_BYTES {
         return Ok(extract::tidied(&text));
     }
-    let tidied = tokio::task::spawn_blocking(move || extract::tidied(&text)).await;
-    tidied.map_err(|error| Error::Unavailable(error.to_string()))
+    aside(move || extract::tidied(&text)).await.map_err(|panicked| Error::Unavailable(panicked.to_string()))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use super::{
     protocol::{Answer, Hello, Job, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, VERSION, receive, send},
     turns::{Reader, Turns},
 };
-use crate::telemetry::metrics;
+use crate::{aside::aside, telemetry::metrics};
 
 /// For a new process to say hello; a busy machine may take its time.
 const START_TIME: Duration = Duration::from_secs(30);
@@ -242,8 +242,7 @@ impl Worker {
         if answer.len() <= READ_HERE {
             return Ok(serde_json::from_slice(&answer)?);
         }
-        let read = tokio::task::spawn_blocking(move || serde_json::from_slice(&answer)).await;
-        Ok(read.map_err(io::Error::other)??)
+        Ok(aside(move || serde_json::from_slice(&answer)).await.map_err(io::Error::other)??)
     }
 
     /// Finds out how it ended, after it failed to answer.

@@ -40,6 +40,7 @@ impl Runs {
     /// # Errors
     /// As [`Self::estimate`].
     pub async fn estimate_here(&self, question: &str, options: RunOptions) -> Result<Estimate, Refusal> {
+        self.searchable(&options, Naming::here()).await?;
         self.estimate_by(&Owner::local(), &[], Some(question), options, &self.parts.means).await
     }
 

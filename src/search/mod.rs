@@ -26,6 +26,7 @@ use futures::future::{BoxFuture, FutureExt as _};
 
 pub use crate::net::{Caller, Gate, Open, Rest};
 use crate::{
+    aside::Panicked,
     domain::{ModelName, printable_line, shortened},
     net::NoWait,
     pages::extract::date,
@@ -344,6 +345,12 @@ pub enum Error {
     Unavailable(String),
     #[error("the documents folder cannot be searched: {0}")]
     Documents(String),
+}
+
+impl From<Panicked> for Error {
+    fn from(panicked: Panicked) -> Self {
+        Self::Documents(panicked.to_string())
+    }
 }
 
 impl Error {

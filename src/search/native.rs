@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     domain::{ModelName, Usage},
-    net::{self, ApiClients, Caller},
+    net::{self, Caller},
 };
 
 /// Answers that are put together when a vendor pauses in the middle of one.
@@ -60,7 +60,6 @@ pub trait Native: Wire {
 /// A model that searches.
 pub struct Searcher<W> {
     web: Web<W>,
-    clients: ApiClients,
 }
 
 impl<W> fmt::Debug for Searcher<W> {
@@ -85,7 +84,7 @@ impl<W: Native> Search for Searcher<W> {
 
 impl<W: Native> Searcher<W> {
     pub fn boxed(row: &'static Row, wire: W, shared: &Shared) -> Box<dyn Search> {
-        Box::new(Self { web: Web::new(row, wire, shared), clients: shared.clients.clone() })
+        Box::new(Self { web: Web::new(row, wire, shared) })
     }
 
     async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
@@ -127,7 +126,7 @@ impl<W: Native> Searcher<W> {
             if !self.web.wire().is_redirect(&url) {
                 return Some(found);
             }
-            let request = self.clients.for_url(&url).head(url.clone()).send();
+            let request = self.web.clients.for_url(&url).head(url.clone()).send();
             let response = timeout(REDIRECT_TIME, request).await.ok()?.ok()?;
             let location = response.headers().get("location")?.to_str().ok()?;
             let target = url.join(location).ok().filter(|target| !self.web.wire().is_redirect(target))?;

@@ -1,6 +1,10 @@
 //! [`Engines`]: all that are configured here, and what is missing for the others.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use secrecy::SecretString;
 
@@ -69,8 +73,9 @@ impl Engines {
         Self { automatic: automatic(&rows, &shared.settings), all: all.into(), shared: Arc::new(shared) }
     }
 
-    /// The same with these keys, by the name of their engine or of the provider whose model searches, and no others.
-    /// Engines for which neither side has a key are shared, with their limits.
+    /// The same with these keys, by the name of their engine or of the provider whose model searches, and no others,
+    /// nor credentials in addresses; an engine that takes no key cannot be used then if its address has any. Engines
+    /// for which neither side has a key are shared, with their limits.
     ///
     /// # Errors
     /// As [`Engines::new`].
@@ -82,12 +87,20 @@ impl Engines {
                 None => shared.settings.given.remove(setting.key),
             };
         }
+        let addresses = self.all.iter().flat_map(|slot| slot.row.addresses());
+        let bared: BTreeSet<_> = addresses.filter(|setting| shared.settings.bare(setting)).map(|own| own.key).collect();
         let remedy = |setting: &Setting| format!("send a key of {} in api_keys", setting.holder());
         let own = &self.shared.settings.given;
         let has_key = |key: &Setting| own.contains_key(key.key) || keys.contains_key(key.holder());
-        let slots = self.all.iter().map(|slot| match slot.row.keys().next() {
-            Some(_) if slot.engine.is_err() || slot.row.keys().any(has_key) => Slot::new(slot.row, &shared, remedy),
-            _ => Ok(slot.clone()),
+        let slots = self.all.iter().map(|slot| {
+            let has_credentials = slot.row.addresses().any(|address| bared.contains(address.key));
+            match slot.row.keys().next() {
+                Some(_) if slot.engine.is_err() || has_credentials || slot.row.keys().any(has_key) => {
+                    Slot::new(slot.row, &shared, remedy)
+                }
+                None if has_credentials => Ok(slot.lacking("its address has the server's credentials")),
+                _ => Ok(slot.clone()),
+            }
         });
         let all: Result<Vec<_>, Error> = slots.collect();
         Ok(Self::with(all?, shared))
@@ -178,6 +191,12 @@ impl Slot {
         };
         Ok(Self { row, engine })
     }
+
+    /// The engine as one that cannot be used.
+    fn lacking(&self, remedy: &str) -> Self {
+        let (row, remedy) = (self.row, remedy.to_owned());
+        Self { row, engine: Err(Missing::Setting { name: row.name, remedy }) }
+    }
 }
 
 /// The engine that `auto` stands for: the first that is configured.
@@ -258,5 +277,19 @@ mod tests {
         let without = server.with_keys(&[("tavily".to_owned(), "k".into())].into()).unwrap();
         let [own, without] = [&server, &without].map(|engines| engines.get("semantic_scholar").unwrap());
         assert!(!Arc::ptr_eq(&own.search, &without.search), "its key is the server's");
+    }
+
+    #[test]
+    fn credentials_in_addresses_are_not_used_with_the_keys_of_others() {
+        let server = Settings::default()
+            .with("search.searxng.base_url", "https://me:pa55@search.test")
+            .with("search.brave.base_url", "https://me:pa55@brave.test/v1?key=s3cret&n=1");
+        let server = Engines::new(server, Parser::new(pages::Settings::default())).unwrap();
+        assert!(server.get("searxng").is_ok());
+        let with = server.with_keys(&[("brave".to_owned(), "k".into())].into()).unwrap();
+        let refused = with.get("searxng").unwrap_err().to_string();
+        assert_eq!(refused, "search_api=searxng cannot be used: its address has the server's credentials");
+        assert!(with.get("brave").is_ok());
+        assert_eq!(with.shared.settings.text("search.brave.base_url"), Some("https://brave.test/v1?n=1"));
     }
 }

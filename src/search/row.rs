@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::{Error, Filter, Search, web::Shared};
-use crate::net::RetryPolicy;
+use crate::net::{self, RetryPolicy};
 
 /// Attempts that may end without an answer in time: with the time limit of each, ten minutes. They cost nothing.
 const TIMEOUTS: u32 = 10;
@@ -62,6 +62,11 @@ impl Row {
     /// Its settings that are keys.
     pub fn keys(&self) -> impl Iterator<Item = &'static Setting> + use<> {
         self.settings.iter().filter(|setting| setting.value == Value::Secret)
+    }
+
+    /// Its settings that are addresses.
+    pub fn addresses(&self) -> impl Iterator<Item = &'static Setting> + use<> {
+        self.settings.iter().filter(|setting| setting.value == Value::Url)
     }
 }
 
@@ -140,6 +145,8 @@ pub enum Value {
         min: u64,
         max: u64,
     },
+    /// One of these words.
+    Choice(&'static [&'static str]),
     Text,
 }
 
@@ -248,6 +255,17 @@ impl Settings {
 
     pub fn text(&self, key: &str) -> Option<&str> {
         self.secret(key).map(ExposeSecret::expose_secret)
+    }
+
+    /// Takes user, password and secret parameters out of the address that was given; `false` when it has none.
+    pub(super) fn bare(&mut self, address: &Setting) -> bool {
+        let Some(url) = self.text(address.key).and_then(|text| Url::parse(text).ok()) else { return false };
+        let bare = net::without_credentials(&url);
+        let has_credentials = bare != url;
+        if has_credentials {
+            self.given.insert(address.key, String::from(bare).into());
+        }
+        has_credentials
     }
 
     /// The engine's key, if one is given.

@@ -171,7 +171,7 @@ impl Refused<'_> {
 pub struct Web<W> {
     row: &'static Row,
     wire: Arc<W>,
-    clients: ApiClients,
+    pub(super) clients: ApiClients,
     settings: Settings,
     permits: Semaphore,
     reading: Semaphore,

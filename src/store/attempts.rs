@@ -74,7 +74,21 @@ macro_rules! ensure {
     }};
 }
 
-pub(super) use {ask, attempt, change, ensure, on_either};
+/// As [`change`], for a removal, which says whether there was something: once more where a connection had broken. Then
+/// it was there, or nothing says that it was not.
+macro_rules! remove {
+    ($store:expr, $engine:ident => $call:expr) => {{
+        let begun = std::time::Instant::now();
+        match change!($store, $engine => $call) {
+            Err(error) if error.may_pass() && begun.elapsed() < $crate::store::attempts::AGAIN_WITHIN => {
+                change!($store, $engine => $call).map(|_| true)
+            }
+            answer => answer,
+        }
+    }};
+}
+
+pub(super) use {ask, attempt, change, ensure, on_either, remove};
 
 pub(super) async fn answered<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     tokio::time::timeout(ANSWER_LIMIT, call)

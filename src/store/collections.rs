@@ -1,10 +1,8 @@
 //! Collections of documents: made, listed, renamed, deleted, and found by those who name them for a run.
 
-use std::time::Instant;
-
 use super::{
     Cursor, Error, Page, Store,
-    attempts::{AGAIN_WITHIN, ask, attempt, change, ensure},
+    attempts::{ask, attempt, change, ensure, remove},
 };
 use crate::domain::{Collection, CollectionId, Owner, RunId, Timestamp};
 
@@ -18,14 +16,6 @@ pub struct NewCollection {
     pub owner: Owner,
     pub name: String,
     pub created_at: Timestamp,
-}
-
-/// A collection that a run may search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CollectionNamed {
-    pub id: CollectionId,
-    /// Of its documents' texts.
-    pub characters: u64,
 }
 
 impl Store {
@@ -63,22 +53,15 @@ impl Store {
 
     /// Deletes a collection with its documents; `false` when there was none.
     pub async fn delete_collection(&self, id: CollectionId) -> Result<bool, Error> {
-        let begun = Instant::now();
-        match change!(self, engine => engine.delete_collection(id).await) {
-            // Then it was there, or nothing says that it was not.
-            Err(error) if error.may_pass() && begun.elapsed() < AGAIN_WITHIN => {
-                change!(self, engine => engine.delete_collection(id).await).map(|_| true)
-            }
-            answer => answer,
-        }
+        remove!(self, engine => engine.delete_collection(id).await)
     }
 
-    /// Those of these collections that are there, of that owner if one is given; in their order.
+    /// Those of these collections that are there, of that owner if one is given.
     pub async fn collections_named(
         &self,
         owner: Option<&Owner>,
         ids: &[CollectionId],
-    ) -> Result<Vec<CollectionNamed>, Error> {
+    ) -> Result<Vec<Collection>, Error> {
         ask!(self, engine => engine.collections_named(owner, ids).await)
     }
 

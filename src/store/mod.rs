@@ -30,7 +30,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use secrecy::SecretString;
 
 use attempts::{ask, attempt, ensure, on_either};
-pub use collections::{CollectionNamed, MAX_COLLECTIONS, NewCollection};
+pub use collections::{MAX_COLLECTIONS, NewCollection};
 pub use error::Error;
 use health::Health;
 pub use keys::{NewKey, NewSession};
@@ -132,12 +132,7 @@ impl Store {
     /// database may be replaced by an older one, or an empty one, beneath it. Asked over a connection that nobody but
     /// probes uses.
     pub async fn has_migrations(&self) -> Result<bool, Error> {
-        match ask!(self, engine => engine.schema_version().await) {
-            Ok(version) => Ok(version >= NEWEST_SCHEMA),
-            // There is no table of migrations.
-            Err(Error::Unusable(_)) => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(ask!(self, engine => engine.schema_version().await)? >= NEWEST_SCHEMA)
     }
 
     /// Succeeds when the database answers a read.

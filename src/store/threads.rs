@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Instant};
 use super::{
     Admission, Created, Cursor, Delivery, Error, IdempotencyKey, Load, NewRun, NewThread, Page, RunFilter, RunOverview,
     Store, ThreadChange, ThreadFilter,
-    attempts::{AGAIN_WITHIN, ask, attempt, change, ensure},
+    attempts::{AGAIN_WITHIN, ask, attempt, change, ensure, remove},
 };
 use crate::domain::{
     Message, MessageId, Note, Owner, Run, RunDetails, RunId, RunStatus, Source, SourceId, Thread, ThreadId, Timestamp,
@@ -264,13 +264,6 @@ impl Store {
 
     /// Deletes a thread and all that belongs to it; `false` when there was none. A worker of its active run is fenced.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
-        let begun = Instant::now();
-        match change!(self, engine => engine.delete_thread(thread_id).await) {
-            // Then it was there, or nothing says that it was not.
-            Err(error) if error.may_pass() && begun.elapsed() < AGAIN_WITHIN => {
-                change!(self, engine => engine.delete_thread(thread_id).await).map(|_| true)
-            }
-            answer => answer,
-        }
+        remove!(self, engine => engine.delete_thread(thread_id).await)
     }
 }

@@ -1,10 +1,8 @@
 //! Documents of threads and of collections: given, listed, removed, and read by the runs that may search them.
 
-use std::time::Instant;
-
 use super::{
     Error, Store,
-    attempts::{AGAIN_WITHIN, ask, attempt, change},
+    attempts::{ask, attempt, change, remove},
 };
 use crate::domain::{DocumentId, DocumentSet, Owner, RunId, Timestamp, Upload};
 
@@ -54,17 +52,10 @@ impl Store {
 
     /// Removes a document and its text; `false` when the set has none of that id.
     pub async fn remove_upload(&self, set: DocumentSet, id: DocumentId, now: Timestamp) -> Result<bool, Error> {
-        let begun = Instant::now();
-        match change!(self, engine => engine.remove_upload(set, id, now).await) {
-            // Then it was there, or nothing says that it was not.
-            Err(error) if error.may_pass() && begun.elapsed() < AGAIN_WITHIN => {
-                change!(self, engine => engine.remove_upload(set, id, now).await).map(|_| true)
-            }
-            answer => answer,
-        }
+        remove!(self, engine => engine.remove_upload(set, id, now).await)
     }
 
-    /// Were there documents in the thread when the run was created? So it stays, whatever is removed since.
+    /// Were there documents in what the run searches when it was created? So it stays, whatever is removed since.
     pub async fn has_uploads(&self, run_id: RunId) -> Result<bool, Error> {
         ask!(self, engine => engine.has_uploads(run_id).await)
     }

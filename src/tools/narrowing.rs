@@ -50,30 +50,31 @@ pub struct Narrowing {
 #[serde(default)]
 pub struct Said {
     time_range: Value,
-    #[serde(alias = "include_domains")]
     sites: Value,
-    #[serde(alias = "exclude_domains")]
+    include_domains: Value,
     exclude_sites: Value,
+    exclude_domains: Value,
     language: Value,
     country: Value,
     topic: Value,
-    #[serde(alias = "max_results")]
     count: Value,
+    max_results: Value,
 }
 
 impl Said {
-    /// What of it the run offers.
-    pub fn offered(&self, cx: &Cx) -> Narrowing {
+    /// What of it the run offers, whose queries have `results` at most: as many or more is nothing said.
+    pub fn offered(&self, cx: &Cx, results: u32) -> Narrowing {
         let offered = offered(cx);
         let said = |argument, value| if offered.contains(&argument) { value } else { &Value::Null };
         Narrowing {
             time_range: name(said(Argument::TimeRange, &self.time_range)),
-            sites: sites(said(Argument::Sites, &self.sites)),
-            exclude_sites: sites(said(Argument::ExcludeSites, &self.exclude_sites)),
+            sites: sites(said(Argument::Sites, either(&self.sites, &self.include_domains))),
+            exclude_sites: sites(said(Argument::ExcludeSites, either(&self.exclude_sites, &self.exclude_domains))),
             language: code(said(Argument::Language, &self.language)).map(str::to_ascii_lowercase),
             country: code(said(Argument::Country, &self.country)).map(str::to_ascii_uppercase),
             topic: name(said(Argument::Topic, &self.topic)).filter(|topic| *topic != Topic::General),
-            count: number(said(Argument::Count, &self.count)),
+            count: number(said(Argument::Count, either(&self.count, &self.max_results)))
+                .filter(|count| *count < results),
         }
     }
 }
@@ -184,6 +185,11 @@ fn narrower(one: Option<TimeRange>, other: Option<TimeRange>) -> Option<TimeRang
     one.into_iter().chain(other).min_by_key(|range| range.days())
 }
 
+/// The argument, or what another name of it says.
+fn either<'a>(one: &'a Value, other: &'a Value) -> &'a Value {
+    if one.is_null() { other } else { one }
+}
+
 /// One of a closed set, by its name.
 fn name<T: for<'de> Deserialize<'de>>(value: &Value) -> Option<T> {
     let name = value.as_str()?.trim().to_lowercase();
@@ -226,6 +232,10 @@ mod tests {
         assert_eq!(name::<TimeRange>(&json!("Week")), Some(TimeRange::Week));
         assert_eq!((name::<Topic>(&json!("news")), name::<Topic>(&json!("sport"))), (Some(Topic::News), None));
         assert_eq!([number(&json!(3)), number(&json!(" 3 ")), number(&json!(0))], [Some(3), Some(3), None]);
+        let twice: Said = serde_json::from_value(json!({"sites": ["a.test"], "include_domains": ["b.test"]})).unwrap();
+        assert_eq!(sites(either(&twice.sites, &twice.include_domains)), ["a.test"]);
+        let other: Said = serde_json::from_value(json!({"include_domains": ["b.test"]})).unwrap();
+        assert_eq!(sites(either(&other.sites, &other.include_domains)), ["b.test"]);
         assert_eq!([number(&json!(-1)), number(&json!(2.5)), number(&json!("few"))], [None; 3]);
     }
 

@@ -1,6 +1,9 @@
 //! Which passages of a page fit a question best: those with the rarest of its words.
 
-use crate::text::is_unspaced;
+use crate::text::{is_unspaced, start};
+
+/// Of a question, which a model may make as long as it likes: each of its words is looked for in each passage.
+const QUESTION_CHARS: usize = 2_000;
 
 /// A question's words of fewer letters say nothing about a passage.
 const SHORT_WORD: usize = 3;
@@ -41,7 +44,8 @@ struct Asked {
 
 impl Asked {
     fn of(question: &str) -> Self {
-        let mut words: Vec<String> = words(question).map(|word| beginning(word).collect()).collect();
+        let mut words: Vec<String> =
+            words(start(question, QUESTION_CHARS)).map(|word| beginning(word).collect()).collect();
         words.sort_unstable();
         words.dedup();
         Self { words }
@@ -131,5 +135,16 @@ mod tests {
         check("水？", &[]);
         let japanese = ["灯台は古い。", "水門の費用は港湾税で支払われる。"];
         assert_eq!(best(&japanese, "費用は誰が支払うのですか", 800), [1]);
+    }
+
+    /// Each of its words is looked for in each passage.
+    #[test]
+    fn a_question_without_end_is_read_to_its_limit() {
+        let passages = ["Dues of four crowns.", "The loan pays too."];
+        let check = |filler: usize, expected: &[usize]| {
+            assert_eq!(best(&passages, &format!("{}dues", "word ".repeat(filler)), 800), expected, "{filler}");
+        };
+        check(QUESTION_CHARS / 5 - 1, &[0]);
+        check(QUESTION_CHARS / 5, &[]);
     }
 }

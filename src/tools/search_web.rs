@@ -129,7 +129,7 @@ impl Tool for SearchWeb {
             self.turn = (turn.to_owned(), self.queries_per_turn);
         }
         let given: Arguments = arguments(call)?;
-        let narrowing = given.said.offered(cx);
+        let narrowing = given.said.offered(cx, self.results);
         let queries = given.queries;
         if self.turn.1 == 0 {
             let problem = format!("at most {} queries are run in one turn", self.queries_per_turn);

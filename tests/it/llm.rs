@@ -812,8 +812,9 @@ async fn a_stream_may_take_its_time_but_not_fall_silent() {
         assert_eq!(failed, Failed { error: error.clone(), attempts: 3, too_long: None });
     }
     let vendor = FakeVendor::start([Reply::stream([chunk(json!({"content": "Ye"}), None)]).then_stall()]).await;
+    // Long enough for the first piece on a busy machine: there is one answer only.
     let settings =
-        Settings { idle_timeout: Duration::from_millis(30), total_timeout: Duration::ZERO, ..settings(&vendor) };
+        Settings { idle_timeout: Duration::from_millis(500), total_timeout: Duration::ZERO, ..settings(&vendor) };
     let mut stream = Llm::new(settings).unwrap().stream(&request(), &quietly).await.unwrap();
     assert_eq!(stream.next().await, Some(Ok(Delta::Text("Ye".into()))));
     assert_eq!(stream.next().await, Some(Err(error)));

@@ -86,14 +86,15 @@ impl Wire for Brave {
         }
     }
 
-    /// A wrong key is 422 with a code of its own; a used-up month is 429 like a used-up second, which its header tells
-    /// apart (`0, 0`) where its body does not.
+    /// A wrong key is 422 with a code of its own; a used-up month is 429 like a used-up second, which its headers tell
+    /// apart where its body does not: behind the comma, nothing remains of the month. Plans that are billed by use have
+    /// none (its limit is 0).
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         let number = |name: &str| refused.body.pointer(&format!("/error/meta/{name}"))?.as_u64();
-        let remaining = refused.headers.get("x-ratelimit-remaining").and_then(|value| value.to_str().ok());
-        let of_month = remaining.and_then(|remaining| remaining.split(',').nth(1)).map(str::trim);
+        let of_month = |name| refused.headers.get(name)?.to_str().ok()?.split(',').nth(1)?.trim().parse::<u64>().ok();
+        let is_used_up = of_month("x-ratelimit-remaining") == Some(0);
         match (refused.status, refused.text("/error/code")) {
-            (429, _) if of_month == Some("0") => Some(Problem::unpaid(refused.said)),
+            (429, _) if is_used_up && of_month("x-ratelimit-limit") > Some(0) => Some(Problem::unpaid(refused.said)),
             (_, "SUBSCRIPTION_TOKEN_INVALID") => Some(Problem::lasting(Error::Auth(refused.said.to_owned()))),
             (429, _) => match (number("quota_current"), number("quota_limit")) {
                 (Some(current), Some(limit)) if limit > 0 && current >= limit => Some(Problem::unpaid(refused.said)),

@@ -7,7 +7,7 @@ use url::Url;
 use crate::{
     domain::Topic,
     search::{
-        Error, Filter, Limits, Need, Returns, Row, Search, Setting,
+        Error, Filter, Limits, Need, Returns, Row, Search, Setting, Value,
         web::{Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
     },
 };
@@ -44,11 +44,12 @@ const COUNTRIES: &str = "\
 /// What a search may cost: of the words that Tavily has for it (2026-11).
 const DEPTHS: [&str; 4] = ["basic", "advanced", "fast", "ultra-fast"];
 const DEPTH: Setting = Setting {
+    value: Value::Choice(&DEPTHS),
     need: Need::Default(DEPTHS[0]),
     ..Setting::optional(
         "search.tavily.depth",
         "TAVILY_DEPTH",
-        "how thoroughly it searches: basic, advanced (which costs twice as much), fast or ultra-fast",
+        "how thoroughly it searches; advanced costs twice as much",
         "advanced",
     )
 };
@@ -93,16 +94,13 @@ pub const KEYLESS: Row = Row {
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
     let setting = row.settings.iter().find(|setting| setting.key == DEPTH.key);
-    let said = setting.and_then(|setting| shared.settings.value(setting)).unwrap_or(DEPTHS[0]).trim();
-    let depth = DEPTHS.into_iter().find(|depth| *depth == said);
-    let depth =
-        depth.ok_or_else(|| Error::Unavailable(format!("{} must be one of {}", DEPTH.key, DEPTHS.join(", "))))?;
+    let depth = setting.and_then(|setting| shared.settings.value(setting)).unwrap_or(DEPTHS[0]).to_owned();
     Web::open(row, shared, "search", |endpoint, key| Tavily { endpoint, depth, key })
 }
 
 struct Tavily {
     endpoint: Url,
-    depth: &'static str,
+    depth: String,
     /// Without one, the keyless mode.
     key: Option<SecretString>,
 }

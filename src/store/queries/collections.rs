@@ -5,12 +5,13 @@ use uuid::Uuid;
 
 use super::{
     Db, Engine, LOCK_OWNER, Row,
+    commits::padded,
     owned::push_owner,
     rows::{owned, unsigned},
 };
 use crate::{
     domain::{Collection, CollectionId, Owner, RunId, Timestamp},
-    store::{CollectionNamed, Cursor, Error, NewCollection, Page, collections::MAX_COLLECTIONS},
+    store::{Cursor, Error, NewCollection, Page, collections::MAX_COLLECTIONS},
 };
 
 /// What [`collection`] reads; conditions follow.
@@ -83,15 +84,20 @@ impl Engine {
         &self,
         owner: Option<&Owner>,
         ids: &[CollectionId],
-    ) -> Result<Vec<CollectionNamed>, Error> {
-        let mut found = Vec::new();
-        // A few, each by its key: the engines have no way in common to bind a list.
-        for id in ids {
-            if let Some((collection, _)) = self.collection_of(owner, *id).await? {
-                found.push(CollectionNamed { id: collection.id, characters: collection.characters });
-            }
+    ) -> Result<Vec<Collection>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(found)
+        let mut select = QueryBuilder::<Db>::new(SELECT);
+        push_owner(&mut select, "collections.owner", owner);
+        select.push(" AND collections.id IN (");
+        let mut list = select.separated(", ");
+        for id in padded(&ids.iter().map(|id| id.0).collect()) {
+            list.push_bind(id);
+        }
+        select.push(")");
+        let mut connection = self.reader().await?;
+        select.build().fetch_all(&mut *connection).await?.iter().map(collection).collect()
     }
 
     pub async fn collections_of_run(&self, run_id: RunId) -> Result<Vec<CollectionId>, Error> {

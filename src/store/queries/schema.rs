@@ -10,7 +10,11 @@ impl Engine {
     pub async fn schema_version(&self) -> Result<i64, Error> {
         const SELECT: &str = "SELECT CAST(COALESCE(MAX(version), 0) AS BIGINT) FROM _sqlx_migrations";
         let mut connection = self.prober().await?;
-        Ok(query_scalar(SELECT).fetch_one(&mut *connection).await?)
+        match query_scalar(SELECT).fetch_one(&mut *connection).await.map_err(Error::from) {
+            // There is no table of migrations.
+            Err(Error::Unusable(_)) => Ok(0),
+            version => version,
+        }
     }
 }
 

@@ -109,16 +109,19 @@ pub async fn keep_uploads(connection: &mut Connection, run_id: RunId, set: Docum
 
 /// The same of the collections that it names, as far as they are still there.
 pub async fn keep_collections(connection: &mut Connection, new_run: &NewRun) -> Result<(), sqlx::Error> {
-    const KEEP: &str =
-        "INSERT INTO run_collections (run_id, collection_id) SELECT $1, id FROM collections WHERE id = $2";
+    const KEEP: &str = "INSERT INTO run_collections (run_id, collection_id) VALUES ($1, $2)";
     for id in &new_run.collections {
-        query(KEEP).bind(new_run.run_id.0).bind(id.0).execute(&mut *connection).await?;
-        keep_uploads(connection, new_run.run_id, DocumentSet::Collection(*id)).await?;
+        let set = DocumentSet::Collection(*id);
+        if is_there(connection, set).await? {
+            query(KEEP).bind(new_run.run_id.0).bind(id.0).execute(&mut *connection).await?;
+            keep_uploads(connection, new_run.run_id, set).await?;
+        }
     }
     Ok(())
 }
 
-/// Is the set there? Then its row is locked, so that documents given at once are counted one after another.
+/// Is the set there? Then its row is locked: documents given at once are counted one after another, and it is not
+/// deleted meanwhile.
 async fn is_there(connection: &mut Connection, set: DocumentSet) -> Result<bool, sqlx::Error> {
     let lock = match set {
         DocumentSet::Thread(_) => "UPDATE threads SET title = title WHERE id = $1",

@@ -215,7 +215,8 @@ async fn a_reader_that_never_reads_is_given_up_and_disturbs_nobody() {
         .first(When::kind(Kind::Brief), [reply::brief(&long)])
         .first(When::kind(Kind::Supervisor), [thoughts(), thoughts()]);
     let world = World::start(script).await;
-    let patience = Timeouts { write: 4 * SHORT, ..Timeouts::default() };
+    // Long enough to open all of them on a busy machine before the first is given up.
+    let patience = Timeouts { write: Duration::from_secs(6), ..Timeouts::default() };
     let settings = [("FATHOM_MAX_STREAMS", "8"), ("FATHOM_MODEL_CONTEXT_WINDOW", "2000000")];
     let service = Service::patient(&world, &database, &settings, patience).await;
     let started = service.start_run().await;

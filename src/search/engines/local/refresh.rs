@@ -18,6 +18,7 @@ use super::{
     walk::{self, FoundFile, Walk},
 };
 use crate::{
+    aside::aside,
     files,
     pages::{
         self, Document, Parser, Section,
@@ -162,8 +163,8 @@ async fn read_document(root: Arc<Path>, found: FoundFile, parser: &Parser, max_b
     };
     match parser.document(&found.shown, found.format, &bytes).await {
         Ok(document) => {
-            let filled = spawn_blocking(move || Box::new(filled(entry, document))).await;
-            filled.map_or(Read::Later, Read::Entry)
+            let unreadable = skipped("it cannot be read".into());
+            aside(move || Read::Entry(Box::new(filled(entry, document)))).await.unwrap_or(unreadable)
         }
         Err(pages::Error::Unreadable(reason)) => skipped(reason.to_string()),
         Err(error) => {

@@ -1,5 +1,5 @@
-//! The documents that users gave to one thread, as an engine of its runs: an index that lives as long as the run's
-//! work.
+//! The documents that users gave to a thread, or to collections that a run names, as an engine of the run: an index
+//! that lives as long as its work.
 
 use std::{fmt, sync::Arc};
 
@@ -13,6 +13,7 @@ use super::{
     rank, refresh,
 };
 use crate::{
+    aside::aside_with,
     domain::{DocumentId, Owner, Timestamp, Upload, digest, printable_line, shortened},
     pages::{self, Document, Format, Parser, Section},
     search::{Caller, Corpus, Engine, Error, Hit, Limits, Opened, Results, Returns, Row, Search},
@@ -25,10 +26,10 @@ const MAX_NAME_CHARS: usize = 200;
 /// The name of the engine, and the folder that the documents seem to lie in.
 const NAME: &str = "upload";
 
-/// No engine to choose: the runs of a thread have it when their thread has documents.
+/// No engine to choose: runs have it when their thread or their collections have documents.
 static ROW: Row = Row {
     name: NAME,
-    about: "documents that were given to the thread",
+    about: "documents that were given to it",
     corpus: Corpus::Documents,
     returns: Returns::Pages,
     ..Row::WEB
@@ -52,7 +53,7 @@ impl fmt::Debug for Uploads {
 }
 
 impl Engine {
-    /// The engine of a run whose thread has documents, which `load` brings when they are first searched; beside
+    /// The engine of a run that has documents of its own, which `load` brings when they are first searched; beside
     /// another one, if there is one.
     pub fn of_uploads<F>(beside: Option<Self>, load: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
@@ -70,10 +71,8 @@ impl Uploads {
     }
 
     async fn indexed(&self) -> Result<Index, Error> {
-        let given = (self.load)().await?;
         // They may be a hundred megabytes.
-        let entries = tokio::task::spawn_blocking(|| entries(given)).await;
-        let entries = entries.map_err(|error| Error::Documents(error.to_string())).flatten()?;
+        let entries = aside_with((self.load)(), entries).await??;
         let index = Index::temporary().await.map_err(broken)?;
         index.put(&entries).await.map_err(broken)?;
         Ok(index)
@@ -140,7 +139,7 @@ impl Search for Uploads {
     }
 }
 
-/// A document that is given to a thread, read.
+/// A document that is given to a thread or a collection, read.
 #[derive(Clone, Debug)]
 pub struct ReadUpload {
     pub upload: Upload,
@@ -150,7 +149,7 @@ pub struct ReadUpload {
     pub sections: String,
 }
 
-/// Why a document cannot be given to a thread.
+/// Why a document cannot be given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UploadError {
     #[error("it has no name")]

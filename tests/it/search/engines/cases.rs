@@ -140,9 +140,15 @@ const BRAVE: Case = Case {
         ),
         (
             429,
-            &[("x-ratelimit-remaining", "0, 0"), ("x-ratelimit-reset", "1, 1419704")],
+            &[("x-ratelimit-limit", "1, 2000"), ("x-ratelimit-remaining", "0, 0"), ("x-ratelimit-reset", "1, 1419704")],
             r#"{"error": {"code": "RATE_LIMITED"}}"#,
             Quota,
+        ),
+        (
+            429,
+            &[("x-ratelimit-limit", "50, 0"), ("x-ratelimit-remaining", "0, 0"), ("x-ratelimit-reset", "1, 0")],
+            r#"{"error": {"code": "RATE_LIMITED"}}"#,
+            Limited(Some(1)),
         ),
         (
             429,
