@@ -2,11 +2,10 @@
 //! server of the machine (<https://cloud.google.com/docs/authentication/application-default-credentials>).
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use aws_lc_rs::{rand::SystemRandom, rsa::KeyPair, signature::RSA_PKCS1_SHA256};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use parking_lot::Mutex;
 use rustls_pki_types::{PrivatePkcs8KeyDer, pem::PemObject as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -14,6 +13,7 @@ use serde_json::json;
 use time::OffsetDateTime;
 use url::Url;
 
+use super::kept::{Fresh, Kept};
 use super::{Refused, is_name};
 use crate::files;
 use crate::llm::settings::Endpoint;
@@ -31,12 +31,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_BYTES: usize = 64 * 1024;
 /// Bytes of a file of credentials.
 const MAX_FILE: u64 = 64 * 1024;
-/// How long before its end a token is renewed.
-const AHEAD: Duration = Duration::from_secs(300);
-/// How long a token is used at least, however short its life is said to be.
-const LEAST_LIFE: Duration = Duration::from_secs(30);
-/// How long a failure to get one is that of all who wait for one, so that they do not fail one after the other.
-const FAILURE_COUNTS: Duration = Duration::from_secs(1);
+/// The longest life of a token that is believed.
+const LONGEST_LIFE: Duration = Duration::from_secs(24 * 3_600);
 
 /// The tokens of one account, fetched when they are needed and kept while they count.
 #[derive(Debug)]
@@ -48,19 +44,7 @@ pub struct Tokens {
     /// The address of the machine's metadata server.
     metadata: String,
     clients: ApiClients,
-    /// Held by the call that fetches, so that one does.
-    fetching: tokio::sync::Mutex<()>,
-    /// Locked for a look or a change only, as the next.
-    token: Mutex<Option<Token>>,
-    failed: Mutex<Option<(Instant, Refused)>>,
-}
-
-#[derive(Clone, Debug)]
-struct Token {
-    value: SecretString,
-    renew_at: Instant,
-    /// Until then it is used when no new one can be had.
-    ends_at: Instant,
+    kept: Kept<SecretString>,
 }
 
 /// A file of credentials.
@@ -99,66 +83,28 @@ impl Tokens {
             usual_file: endpoint.in_home(".config/gcloud/application_default_credentials.json"),
             metadata: metadata.to_owned(),
             clients: clients.clone(),
-            fetching: tokio::sync::Mutex::default(),
-            token: Mutex::default(),
-            failed: Mutex::default(),
+            kept: Kept::default(),
         }
     }
 
-    /// The token that counts; one that is about to end is renewed first. While nobody who could renew it answers, it is
-    /// used to its end.
+    /// The token that counts.
     pub async fn token(&self) -> Result<SecretString, Refused> {
-        if let Some(token) = self.known(|token| token.renew_at) {
-            return Ok(token);
-        }
-        let _fetching = self.fetching.lock().await;
-        if let Some(token) = self.known(|token| token.renew_at) {
-            return Ok(token);
-        }
-        let fetched = match self.failed_lately() {
-            Some(refused) => Err(refused),
-            None => self.renewed().await,
-        };
-        match fetched {
-            Err(Refused::Unreachable(detail)) => self.known(|token| token.ends_at).ok_or(Refused::Unreachable(detail)),
-            fetched => fetched,
-        }
+        self.kept.current(self.fresh()).await
     }
 
-    /// What is kept is not used again; it stays known, so that answers which quote it are still shown without it.
     pub fn forget(&self) {
-        if let Some(token) = &mut *self.token.lock() {
-            (token.renew_at, token.ends_at) = (Instant::now(), Instant::now());
-        }
+        self.kept.forget();
     }
 
     pub fn secrets(&self) -> Vec<String> {
-        let token = self.token.lock();
-        token.iter().map(|token| token.value.expose_secret().to_owned()).collect()
+        self.kept.last().iter().map(|token| token.expose_secret().to_owned()).collect()
     }
 
-    fn known(&self, until: fn(&Token) -> Instant) -> Option<SecretString> {
-        let token = self.token.lock();
-        token.as_ref().filter(|token| Instant::now() < until(token)).map(|token| token.value.clone())
-    }
-
-    fn failed_lately(&self) -> Option<Refused> {
-        let failed = self.failed.lock();
-        failed.as_ref().filter(|(at, _)| at.elapsed() < FAILURE_COUNTS).map(|(_, refused)| refused.clone())
-    }
-
-    /// Gets another token and keeps it, or how that failed.
-    async fn renewed(&self) -> Result<SecretString, Refused> {
-        let fetched = tokio::time::timeout(TIMEOUT, self.fetch()).await;
+    async fn fresh(&self) -> Result<Fresh<SecretString>, Refused> {
         let late = |_| Refused::Unreachable("no access token came in time".to_owned());
-        let answer = fetched.map_err(late).flatten().inspect_err(|refused| {
-            *self.failed.lock() = Some((Instant::now(), refused.clone()));
-        })?;
-        let (life, now) = (Duration::from_secs(answer.expires_in.min(24 * 3_600)), Instant::now());
-        let renew_at = now + life.saturating_sub(AHEAD).max(LEAST_LIFE);
-        let token = Token { value: answer.access_token, renew_at, ends_at: now + life };
-        *self.token.lock() = Some(token.clone());
-        Ok(token.value)
+        let answer = tokio::time::timeout(TIMEOUT, self.fetch()).await.map_err(late).flatten()?;
+        let life = Duration::from_secs(answer.expires_in).min(LONGEST_LIFE);
+        Ok(Fresh::ending_in(answer.access_token, life))
     }
 
     async fn fetch(&self) -> Result<Answer, Refused> {
@@ -217,7 +163,7 @@ impl Tokens {
         let request = self.clients.direct().get(address).header("metadata-flavor", "Google");
         answer(request).await.map_err(|refused| match refused {
             // A machine that never answered has most likely no such server: waiting would not help.
-            Refused::Unreachable(problem) if self.token.lock().is_none() => Refused::Credentials(format!(
+            Refused::Unreachable(problem) if self.kept.last().is_none() => Refused::Credentials(format!(
                 "there is no file of credentials, and no metadata server of the machine answers ({problem})"
             )),
             other => other,
@@ -308,11 +254,9 @@ mod tests {
     #[tokio::test]
     async fn a_token_that_cannot_be_renewed_is_used_to_its_end() {
         let tokens = tokens("127.0.0.1:1");
-        let known = |ends_at| Token { value: "ya29.old".into(), renew_at: Instant::now(), ends_at };
-        *tokens.token.lock() = Some(known(Instant::now() + Duration::from_secs(60)));
-        for _ in 0..2 {
-            assert_eq!(tokens.token().await.unwrap().expose_secret(), "ya29.old");
-        }
+        let ends_in = Duration::from_secs(60);
+        tokens.kept.keep(Fresh { value: "ya29.old".into(), renew_in: Duration::ZERO, ends_in });
+        assert_eq!(tokens.token().await.unwrap().expose_secret(), "ya29.old");
         tokens.forget();
         assert!(matches!(tokens.token().await, Err(Refused::Unreachable(_))), "what was refused is not used");
         assert_eq!(tokens.secrets(), ["ya29.old"], "and stays hidden");

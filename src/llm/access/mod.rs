@@ -6,6 +6,7 @@
 
 mod amazon;
 mod google;
+mod kept;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};

@@ -1,9 +1,9 @@
 //! Where credentials are looked for, in order, and how long those that were found are used.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use aws_credential_types::Credentials;
-use parking_lot::Mutex;
+use futures::FutureExt as _;
 use time::OffsetDateTime;
 
 use super::profile::{Profile, Profiles};
@@ -11,13 +11,10 @@ use super::remote::{Container, Machine};
 use super::roles::{By, Role, Sts};
 use super::sign_in::Portal;
 use crate::llm::access::Refused;
+use crate::llm::access::kept::{Fresh, Kept};
 use crate::llm::settings::Endpoint;
 use crate::net::ApiClients;
 
-/// How long before their end credentials are renewed.
-const AHEAD: Duration = Duration::from_secs(300);
-/// How long credentials are used at least, however short their life is said to be.
-const LEAST_LIFE: Duration = Duration::from_secs(30);
 /// The longest life that is believed.
 const LONGEST_LIFE: Duration = Duration::from_secs(7 * 24 * 3_600);
 
@@ -28,13 +25,14 @@ pub(super) struct Found {
     pub counts_for: Duration,
 }
 
-/// Found credentials while they count.
-#[derive(Clone, Debug)]
-struct Known {
-    credentials: Credentials,
-    renew_at: Instant,
-    /// Until then they are used when no new ones can be had.
-    ends_at: Instant,
+impl Found {
+    fn fresh(self) -> Fresh<Credentials> {
+        let left = |end: SystemTime| end.duration_since(OffsetDateTime::now_utc().into()).unwrap_or_default();
+        match self.credentials.expiry().map(left) {
+            Some(left) => Fresh::ending_in(self.credentials, left.min(LONGEST_LIFE)),
+            None => Fresh { value: self.credentials, renew_in: self.counts_for, ends_in: self.counts_for },
+        }
+    }
 }
 
 /// All places of one account.
@@ -50,10 +48,7 @@ pub struct Sources {
     machine: Option<Machine>,
     sts: Sts,
     portal: Portal,
-    /// Held by the call that looks, so that one does.
-    looking: tokio::sync::Mutex<()>,
-    /// Locked for a look or a change only.
-    known: Mutex<Option<Known>>,
+    kept: Kept<Credentials>,
 }
 
 impl Sources {
@@ -69,61 +64,28 @@ impl Sources {
             machine: Machine::of_settings(endpoint, clients),
             sts: Sts::new(endpoint, region, clients),
             portal: Portal::new(endpoint, clients),
-            looking: tokio::sync::Mutex::default(),
-            known: Mutex::default(),
+            kept: Kept::default(),
         }
     }
 
-    /// The credentials that count; such that are about to end are renewed first. While nobody who could renew them
-    /// answers, they are used to their end.
+    /// The credentials that count.
     pub async fn credentials(&self) -> Result<Credentials, Refused> {
-        if let Some(given) = &self.given {
-            return Ok(given.clone());
-        }
-        if let Some(known) = self.known(|known| known.renew_at) {
-            return Ok(known);
-        }
-        let _looking = self.looking.lock().await;
-        if let Some(known) = self.known(|known| known.renew_at) {
-            return Ok(known);
-        }
-        match self.find().await {
-            Ok(found) => Ok(self.keep(found)),
-            Err(Refused::Unreachable(detail)) => self.known(|known| known.ends_at).ok_or(Refused::Unreachable(detail)),
-            Err(refused) => Err(refused),
+        match &self.given {
+            Some(given) => Ok(given.clone()),
+            // Boxed, since a role may lead to the next one.
+            None => self.kept.current(async { Ok(self.find().await?.fresh()) }.boxed()).await,
         }
     }
 
     pub fn forget(&self) {
-        if let Some(known) = &mut *self.known.lock() {
-            (known.renew_at, known.ends_at) = (Instant::now(), Instant::now());
-        }
+        self.kept.forget();
     }
 
     pub fn secrets(&self) -> Vec<String> {
-        let known = self.known.lock();
-        let all = self.given.iter().chain(known.iter().map(|known| &known.credentials));
+        let last = self.kept.last();
+        let all = self.given.iter().chain(&last);
         let both = all.flat_map(|one| [Some(one.secret_access_key()), one.session_token()]).flatten();
         both.map(str::to_owned).chain(self.container.iter().filter_map(Container::secret)).collect()
-    }
-
-    fn known(&self, until: fn(&Known) -> Instant) -> Option<Credentials> {
-        let known = self.known.lock();
-        known.as_ref().filter(|known| Instant::now() < until(known)).map(|known| known.credentials.clone())
-    }
-
-    fn keep(&self, found: Found) -> Credentials {
-        let now = Instant::now();
-        let left = |end: SystemTime| {
-            end.duration_since(OffsetDateTime::now_utc().into()).unwrap_or_default().min(LONGEST_LIFE)
-        };
-        let (renew_in, ends_in) = match found.credentials.expiry().map(left) {
-            Some(left) => (left.saturating_sub(AHEAD).max(LEAST_LIFE), left),
-            None => (found.counts_for, found.counts_for),
-        };
-        let known = Known { renew_at: now + renew_in, ends_at: now + ends_in, credentials: found.credentials.clone() };
-        *self.known.lock() = Some(known);
-        found.credentials
     }
 
     async fn find(&self) -> Result<Found, Refused> {
@@ -172,9 +134,8 @@ impl Sources {
 
     /// A machine that never answered has most likely no such server: waiting would not help.
     fn nowhere(&self, refused: Refused) -> Refused {
-        let known = self.known.lock();
         match refused {
-            Refused::Unreachable(problem) if known.is_none() => {
+            Refused::Unreachable(problem) if self.kept.last().is_none() => {
                 Refused::Credentials(format!("{NOTHING}, and {problem}"))
             }
             other => other,
@@ -204,15 +165,12 @@ mod tests {
     #[test]
     fn credentials_are_renewed_before_their_end() {
         let check = |end: Option<u64>, renew_in: u64, ends_in: u64| {
-            let sources = sources();
             let counts_for = Duration::from_secs(60);
-            sources.keep(Found { credentials: credentials(end.map(Duration::from_secs)), counts_for });
-            let known = sources.known.lock().clone().unwrap();
-            let near = |at: Instant, seconds: u64| {
-                let left = at.saturating_duration_since(Instant::now());
+            let fresh = Found { credentials: credentials(end.map(Duration::from_secs)), counts_for }.fresh();
+            let near = |left: Duration, seconds: u64| {
                 left <= Duration::from_secs(seconds) && left + Duration::from_secs(5) >= Duration::from_secs(seconds)
             };
-            assert!(near(known.renew_at, renew_in) && near(known.ends_at, ends_in), "{end:?}: {known:?}");
+            assert!(near(fresh.renew_in, renew_in) && near(fresh.ends_in, ends_in), "{end:?}: {fresh:?}");
         };
         check(Some(3_600), 3_300, 3_600);
         check(Some(320), 30, 320);
@@ -225,8 +183,9 @@ mod tests {
     async fn credentials_that_cannot_be_renewed_are_used_to_their_end() {
         let sources = sources();
         assert!(matches!(sources.credentials().await, Err(Refused::Credentials(_))), "nobody was ever there");
-        let known = |ends_at| Known { credentials: credentials(None), renew_at: Instant::now(), ends_at };
-        *sources.known.lock() = Some(known(Instant::now() + Duration::from_secs(60)));
+        let sources = self::sources();
+        let ends_in = Duration::from_secs(60);
+        sources.kept.keep(Fresh { value: credentials(None), renew_in: Duration::ZERO, ends_in });
         assert_eq!(sources.credentials().await.unwrap().access_key_id(), "AKIA1");
         sources.forget();
         assert!(matches!(sources.credentials().await, Err(Refused::Unreachable(_))), "what was refused is not used");
