@@ -9,7 +9,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, &[u8])| {
     assert_eq!(events(bytes, usize::from(piece).max(1)), events(bytes, usize::MAX));
 });
 
-fn events(bytes: &[u8], piece: usize) -> Vec<Result<Option<String>, String>> {
+fn events(bytes: &[u8], piece: usize) -> Vec<Result<String, String>> {
     let mut frames = Frames::new(bytes.len());
     let mut all = Vec::new();
     for piece in bytes.chunks(piece) {
@@ -17,13 +17,13 @@ fn events(bytes: &[u8], piece: usize) -> Vec<Result<Option<String>, String>> {
             break;
         }
         loop {
-            match frames.event() {
-                Ok(None) => break,
+            match frames.advance() {
+                Ok(true) => all.push(Ok(frames.data().to_owned())),
+                Ok(false) => break,
                 Err(problem) => {
                     all.push(Err(problem));
                     return all;
                 }
-                event => all.push(event),
             }
         }
     }

@@ -171,8 +171,7 @@ impl Assembly {
     /// When it is longer than any answer to the request.
     pub(super) fn say(&mut self, text: &str, is_marked: bool) -> Result<(), Failure> {
         self.take_room(text)?;
-        let text = self.filter.push(&self.joiner.push(text, is_marked));
-        self.text.push_str(&text);
+        self.filter.push(&self.joiner.push(text, is_marked), &mut self.text);
         Ok(())
     }
 
@@ -297,8 +296,8 @@ impl Assembly {
         if self.stop == Some(Stop::Broken) {
             return Err(failure::broken_off(&self.model));
         }
-        self.text.push_str(&self.filter.push(self.joiner.finish()));
-        self.text.push_str(&self.filter.finish());
+        self.filter.push(self.joiner.finish(), &mut self.text);
+        self.filter.finish(&mut self.text);
         if !self.refusal.is_empty() && self.calls.is_empty() {
             return Err(Error::Refused { model: self.model, detail: self.refusal }.into());
         }

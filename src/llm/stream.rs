@@ -77,7 +77,7 @@ impl Reading {
             let text = match self.frames.next().await {
                 Some(Ok(frame)) => {
                     assembly.begin_event();
-                    self.reader.event(&frame, assembly)?;
+                    self.reader.event(frame, assembly)?;
                     assembly.news()
                 }
                 // What may follow the model's own end is the usage at most.

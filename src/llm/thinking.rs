@@ -26,31 +26,31 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// The text that is certain after `piece` has arrived; often empty.
-    pub(super) fn push(&mut self, piece: &str) -> String {
-        let mut out = String::new();
+    /// Adds to `out` the text that is certain after `piece` has arrived; often none.
+    pub(super) fn push(&mut self, piece: &str, out: &mut String) {
         let mut rest = piece;
         while !rest.is_empty() {
-            rest = if self.block.is_some() { self.skip(rest) } else { self.read(rest, &mut out) };
+            rest = if self.block.is_some() { self.skip(rest) } else { self.read(rest, out) };
         }
-        out
     }
 
-    /// The rest of the text, after the last piece. A block that is still open is dropped.
-    pub(super) fn finish(&mut self) -> String {
-        let mut out = String::new();
+    /// Adds the rest of the text, after the last piece. A block that is still open is dropped.
+    pub(super) fn finish(&mut self, out: &mut String) {
         if self.block.take().is_none() && !self.tag.is_empty() {
             let tag = std::mem::take(&mut self.tag);
-            self.pass(&tag, &mut out);
+            self.pass(&tag, out);
         }
         self.space.clear();
-        out
     }
 
     /// Passes text on, up to the end or to where a block begins; returns what follows.
     fn read<'a>(&mut self, text: &'a str, out: &mut String) -> &'a str {
         let mut rest = text;
         while let Some(character) = rest.chars().next() {
+            if self.mid_line && character != '\n' {
+                rest = self.read_line(rest, out);
+                continue;
+            }
             let next = &rest[character.len_utf8()..];
             if self.may_open(character) {
                 self.tag.push(character);
@@ -71,13 +71,21 @@ impl Filter {
                 self.mid_line &= character != '\n';
                 rest = next;
             } else {
-                // In the midst of a line nothing opens.
-                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                self.pass(&rest[..end], out);
-                rest = &rest[end..];
+                self.mid_line = true;
             }
         }
         ""
+    }
+
+    /// Passes the rest of a line on, in which nothing opens; returns what follows.
+    fn read_line<'a>(&mut self, text: &'a str, out: &mut String) -> &'a str {
+        let (line, rest) = text.split_at(memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len()));
+        let (passed, space) = line.split_at(line.trim_end().len());
+        if !passed.is_empty() {
+            self.pass(passed, out);
+        }
+        self.space.push_str(space);
+        rest
     }
 
     /// Does `character` begin an opening tag, or go on with one?
@@ -117,7 +125,7 @@ impl Filter {
         ""
     }
 
-    /// Passes text that does not begin or end with white space, with what white space was held before it.
+    /// Passes text that does not end with white space, with what white space was held before it.
     fn pass(&mut self, text: &str, out: &mut String) {
         if self.passed {
             out.push_str(&self.space);
@@ -156,8 +164,9 @@ mod tests {
 
     fn filtered<'a>(pieces: impl IntoIterator<Item = &'a str>) -> String {
         let mut filter = Filter::default();
-        let mut out: String = pieces.into_iter().map(|piece| filter.push(piece)).collect();
-        out.push_str(&filter.finish());
+        let mut out = String::new();
+        pieces.into_iter().for_each(|piece| filter.push(piece, &mut out));
+        filter.finish(&mut out);
         out
     }
 

@@ -4,13 +4,15 @@
 //! Whatever a server sends is counted after decompression, line by line and in all, so that
 //! no answer takes more memory or time than it may.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt as _;
 use http_body_util::Full;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use super::assembly::malformed;
 use super::failure::{self, Failure, too_long};
@@ -72,8 +74,7 @@ pub(super) async fn stream(
         },
         left: max_bytes,
         max_bytes,
-        idle,
-        ends,
+        time: StreamTime::new(idle, ends),
         model: request.model.clone(),
     })
 }
@@ -134,8 +135,7 @@ pub(super) struct Frames {
     /// Bytes that may come in all, and still.
     max_bytes: usize,
     left: usize,
-    idle: Duration,
-    ends: Instant,
+    time: StreamTime,
     model: ModelName,
 }
 
@@ -154,19 +154,31 @@ impl Pieces {
         }
     }
 
-    /// The next event that is complete.
-    fn event(&mut self) -> Result<Option<String>, String> {
-        match self {
-            Self::Lines(lines) => Ok(lines.event()),
-            Self::Frames(frames) => frames.event(),
+    /// Goes to the next event that says something; `false` when none is complete.
+    fn advance(&mut self) -> Result<bool, String> {
+        loop {
+            let is_there = match self {
+                Self::Lines(lines) => lines.advance(),
+                Self::Frames(frames) => frames.advance()?,
+            };
+            if !is_there || !says_nothing(self.data()) {
+                return Ok(is_there);
+            }
         }
     }
 
-    /// What is left at the end: half a frame is nothing.
-    fn last_event(&mut self) -> Option<String> {
+    /// Goes to what is left at the end, if it says something: half a frame is nothing.
+    fn finish(&mut self) -> bool {
         match self {
-            Self::Lines(lines) => lines.last_event(),
-            Self::Frames(_) => None,
+            Self::Lines(lines) => lines.finish() && !says_nothing(lines.data()),
+            Self::Frames(_) => false,
+        }
+    }
+
+    fn data(&self) -> &str {
+        match self {
+            Self::Lines(lines) => lines.data(),
+            Self::Frames(frames) => frames.data(),
         }
     }
 }
@@ -176,33 +188,28 @@ impl Frames {
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
-    pub(super) async fn next(&mut self) -> Option<Result<String, Failure>> {
-        loop {
-            match self.pieces.event() {
-                Ok(Some(data)) if says_nothing(&data) => continue,
-                Ok(Some(data)) => return Some(Ok(data)),
-                Ok(None) => {}
-                Err(problem) => return Some(Err(malformed(&self.model, problem).into())),
-            }
-            match self.more().await {
-                Ok(true) => {}
-                Ok(false) => return self.pieces.last_event().filter(|data| !says_nothing(data)).map(Ok),
-                Err(failure) => return Some(Err(failure)),
+    pub(super) async fn next(&mut self) -> Option<Result<&str, Failure>> {
+        match self.advance().await {
+            Ok(true) => Some(Ok(self.pieces.data())),
+            Ok(false) => None,
+            Err(failure) => Some(Err(failure)),
+        }
+    }
+
+    /// Goes to the next chunk; `false` at the end.
+    async fn advance(&mut self) -> Result<bool, Failure> {
+        while !self.pieces.advance().map_err(|problem| malformed(&self.model, problem))? {
+            if !self.more().await? {
+                return Ok(self.pieces.finish());
             }
         }
+        Ok(true)
     }
 
     /// Takes in more bytes; `false` at the end.
     async fn more(&mut self) -> Result<bool, Failure> {
-        // What is there is taken without a look at the clock; how much that can be is bounded.
-        let read = match self.response.chunk().now_or_never() {
-            Some(read) => read,
-            None => {
-                let end = self.ends.min(Instant::now() + self.idle);
-                let read = tokio::time::timeout_at(end, self.response.chunk()).await;
-                read.map_err(|_| Error::Timeout { model: self.model.clone() })?
-            }
-        };
+        let read = self.time.limit(self.response.chunk()).await;
+        let read = read.ok_or_else(|| Error::Timeout { model: self.model.clone() })?;
         let Some(chunk) = read.map_err(|problem| of_reqwest(&self.model, &problem))? else { return Ok(false) };
         let Some(left) = self.left.checked_sub(chunk.len()) else {
             return Err(too_long(&self.model, "its stream", self.max_bytes));
@@ -212,6 +219,48 @@ impl Frames {
         }
         self.left = left;
         if self.pieces.push(&chunk) { Ok(true) } else { Err(too_long(&self.model, "a line of its stream", MAX_LINE)) }
+    }
+}
+
+/// The time that a stream may take: no wait for a piece is longer than `idle`, and none goes on after `ends`.
+///
+/// One timer serves all waits. A wait leaves it where an earlier one put it, which is cheaper than to move it for each
+/// piece, and moves it only when it fires too early.
+struct StreamTime {
+    idle: Duration,
+    ends: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl StreamTime {
+    fn new(idle: Duration, ends: Instant) -> Self {
+        let timer = Box::pin(tokio::time::sleep_until(ends.min(Instant::now() + idle)));
+        Self { idle, ends, timer }
+    }
+
+    /// What `wait` gives; `None` when it takes too long. What is there already is taken without a look at the clock; how
+    /// much that can be is bounded.
+    async fn limit<T>(&mut self, wait: impl Future<Output = T>) -> Option<T> {
+        let (mut wait, mut end) = (pin!(wait), None);
+        poll_fn(|cx| match wait.as_mut().poll(cx) {
+            Poll::Ready(given) => Poll::Ready(Some(given)),
+            Poll::Pending => {
+                let end = *end.get_or_insert_with(|| self.ends.min(Instant::now() + self.idle));
+                self.poll_end(end, cx).map(|()| None)
+            }
+        })
+        .await
+    }
+
+    /// Ready at `end`.
+    fn poll_end(&mut self, end: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        while self.timer.as_mut().poll(cx).is_ready() {
+            if self.timer.deadline() >= end {
+                return Poll::Ready(());
+            }
+            self.timer.as_mut().reset(end);
+        }
+        Poll::Pending
     }
 }
 
@@ -232,4 +281,48 @@ pub(super) fn of_reqwest(model: &ModelName, problem: &reqwest::Error) -> Failure
 
 fn unreachable_server(model: &ModelName, problem: net::Error) -> Failure {
     Error::Transport { model: model.clone(), detail: problem.to_string() }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(10);
+
+    /// When each of these waits ends, in seconds since the beginning, and whether it was given what it waited for.
+    async fn waits(ends: u64, seconds: impl IntoIterator<Item = u64>) -> Vec<(u64, bool)> {
+        let begun = Instant::now();
+        let mut time = StreamTime::new(IDLE, begun + Duration::from_secs(ends));
+        let mut all = Vec::new();
+        for seconds in seconds {
+            let given = time.limit(tokio::time::sleep(Duration::from_secs(seconds))).await.is_some();
+            all.push((begun.elapsed().as_secs(), given));
+        }
+        all
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_may_trickle_but_not_pause() {
+        let trickle = waits(1_000, [1; 100]).await;
+        assert_eq!(trickle.last(), Some(&(100, true)));
+        // From the beginning of the wait, wherever the timer was.
+        assert_eq!(waits(1_000, [1, 3, 9, 11]).await, [(1, true), (4, true), (13, true), (23, false)]);
+        assert_eq!(waits(1_000, [11, 9, 60]).await, [(10, false), (19, true), (29, false)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_trickles_has_an_end() {
+        let trickle = waits(25, [9, 9, 9, 1]).await;
+        assert_eq!(trickle, [(9, true), (18, true), (25, false), (25, false)]);
+        assert_eq!(waits(5, [60]).await, [(5, false)]);
+    }
+
+    /// The reader of a stream may be slow.
+    #[tokio::test(start_paused = true)]
+    async fn only_waits_count() {
+        let mut time = StreamTime::new(IDLE, Instant::now() + 100 * IDLE);
+        tokio::time::sleep(3 * IDLE).await;
+        assert_eq!(time.limit(tokio::time::sleep(IDLE / 2)).await, Some(()));
+        assert_eq!(time.limit(std::future::ready(7)).await, Some(7));
+    }
 }

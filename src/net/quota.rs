@@ -34,6 +34,16 @@ pub fn is_used_up<'a>(codes: impl IntoIterator<Item = &'a str>, message: &str) -
     codes.into_iter().any(|code| USED_UP.contains(&code)) || USED_UP_WORDS.iter().any(|words| message.contains(words))
 }
 
+/// The headers that say how much is left of something, and when all of it is there again.
+const LEFT: [(&str, &str); 6] = [
+    ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
+    ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
+    ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
+    ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
+    ("anthropic-ratelimit-input-tokens-remaining", "anthropic-ratelimit-input-tokens-reset"),
+    ("anthropic-ratelimit-output-tokens-remaining", "anthropic-ratelimit-output-tokens-reset"),
+];
+
 /// How long to wait for each kind of which nothing is left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
@@ -42,20 +52,12 @@ pub struct Quota {
 
 impl Quota {
     pub fn of(headers: &HeaderMap) -> Self {
-        let openai = ["requests", "tokens"].map(|kind| {
-            let name = |what: &str| format!("x-ratelimit-{what}-{kind}");
-            (name("remaining"), name("reset"))
-        });
-        let anthropic = ["requests", "tokens", "input-tokens", "output-tokens"].map(|kind| {
-            let name = |what: &str| format!("anthropic-ratelimit-{kind}-{what}");
-            (name("remaining"), name("reset"))
-        });
         let word = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-        let wait = |(remaining, reset): (String, String)| {
-            let left: f64 = word(&remaining)?.parse().ok()?;
-            (left < 1.0).then(|| span(word(&reset)?)).flatten().map(|reset| reset / SHARE)
+        let wait = |(remaining, reset): &(&str, &str)| {
+            let left: f64 = word(remaining)?.parse().ok()?;
+            (left < 1.0).then(|| span(word(reset)?)).flatten().map(|reset| reset / SHARE)
         };
-        Self { waits: openai.into_iter().chain(anthropic).filter_map(wait).collect() }
+        Self { waits: LEFT.iter().filter_map(wait).collect() }
     }
 
     /// How long nothing should be asked; `None`: something is left of everything.

@@ -1,6 +1,6 @@
 //! Server-sent events of others, taken apart as they arrive.
 
-use std::{borrow::Cow, ops::Range};
+use std::ops::Range;
 
 /// Takes server-sent events apart, each byte once however they are cut.
 #[derive(Debug)]
@@ -13,14 +13,25 @@ pub struct Events {
     scanned: usize,
     /// The last line ended with a carriage return: a line feed right behind it ends no other one.
     after_return: bool,
-    /// The `data` of the event in progress; `None` when it has none yet.
-    data: Option<String>,
+    /// The `data` of the event in progress, or of the one that is complete.
+    data: String,
+    has_data: bool,
+    is_complete: bool,
 }
 
 impl Events {
     /// `max_line` bounds a line in bytes.
     pub fn new(max_line: usize) -> Self {
-        Self { max_line, buffer: Vec::new(), taken: 0, scanned: 0, after_return: false, data: None }
+        Self {
+            max_line,
+            buffer: Vec::new(),
+            taken: 0,
+            scanned: 0,
+            after_return: false,
+            data: String::new(),
+            has_data: false,
+            is_complete: false,
+        }
     }
 
     /// Takes in more bytes; `false` when a line gets too long.
@@ -32,18 +43,31 @@ impl Events {
         self.buffer.len() - bytes.len() <= self.max_line
     }
 
-    /// The data of the next event that is complete.
-    pub fn event(&mut self) -> Option<String> {
-        loop {
-            let line = self.line()?;
+    /// Goes to the next event; `false` when none is complete.
+    pub fn advance(&mut self) -> bool {
+        if std::mem::take(&mut self.is_complete) {
+            self.data.clear();
+            self.has_data = false;
+        }
+        while let Some(line) = self.line() {
             if line.is_empty() {
-                if let Some(data) = self.data.take() {
-                    return Some(data);
-                }
+                self.is_complete = self.has_data;
             } else if let Some(value) = self.buffer[line].strip_prefix(b"data:") {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.push('\n');
+                }
                 add(&mut self.data, value.strip_prefix(b" ").unwrap_or(value));
             }
+            if self.is_complete {
+                return true;
+            }
         }
+        false
+    }
+
+    /// The data of the event.
+    pub fn data(&self) -> &str {
+        &self.data
     }
 
     /// Where the next line is that is complete; it ends with a line feed, a carriage return, or both.
@@ -64,25 +88,17 @@ impl Events {
         }
     }
 
-    /// What came before the end without an empty line behind it; half a line is nothing.
-    pub fn last_event(&mut self) -> Option<String> {
-        self.data.take()
+    /// Goes to what came before the end without an empty line behind it, if anything did; half a line is nothing.
+    pub fn finish(&mut self) -> bool {
+        self.has_data && !std::mem::replace(&mut self.is_complete, true)
     }
 }
 
-/// Adds a line to the data.
-fn add(data: &mut Option<String>, value: &[u8]) {
+fn add(data: &mut String, value: &[u8]) {
     // Checked at once, which is faster than character by character.
-    let value = match std::str::from_utf8(value) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => String::from_utf8_lossy(value),
-    };
-    match data {
-        Some(data) => {
-            data.push('\n');
-            data.push_str(&value);
-        }
-        None => *data = Some(value.into_owned()),
+    match std::str::from_utf8(value) {
+        Ok(text) => data.push_str(text),
+        Err(_) => data.push_str(&String::from_utf8_lossy(value)),
     }
 }
 
@@ -98,9 +114,13 @@ mod tests {
         let mut events = Vec::new();
         for piece in pieces {
             assert!(lines.push(piece));
-            events.extend(std::iter::from_fn(|| lines.event()));
+            while lines.advance() {
+                events.push(lines.data().to_owned());
+            }
         }
-        events.extend(lines.last_event());
+        if lines.finish() {
+            events.push(lines.data().to_owned());
+        }
         events
     }
 
@@ -132,7 +152,7 @@ mod tests {
         let piece = [b'a'; 65_536];
         let mut kept = 0;
         while lines.push(&piece) {
-            assert_eq!(lines.event(), None);
+            assert!(!lines.advance());
             kept += piece.len();
         }
         assert!(kept <= MAX_LINE + 2 * piece.len(), "{kept}");

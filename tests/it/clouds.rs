@@ -437,7 +437,8 @@ mod amazon {
         wrong[40] ^= 1;
         let wrong = streamed(vec![wrong]).await;
         assert!(matches!(wrong, Err(Error::Malformed { .. })), "{wrong:?}");
-        let endless = [&60_000_000_u32.to_be_bytes()[..], &[0; 4]].concat();
+        let lengths = [60_000_000_u32.to_be_bytes(), [0; 4]].concat();
+        let endless = [&lengths[..], &crc32fast::hash(&lengths).to_be_bytes()].concat();
         let endless = streamed(vec![endless, vec![b'x'; 5_000_000]]).await;
         assert!(matches!(endless, Err(Error::TooLong { .. })), "{endless:?}");
     }

@@ -4,12 +4,15 @@
 //! as objects, errors with status 200.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, Strict, arguments, bounded_id, carried, parse, reasons, short_id, unreadable};
+use super::fields::{First, Word};
+use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, reasons, short_id, unreadable};
 use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -243,9 +246,9 @@ impl<'a> Format<'a> {
 
 /// An answer, or one chunk of a streamed one.
 #[derive(Deserialize)]
-struct Answer {
-    #[serde(default)]
-    choices: Option<Vec<Choice>>,
+struct Answer<'a> {
+    #[serde(borrow, default)]
+    choices: Option<First<Choice<'a>>>,
     #[serde(default)]
     usage: Value,
     #[serde(default)]
@@ -253,12 +256,12 @@ struct Answer {
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    #[serde(default)]
-    message: Option<Spoken>,
+struct Choice<'a> {
+    #[serde(borrow, default)]
+    message: Option<Spoken<'a>>,
     /// What chunks have in place of `message`.
-    #[serde(default)]
-    delta: Option<Spoken>,
+    #[serde(borrow, default)]
+    delta: Option<Spoken<'a>>,
     #[serde(default)]
     finish_reason: Option<String>,
     /// A router's place for an error of the provider behind it.
@@ -268,15 +271,15 @@ struct Choice {
 
 /// Reasoning is no part of the answer; what of it goes back with the turn is kept where the provider wants it.
 #[derive(Default, Deserialize)]
-struct Spoken {
-    #[serde(default)]
-    content: Content,
+struct Spoken<'a> {
+    #[serde(borrow, default)]
+    content: Content<'a>,
     #[serde(default)]
     refusal: Option<String>,
     #[serde(default)]
     tool_calls: Option<Vec<Piece>>,
-    #[serde(default)]
-    reasoning_content: Value,
+    #[serde(borrow, default)]
+    reasoning_content: Word<'a>,
     #[serde(default)]
     reasoning_details: Value,
 }
@@ -295,16 +298,15 @@ impl State {
         Self { quirks, reasoning: Vec::new(), is_marked: false }
     }
 
-    fn think(&mut self, text: &Value, details: Value, assembly: &mut Assembly) -> Result<(), Failure> {
+    fn think(&mut self, text: &str, details: Value, assembly: &mut Assembly) -> Result<(), Failure> {
         match self.quirks.carries {
             Carries::Nothing => {}
+            Carries::ReasoningContent if text.is_empty() => {}
             Carries::ReasoningContent => {
-                if let Some(text) = text.as_str() {
-                    assembly.think(text)?;
-                    match self.reasoning.first_mut() {
-                        Some(Value::String(before)) => before.push_str(text),
-                        _ => self.reasoning.push(text.into()),
-                    }
+                assembly.think(text)?;
+                match self.reasoning.first_mut() {
+                    Some(Value::String(before)) => before.push_str(text),
+                    _ => self.reasoning.push(text.into()),
                 }
             }
             Carries::ReasoningDetails => {
@@ -347,14 +349,44 @@ impl State {
 /// Fields of a detail that come in pieces.
 const GROWS: [&str; 3] = ["text", "summary", "data"];
 
-#[derive(Default, Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    /// Typed chunks; those of type `thinking` have no `text`.
-    Parts(Vec<ContentPart>),
-    #[default]
-    None,
+/// A text, or typed chunks, of which those of type `thinking` have no `text`.
+#[derive(Default)]
+struct Content<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyContent)
+    }
+}
+
+struct AnyContent;
+
+impl<'de> Visitor<'de> for AnyContent {
+    type Value = Content<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or a list of chunks")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Content(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Content(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut text = String::new();
+        while let Some(part) = parts.next_element::<ContentPart>()? {
+            text.extend(part.text);
+        }
+        Ok(Content(Cow::Owned(text)))
+    }
 }
 
 #[derive(Deserialize)]
@@ -382,45 +414,37 @@ struct FunctionPiece {
     arguments: Value,
 }
 
-impl Content {
-    fn into_text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
-            Self::None => String::new(),
-        }
-    }
-}
-
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
-    if answer.error.is_null() && answer.choices.as_ref().is_none_or(Vec::is_empty) {
+    let source = Source::new(json);
+    let mut answer: Answer<'_> = source.read().map_err(|problem| unreadable(json, assembly, &problem))?;
+    if answer.error.is_null() && answer.choices.as_ref().is_none_or(|choices| choices.0.is_none()) {
         return Err(malformed(assembly.model(), "an answer without choices").into());
     }
-    for message in answer.choices.iter_mut().flatten().filter_map(|choice| choice.message.as_mut()) {
-        let text = std::mem::take(&mut message.content).into_text();
-        message.content = Content::Text(thinking::after_unopened(&text).to_owned());
+    let choice = answer.choices.as_mut().and_then(|choices| choices.0.as_mut());
+    if let Some(message) = choice.and_then(|choice| choice.message.as_mut()) {
+        message.content = Content(Cow::Owned(thinking::after_unopened(&message.content.0).to_owned()));
         // Each a call of its own, whatever ids and indices the server gave them.
         for (index, piece) in message.tool_calls.iter_mut().flatten().enumerate() {
             piece.index = Some(index);
         }
     }
-    take_in(answer, is_marked, state, assembly)
+    take_in(answer, source.is_marked(), state, assembly)
 }
 
 pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (answer, is_marked) = parse(json).map_err(|problem| malformed(assembly.model(), problem))?;
-    take_in(answer, is_marked, state, assembly)
+    let source = Source::new(json);
+    let answer = source.read().map_err(|problem| malformed(assembly.model(), problem))?;
+    take_in(answer, source.is_marked(), state, assembly)
 }
 
-fn take_in(answer: Answer, is_marked: bool, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
+fn take_in(answer: Answer<'_>, is_marked: bool, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
     if !answer.error.is_null() {
         return Err(failure::of_error_field(assembly.model(), &answer.error));
     }
     if let Some(usage) = usage(answer.usage, &state.quirks) {
         assembly.count(usage);
     }
-    let Some(choice) = answer.choices.and_then(|choices| choices.into_iter().next()) else { return Ok(()) };
+    let Some(choice) = answer.choices.and_then(|choices| choices.0) else { return Ok(()) };
     if !choice.error.is_null() {
         return Err(failure::of_error_field(assembly.model(), &choice.error));
     }
@@ -429,9 +453,9 @@ fn take_in(answer: Answer, is_marked: bool, state: &mut State, assembly: &mut As
     }
     let message = choice.delta.or(choice.message).unwrap_or_default();
     state.is_marked |= is_marked;
-    state.think(&message.reasoning_content, message.reasoning_details, assembly)?;
+    state.think(&message.reasoning_content.0, message.reasoning_details, assembly)?;
     assembly.refuse(&message.refusal.unwrap_or_default())?;
-    assembly.say(&message.content.into_text(), is_marked)?;
+    assembly.say(&message.content.0, is_marked)?;
     for piece in message.tool_calls.into_iter().flatten() {
         let function = piece.function.unwrap_or_default();
         let arguments = match function.arguments {

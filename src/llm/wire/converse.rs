@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::fields::Word;
 use super::turns::{self, Turn, called, instructions, turns};
-use super::{Encoded, Joined, RawObject, Strict, object, parse, segment, short_id, text_alone, unreadable, written};
+use super::{Encoded, Joined, RawObject, Source, Strict, object, segment, short_id, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -256,11 +257,12 @@ struct Whole {
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (mut answer, is_marked) = parse::<Whole>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
+    let source = Source::new(json);
+    let mut answer: Whole = source.read().map_err(|problem| unreadable(json, assembly, &problem))?;
     let Value::Array(blocks) = answer.output["message"]["content"].take() else {
         return Err(malformed(assembly.model(), "an answer without content").into());
     };
-    state.is_marked = is_marked;
+    state.is_marked = source.is_marked();
     for (index, block) in blocks.into_iter().enumerate() {
         state.take_block(index, block, assembly)?;
     }
@@ -274,9 +276,10 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
 /// A frame under its name, or what the vendor calls an exception.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Event {
+struct Event<'a> {
     content_block_start: Option<Start>,
-    content_block_delta: Option<Piece>,
+    #[serde(borrow)]
+    content_block_delta: Option<Piece<'a>>,
     message_stop: Option<End>,
     metadata: Option<Metadata>,
     exception: Option<String>,
@@ -295,10 +298,39 @@ struct Start {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Piece {
+struct Piece<'a> {
     #[serde(default)]
     content_block_index: usize,
-    delta: Option<Box<RawValue>>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Delta<'a> {
+    #[serde(borrow)]
+    text: Option<Word<'a>>,
+    #[serde(borrow)]
+    tool_use: Option<Arguments<'a>>,
+    #[serde(borrow)]
+    reasoning_content: Option<Thought<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Arguments<'a> {
+    #[serde(borrow, default)]
+    input: Word<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Thought<'a> {
+    #[serde(borrow)]
+    text: Option<Word<'a>>,
+    #[serde(borrow)]
+    signature: Option<Word<'a>>,
+    #[serde(borrow)]
+    redacted_content: Option<Word<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -314,8 +346,9 @@ struct Metadata {
 }
 
 pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (event, is_marked) = parse::<Event>(json).map_err(|problem| malformed(assembly.model(), problem))?;
-    state.is_marked |= is_marked;
+    let source = Source::new(json);
+    let event: Event<'_> = source.read().map_err(|problem| malformed(assembly.model(), problem))?;
+    state.is_marked |= source.is_marked();
     if let Some(exception) = &event.exception {
         return Err(failure::of_exception(assembly.model(), exception, &event.message));
     }
@@ -323,7 +356,7 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
         state.take_block(content_block_index, start, assembly)?;
     }
     if let Some(Piece { content_block_index, delta }) = event.content_block_delta {
-        state.add(content_block_index, delta.as_deref().unwrap_or(RawValue::NULL), assembly)?;
+        state.add(content_block_index, delta.unwrap_or_default(), assembly)?;
     }
     if let Some(usage) = event.metadata.and_then(|metadata| usage(metadata.usage)) {
         assembly.count(usage);
@@ -353,38 +386,33 @@ impl State {
     }
 
     /// A piece of a block; only those of calls are announced before.
-    fn add(&mut self, index: usize, delta: &RawValue, assembly: &mut Assembly) -> Result<(), Failure> {
+    fn add(&mut self, index: usize, delta: Delta<'_>, assembly: &mut Assembly) -> Result<(), Failure> {
         let place = self.blocks.iter().position(|(known, ..)| *known == index).unwrap_or_else(|| {
             self.blocks.push((index, json!({}), String::new()));
             self.blocks.len() - 1
         });
         let Some((_, block, arguments)) = self.blocks.get_mut(place) else { return Ok(()) };
-        if let Some(text) = text_alone(delta) {
+        if let Some(Word(text)) = delta.text {
             assembly.say(&text, self.is_marked)?;
             append(field(block, "text"), &text);
-            return Ok(());
         }
-        let delta: Value = serde_json::from_str(delta.get()).unwrap_or_default();
-        if let Some(text) = delta["text"].as_str() {
-            assembly.say(text, self.is_marked)?;
-            append(field(block, "text"), text);
-        }
-        if let Some(piece) = delta.pointer("/toolUse/input").and_then(Value::as_str) {
+        if let Some(Arguments { input: Word(piece) }) = delta.tool_use {
             let (id, name) = (String::new(), String::new());
-            assembly.call(CallPiece { index: Some(index), id, name, arguments: piece }, self.is_marked);
-            assembly.think(piece)?;
-            arguments.push_str(piece);
+            assembly.call(CallPiece { index: Some(index), id, name, arguments: &piece }, self.is_marked);
+            assembly.think(&piece)?;
+            arguments.push_str(&piece);
         }
-        let thought = &delta["reasoningContent"];
-        for name in ["text", "signature"] {
-            if let Some(piece) = thought[name].as_str() {
-                assembly.think(piece)?;
-                append(field(field(field(block, "reasoningContent"), "reasoningText"), name), piece);
+        if let Some(Thought { text, signature, redacted_content }) = delta.reasoning_content {
+            for (name, piece) in [("text", text), ("signature", signature)] {
+                if let Some(Word(piece)) = piece {
+                    assembly.think(&piece)?;
+                    append(field(field(field(block, "reasoningContent"), "reasoningText"), name), &piece);
+                }
             }
-        }
-        if let Some(piece) = thought["redactedContent"].as_str() {
-            assembly.think(piece)?;
-            append(field(field(block, "reasoningContent"), "redactedContent"), piece);
+            if let Some(Word(piece)) = redacted_content {
+                assembly.think(&piece)?;
+                append(field(field(block, "reasoningContent"), "redactedContent"), &piece);
+            }
         }
         Ok(())
     }

@@ -3,11 +3,14 @@
 //! Parts of an answer may be signed, and the signatures have to go back on the very parts they came with, so the parts
 //! of such a turn are carried as they came.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, RawObject, Strict, carried, object, parse, segment, text_alone, unreadable, written};
+use super::fields::First;
+use super::{Encoded, Joined, RawObject, Source, Strict, carried, object, segment, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -236,72 +239,102 @@ fn turn<'a>(message: &'a Message, request: &Request) -> Vec<Part<'a>> {
 /// What is kept of a stream while it is read.
 #[derive(Debug, Default)]
 pub(in crate::llm) struct State {
-    /// The parts so far, to be carried.
-    parts: Vec<Box<RawValue>>,
+    /// The parts so far, to be carried, with a comma behind each.
+    parts: String,
     calls: usize,
     is_signed: bool,
     is_marked: bool,
+    /// The counts that came last, of all that had come by then.
+    usage: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
-    #[serde(default)]
-    candidates: Option<Vec<Candidate>>,
+struct Answer<'a> {
+    #[serde(borrow, default)]
+    candidates: Option<First<Candidate<'a>>>,
     #[serde(default)]
     prompt_feedback: Value,
-    /// Of all that has come so far, so that the last one counts.
-    #[serde(default)]
-    usage_metadata: Option<Box<RawValue>>,
+    #[serde(borrow, default)]
+    usage_metadata: Option<&'a RawValue>,
     #[serde(default)]
     error: Value,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate {
-    #[serde(default)]
-    content: Option<Spoken>,
+struct Candidate<'a> {
+    #[serde(borrow, default)]
+    content: Option<Spoken<'a>>,
     #[serde(default)]
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Spoken {
-    #[serde(default)]
-    parts: Option<Vec<Box<RawValue>>>,
+struct Spoken<'a> {
+    #[serde(borrow, default)]
+    parts: Option<Vec<&'a RawValue>>,
+}
+
+/// A part that is text and nothing else, as most are: read without making values of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TextAlone<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
+/// The text of a part that has nothing else.
+fn text_alone(part: &RawValue) -> Option<Cow<'_, str>> {
+    serde_json::from_str::<TextAlone<'_>>(part.get()).ok().map(|part| part.text)
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (answer, is_marked) = parse::<Answer>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
+    let source = Source::new(json);
+    let answer: Answer<'_> = source.read().map_err(|problem| unreadable(json, assembly, &problem))?;
     let is_nothing = answer.error.is_null() && answer.candidates.is_none() && answer.prompt_feedback.is_null();
     if is_nothing {
         return Err(malformed(assembly.model(), "an answer without candidates").into());
     }
-    state.take_in(answer, is_marked, assembly)
+    state.take_in(answer, source.is_marked(), assembly)
 }
 
 pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (answer, is_marked) = parse::<Answer>(json).map_err(|problem| malformed(assembly.model(), problem))?;
-    state.take_in(answer, is_marked, assembly)
+    let source = Source::new(json);
+    let answer = source.read().map_err(|problem| malformed(assembly.model(), problem))?;
+    state.take_in(answer, source.is_marked(), assembly)
 }
 
 impl State {
-    fn take_in(&mut self, answer: Answer, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+    fn take_in(&mut self, answer: Answer<'_>, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
         self.is_marked |= is_marked;
         if !answer.error.is_null() {
             return Err(failure::of_error_field(assembly.model(), &answer.error));
         }
-        if let Some(usage) = answer.usage_metadata.as_deref().and_then(usage) {
-            assembly.count(usage);
+        if let Some(usage) = answer.usage_metadata {
+            self.usage.clear();
+            self.usage.push_str(usage.get());
         }
         if let Some(reason) = answer.prompt_feedback["blockReason"].as_str() {
             let detail = format!("the request was blocked: {reason}");
             return Err(Error::Refused { model: assembly.model().clone(), detail }.into());
         }
-        let Some(candidate) = answer.candidates.and_then(|candidates| candidates.into_iter().next()) else {
-            return Ok(());
-        };
+        if let Some(candidate) = answer.candidates.and_then(|candidates| candidates.0) {
+            self.take_candidate(candidate, is_marked, assembly)?;
+        }
+        // They come with each piece, and count with the last ones.
+        if assembly.is_finished() {
+            assembly.count(usage(&self.usage).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn take_candidate(
+        &mut self,
+        candidate: Candidate<'_>,
+        is_marked: bool,
+        assembly: &mut Assembly,
+    ) -> Result<(), Failure> {
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
             self.take_part(part, is_marked, assembly)?;
         }
@@ -312,10 +345,10 @@ impl State {
         Ok(())
     }
 
-    fn take_part(&mut self, raw: Box<RawValue>, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
-        if let Some(text) = text_alone(&raw) {
+    fn take_part(&mut self, raw: &RawValue, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+        if let Some(text) = text_alone(raw) {
             assembly.say(&text, is_marked)?;
-            self.parts.push(raw);
+            self.keep(raw.get());
             return Ok(());
         }
         let mut part: Value = serde_json::from_str(raw.get()).unwrap_or_default();
@@ -327,8 +360,13 @@ impl State {
         self.is_signed |= part.get("thoughtSignature").is_some();
         assembly.think(part["thoughtSignature"].as_str().unwrap_or_default())?;
         self.take_call(&mut part, is_marked, assembly);
-        self.parts.push(serde_json::value::to_raw_value(&part).unwrap_or(raw));
+        self.keep(&part.to_string());
         Ok(())
+    }
+
+    fn keep(&mut self, part: &str) {
+        self.parts.push_str(part);
+        self.parts.push(',');
     }
 
     /// The call of a part, if it is one; its arguments go back as an object.
@@ -347,8 +385,7 @@ impl State {
     /// Only turns with calls have to go back as they came.
     fn carry(&mut self, assembly: &mut Assembly) {
         if self.calls > 0 && self.is_signed && !self.is_marked {
-            let parts: Vec<_> = self.parts.iter().map(|part| part.get()).collect();
-            assembly.carry(format!("[{}]", parts.join(",")));
+            assembly.carry(format!("[{}]", self.parts.trim_end_matches(',')));
         }
     }
 }
@@ -386,8 +423,8 @@ struct RawUsage {
 }
 
 /// Counts that cannot be read are no reason to lose a paid answer. Thoughts are counted beside the output.
-fn usage(raw: &RawValue) -> Option<Usage> {
-    let raw: RawUsage = serde_json::from_str(Some(raw.get()).filter(|raw| raw.starts_with('{'))?).ok()?;
+fn usage(json: &str) -> Option<Usage> {
+    let raw: RawUsage = serde_json::from_str(Some(json).filter(|json| json.starts_with('{'))?).ok()?;
     let sum = |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);
     Some(Usage {
         input_tokens: sum([raw.prompt_token_count, raw.tool_use_prompt_token_count]),

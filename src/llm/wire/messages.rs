@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::fields::Word;
 use super::turns::{self, Turn, called, instructions, turns};
-use super::{Encoded, Joined, RawObject, Strict, object, parse, segment, short_id, unreadable, written};
+use super::{Encoded, Joined, RawObject, Source, Strict, object, segment, short_id, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -240,7 +241,9 @@ struct Whole {
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (answer, is_marked) = parse::<Whole>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
+    let source = Source::new(json);
+    let answer: Whole = source.read().map_err(|problem| unreadable(json, assembly, &problem))?;
+    let is_marked = source.is_marked();
     if !answer.error.is_null() {
         return Err(failure::of_error_field(assembly.model(), &answer.error));
     }
@@ -258,38 +261,58 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
 }
 
 #[derive(Deserialize)]
-struct Event {
-    #[serde(default, rename = "type")]
-    kind: String,
+struct Event<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Word<'a>,
     #[serde(default)]
     index: usize,
     #[serde(default)]
     message: Value,
     #[serde(default)]
     content_block: Value,
-    #[serde(default)]
-    delta: Value,
+    #[serde(borrow, default)]
+    delta: Option<Piece<'a>>,
     #[serde(default)]
     usage: Value,
     #[serde(default)]
     error: Value,
 }
 
+/// What comes to a block, or to the message.
+#[derive(Default, Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Word<'a>,
+    #[serde(borrow, default)]
+    text: Word<'a>,
+    #[serde(borrow, default)]
+    thinking: Word<'a>,
+    #[serde(borrow, default)]
+    signature: Word<'a>,
+    #[serde(borrow, default)]
+    partial_json: Word<'a>,
+    #[serde(borrow, default)]
+    stop_reason: Word<'a>,
+}
+
 pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (mut event, is_marked) = parse::<Event>(json).map_err(|problem| malformed(assembly.model(), problem))?;
+    let source = Source::new(json);
+    let mut event: Event<'_> = source.read().map_err(|problem| malformed(assembly.model(), problem))?;
+    let is_marked = source.is_marked();
+    let delta = event.delta.unwrap_or_default();
     state.is_marked |= is_marked;
     if !event.error.is_null() {
         return Err(failure::of_error_field(assembly.model(), &event.error));
     }
-    match event.kind.as_str() {
+    match &*event.kind.0 {
         "message_start" => state.count(event.message["usage"].take(), assembly),
         "content_block_start" => state.begin(event.index, event.content_block, is_marked, assembly)?,
-        "content_block_delta" => state.add(event.index, &event.delta, is_marked, assembly)?,
+        "content_block_delta" => state.add(event.index, &delta, is_marked, assembly)?,
         "content_block_stop" => state.end(event.index, assembly),
         "message_delta" => {
             state.count(event.usage, assembly);
-            if let Some(reason) = event.delta["stop_reason"].as_str() {
-                state.stop(reason, assembly);
+            if !delta.stop_reason.0.is_empty() {
+                state.stop(&delta.stop_reason.0, assembly);
             }
         }
         // `ping`, `message_stop`, and whatever comes to be.
@@ -324,25 +347,30 @@ impl State {
         Ok(())
     }
 
-    fn add(&mut self, index: usize, delta: &Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
+    fn add(
+        &mut self,
+        index: usize,
+        delta: &Piece<'_>,
+        is_marked: bool,
+        assembly: &mut Assembly,
+    ) -> Result<(), Failure> {
         let Some((block, arguments)) = self.blocks.get_mut(index) else { return Ok(()) };
-        let word = |name: &str| delta[name].as_str().unwrap_or_default();
-        match word("type") {
+        match &*delta.kind.0 {
             "text_delta" => {
-                assembly.say(word("text"), is_marked)?;
-                append(block, "text", word("text"));
+                assembly.say(&delta.text.0, is_marked)?;
+                append(block, "text", &delta.text.0);
             }
             "thinking_delta" => {
-                assembly.think(word("thinking"))?;
-                append(block, "thinking", word("thinking"));
+                assembly.think(&delta.thinking.0)?;
+                append(block, "thinking", &delta.thinking.0);
             }
             "signature_delta" => {
-                assembly.think(word("signature"))?;
-                append(block, "signature", word("signature"));
+                assembly.think(&delta.signature.0)?;
+                append(block, "signature", &delta.signature.0);
             }
             "input_json_delta" => {
                 let (id, name) = (String::new(), String::new());
-                let piece = word("partial_json");
+                let piece = &*delta.partial_json.0;
                 assembly.call(CallPiece { index: Some(index), id, name, arguments: piece }, is_marked);
                 assembly.think(piece)?;
                 arguments.push_str(piece);

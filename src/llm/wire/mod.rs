@@ -6,6 +6,7 @@
 
 mod chat;
 mod converse;
+mod fields;
 mod gemini;
 mod messages;
 mod responses;
@@ -16,7 +17,6 @@ use std::fmt;
 
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -140,25 +140,23 @@ impl Reader {
     }
 }
 
-/// What was read, and whether it holds stand-ins for halves of characters.
-fn parse<T: DeserializeOwned>(json: &str) -> serde_json::Result<(T, bool)> {
-    match surrogates::mark(json) {
-        None => Ok((serde_json::from_str(json)?, false)),
-        Some(marked) => Ok((serde_json::from_str(&marked)?, true)),
+/// A JSON text of a server, with stand-ins for halves of characters.
+struct Source<'a>(Cow<'a, str>);
+
+impl<'a> Source<'a> {
+    fn new(json: &'a str) -> Self {
+        Self(surrogates::mark(json).map_or(Cow::Borrowed(json), Cow::Owned))
     }
-}
 
-/// A piece that is text and nothing else, as most are: read without making values of it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TextAlone<'a> {
-    #[serde(borrow)]
-    text: Cow<'a, str>,
-}
+    /// Does it hold stand-ins?
+    fn is_marked(&self) -> bool {
+        matches!(self.0, Cow::Owned(_))
+    }
 
-/// The text of a piece that has nothing else.
-fn text_alone(piece: &RawValue) -> Option<Cow<'_, str>> {
-    serde_json::from_str::<TextAlone<'_>>(piece.get()).ok().map(|piece| piece.text)
+    /// What it says; texts without escapes are borrowed.
+    fn read<'s, T: Deserialize<'s>>(&'s self) -> serde_json::Result<T> {
+        serde_json::from_str(&self.0)
+    }
 }
 
 /// What an answer that is no JSON of the dialect is; often a page of a proxy.

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Encoded, Joined, Strict, arguments, bounded_id, carried, parse, reasons, unreadable};
+use super::fields::Word;
+use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, reasons, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -205,7 +206,9 @@ struct Answer {
 }
 
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (mut answer, is_marked) = parse::<Answer>(json).map_err(|problem| unreadable(json, assembly, &problem))?;
+    let source = Source::new(json);
+    let mut answer: Answer = source.read().map_err(|problem| unreadable(json, assembly, &problem))?;
+    let is_marked = source.is_marked();
     if answer.error.is_null() && answer.output.is_none() {
         return Err(malformed(assembly.model(), "an answer without output").into());
     }
@@ -231,13 +234,13 @@ fn say(item: &Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Fai
 }
 
 #[derive(Deserialize)]
-struct Event {
-    #[serde(default, rename = "type")]
-    kind: String,
+struct Event<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Word<'a>,
     #[serde(default)]
     output_index: usize,
-    #[serde(default)]
-    delta: Value,
+    #[serde(borrow, default)]
+    delta: Word<'a>,
     #[serde(default)]
     item: Value,
     #[serde(default)]
@@ -247,13 +250,15 @@ struct Event {
 }
 
 pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
-    let (event, is_marked) = parse::<Event>(json).map_err(|problem| malformed(assembly.model(), problem))?;
+    let source = Source::new(json);
+    let event: Event<'_> = source.read().map_err(|problem| malformed(assembly.model(), problem))?;
+    let is_marked = source.is_marked();
     state.is_marked |= is_marked;
     if !event.error.is_null() {
         return Err(failure::of_error_field(assembly.model(), &event.error));
     }
-    let delta = event.delta.as_str().unwrap_or_default();
-    match event.kind.as_str() {
+    let delta = &*event.delta.0;
+    match &*event.kind.0 {
         "response.output_text.delta" => assembly.say(delta, is_marked),
         "response.refusal.delta" => assembly.refuse(delta),
         // Its fields stand at the top.
