@@ -33,7 +33,7 @@ const ALGORITHMS: [Algorithm; 9] = [
 const LEEWAY_SECONDS: u64 = 60;
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 const TIMEOUTS: Timeouts =
-    Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(10)), idle: Duration::from_secs(10) };
+    Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(10)), idle: None };
 
 /// Whose tokens are taken, and what is read off them.
 #[derive(Clone, Debug)]

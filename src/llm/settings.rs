@@ -220,8 +220,8 @@ impl Settings {
     }
 
     pub(super) fn timeouts(&self) -> Timeouts {
-        // Twice as long as any limit of ours, which so come first and are known as what they are.
-        Timeouts { connect: self.connect_timeout, total: None, idle: 2 * self.longest_silence() }
+        // Every request is made within a limit of ours, and every piece of an answer waited for within one.
+        Timeouts { connect: self.connect_timeout, total: None, idle: None }
     }
 
     pub(super) fn policy(&self) -> RetryPolicy {

@@ -139,7 +139,7 @@ async fn http(server: &Server, secrets: &Secrets) -> Result<StreamableHttpClient
         connect: Duration::from_secs(10),
         // Calls have limits of their own; these end what is left of them.
         total: Some(server.max_time + CONNECT_TIME),
-        idle: server.timeout + CONNECT_TIME,
+        idle: Some(server.timeout + CONNECT_TIME),
     };
     let client = match reach {
         Reach::All => ApiClients::new(timeouts).map(|clients| clients.for_url(url).clone()),

@@ -63,7 +63,7 @@ impl OAuth {
     /// [`Error::NeedsToken`] when it is refused, [`Error::Unavailable`] for everything else; the text may hold what the
     /// authorization server said.
     pub async fn token(&self, url: &Url) -> Result<SecretString, Error> {
-        let timeouts = Timeouts { connect: Duration::from_secs(10), total: Some(TIME), idle: TIME };
+        let timeouts = Timeouts { connect: Duration::from_secs(10), total: Some(TIME), idle: None };
         let clients = ApiClients::new(timeouts).map_err(|error| unavailable(&error))?;
         let work = async {
             match &self.grant {

@@ -40,15 +40,16 @@ pub use sse::Events;
 pub struct Timeouts {
     /// To open the connection, TLS included.
     pub connect: Duration,
-    /// From sending to the last byte. `None` for streams, which only `idle` may end.
+    /// From sending to the last byte. `None` where each request has a limit of its own.
     pub total: Option<Duration>,
-    /// Between two chunks of the body.
-    pub idle: Duration,
+    /// Between two chunks of the body: a timer for each. `None` where each wait has a limit of its own.
+    pub idle: Option<Duration>,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(10), total: Some(Duration::from_secs(60)), idle: Duration::from_secs(30) }
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        Self { connect: Duration::from_secs(10), total: seconds(60), idle: seconds(30) }
     }
 }
 
@@ -128,10 +129,12 @@ impl ApiClients {
 }
 
 fn builder(timeouts: Timeouts) -> reqwest::ClientBuilder {
-    let builder = reqwest::Client::builder()
+    let mut builder = reqwest::Client::builder()
         .user_agent(concat!("fathom/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(timeouts.connect)
-        .read_timeout(timeouts.idle);
+        .connect_timeout(timeouts.connect);
+    if let Some(idle) = timeouts.idle {
+        builder = builder.read_timeout(idle);
+    }
     match timeouts.total {
         Some(total) => builder.timeout(total),
         None => builder,

@@ -40,8 +40,11 @@ const MAX_ADDRESS_CHARS: usize = 2_000;
 const MAX_TITLE_CHARS: usize = 300;
 /// Ports that are called unless private addresses may be called too.
 const PORTS: [u16; 4] = [80, 443, 8_080, 8_443];
-const TIMEOUTS: Timeouts =
-    Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(25)), idle: Duration::from_secs(10) };
+const TIMEOUTS: Timeouts = Timeouts {
+    connect: Duration::from_secs(5),
+    total: Some(Duration::from_secs(25)),
+    idle: Some(Duration::from_secs(10)),
+};
 const ACCEPTED: &str =
     "text/markdown, text/html, application/xhtml+xml, application/pdf;q=0.9, text/plain;q=0.8, */*;q=0.1";
 

@@ -31,7 +31,7 @@ const AT_ONCE: usize = 16;
 /// How long a delivery belongs to the process that took it, which is longer than any request.
 const CLAIM: Duration = Duration::from_secs(60);
 const TIMEOUTS: Timeouts =
-    Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(15)), idle: Duration::from_secs(15) };
+    Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(15)), idle: None };
 /// Seconds after each failed attempt but the last; a day in all, less a quarter of an hour.
 const PAUSES: [u64; 11] = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 28_800];
 /// The longest pause a receiver may ask for.

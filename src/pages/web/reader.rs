@@ -17,7 +17,7 @@ use crate::net::{self, ApiClients, Networks, Reach, Timeouts};
 
 /// A page's scripts need their time.
 const TIMEOUTS: Timeouts =
-    Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(60)), idle: Duration::from_secs(60) };
+    Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(60)), idle: None };
 /// Pages at a time, of all runs.
 const AT_ONCE: usize = 4;
 
