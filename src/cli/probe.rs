@@ -55,6 +55,7 @@ async fn probe(config: &Config, model: &ModelName) -> Result<String, String> {
         forced_calls: if tools { Some(ask.calls(ToolChoice::Required).await?) } else { None },
         schema: Some(ask.answers_by_schema().await?),
         streaming: Some(ask.streams().await),
+        whole_answers: Some(llm.gives_whole_answers(model)),
     };
     Ok(table(model, &facts))
 }
@@ -158,6 +159,7 @@ fn table(model: &ModelName, facts: &Facts) -> String {
         ("forced_calls", facts.forced_calls),
         ("schema", facts.schema),
         ("streaming", facts.streaming),
+        ("whole_answers", facts.whole_answers),
     ];
     let known = abilities.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?)));
     lines.extend(known);

@@ -61,6 +61,7 @@ const MODELS: &str = r#"
 #forced_calls = false
 #schema = true
 #streaming = true
+#whole_answers = true
 
 # What is sent with the calls of a role (research, summarization, compression, final_report); only what is set is sent. The
 # words are the vendor's; body has further fields of its request.

@@ -34,6 +34,9 @@ pub struct Facts {
     /// Can it stream its answer?
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming: Option<bool>,
+    /// Does it answer in one piece? Some models, and some long answers of others, are had as streams alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_answers: Option<bool>,
 }
 
 /// What the operator says, by `provider:model`.
@@ -51,6 +54,7 @@ impl Facts {
             forced_calls: self.forced_calls.or(others.forced_calls),
             schema: self.schema.or(others.schema),
             streaming: self.streaming.or(others.streaming),
+            whole_answers: self.whole_answers.or(others.whole_answers),
         }
     }
 
@@ -60,6 +64,9 @@ impl Facts {
         let windows = [self.window, self.max_output].into_iter().flatten();
         if !windows.into_iter().all(|tokens| (1..=100_000_000).contains(&tokens)) {
             return Err("a number of tokens from 1 to 100000000 as window and max_output");
+        }
+        if (self.streaming, self.whole_answers) == (Some(false), Some(false)) {
+            return Err("one of streaming and whole_answers");
         }
         match self.price.is_none_or(|price| price.is_sound()) {
             true => Ok(()),

@@ -149,25 +149,53 @@ impl Llm {
     /// # Cancel safety
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
     pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
-        let request = self.unforced(request);
-        let failed =
-            match self.attempts(&request, caller, |server, tokens| self.call(server, &request, tokens, caller)).await {
-                Ok((completion, attempts)) => return Ok(Completion { attempts, ..completion }),
-                Err(failed) => failed,
+        let mut request = self.unforced(request);
+        let mut is_whole = self.gives_whole_answers(&request.model);
+        let mut before = 0;
+        // Nothing that was refused is asked for again, so there is an end.
+        loop {
+            let failed = match self.answer(&request, is_whole, caller).await {
+                Ok((completion, attempts)) => return Ok(Completion { attempts: attempts + before, ..completion }),
+                Err(failed) => Failed { attempts: failed.attempts + before, ..failed },
             };
-        let Some(milder) = self.milder(&request, &failed) else { return Err(failed) };
-        let again = self.attempts(&milder, caller, |server, tokens| self.call(server, &milder, tokens, caller)).await;
-        match again {
-            Ok((completion, attempts)) => Ok(Completion { attempts: attempts + failed.attempts, ..completion }),
-            Err(again) => Err(Failed { attempts: again.attempts + failed.attempts, ..again }),
+            before = failed.attempts;
+            if is_whole && wants_stream(&failed) {
+                self.inner.memory.streamed.learn(&request.model, Instant::now());
+                is_whole = false;
+            } else if let Some(milder) = self.milder(&request, &failed) {
+                request = Cow::Owned(milder);
+            } else {
+                return Err(failed);
+            }
         }
+    }
+
+    /// One answer, however it comes, and the attempts that it took.
+    async fn answer(
+        &self,
+        request: &Request,
+        is_whole: bool,
+        caller: &dyn Caller,
+    ) -> Result<(Completion, u32), Failed> {
+        match is_whole {
+            true => self.attempts(request, caller, |server, tokens| self.call(server, request, tokens, caller)).await,
+            false => {
+                self.attempts(request, caller, |server, tokens| self.gather(server, request, tokens, caller)).await
+            }
+        }
+    }
+
+    /// Does `model` answer in one piece? Assumed of those that have not refused it.
+    pub fn gives_whole_answers(&self, model: &ModelName) -> bool {
+        let has_refused = self.inner.memory.streamed.has(model, Instant::now());
+        !has_refused && self.inner.server(model).is_none_or(|server| server.gives_whole_answers(model))
     }
 
     /// The request without a forced call, when its provider or its model is known to refuse that.
     fn unforced<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
         let model = &request.model;
         let is_known = || self.inner.server(model).is_some_and(|server| server.refuses_force(model));
-        let is_refused = || is_known() || self.inner.memory.refuses_force(model, Instant::now());
+        let is_refused = || is_known() || self.inner.memory.unforced.has(model, Instant::now());
         if request.tool_choice == ToolChoice::Required && is_refused() {
             return Cow::Owned(Request { tool_choice: ToolChoice::Auto, ..request.clone() });
         }
@@ -179,7 +207,7 @@ impl Llm {
         if !refuses_force(request, failed) {
             return without_carry(request, failed);
         }
-        self.inner.memory.learn_refused_force(&request.model, Instant::now());
+        self.inner.memory.unforced.learn(&request.model, Instant::now());
         Some(self.unforced(request).into_owned())
     }
 
@@ -375,6 +403,24 @@ impl Llm {
         Ok((reading, first))
     }
 
+    /// Makes a call whose answer is streamed, and waits for all of it.
+    async fn gather(
+        &self,
+        server: &Arc<Server>,
+        request: &Request,
+        tokens: u64,
+        caller: &dyn Caller,
+    ) -> Result<Completion, Failure> {
+        let (mut reading, mut piece) = self.begin(server, request, tokens, caller).await?;
+        loop {
+            match piece {
+                Some(Delta::Text(_)) => piece = reading.next().await?,
+                Some(Delta::End(completion)) => return Ok(completion),
+                None => return Err(malformed(&request.model, "the stream has no end").into()),
+            }
+        }
+    }
+
     fn learn(&self, error: &Error) {
         if let Error::ContextWindow { model, limit: Some(tokens) } = error {
             self.inner.memory.learn_window(model, *tokens, Instant::now());
@@ -426,6 +472,24 @@ fn refuses_force(request: &Request, failed: &Failed) -> bool {
         ["tool_choice", "tool choice", "toolchoice", "function_calling_config", "functioncallingconfig", "forced"];
     request.tool_choice == ToolChoice::Required && words.iter().any(|word| detail.contains(word))
 }
+
+/// Does the provider say that it streams the answer, and gives it in no other way?
+fn wants_stream(failed: &Failed) -> bool {
+    let Error::BadRequest { detail, .. } = &failed.error else { return false };
+    let detail = detail.to_lowercase();
+    WANTS_STREAM.iter().any(|words| detail.contains(words))
+}
+
+/// In whose words, in lower case: DashScope's of models that only stream, and of those that think; ModelScope's;
+/// Fireworks' of long answers; those of proxies before OpenAI's Codex.
+const WANTS_STREAM: [&str; 6] = [
+    "only support stream",
+    "only supports stream",
+    "for non-streaming calls",
+    "when `stream=false`",
+    "must have stream=true",
+    "stream must be set to true",
+];
 
 /// The request without what its turns carry, when that was refused: some providers bind it to the very conversation it
 /// came from, which may have been shortened since.

@@ -17,6 +17,8 @@ const ONE_ERROR: Duration = Duration::from_secs(15 * 60);
 const REPEATED: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a form of asking is left out that a model could not answer.
 const STRATEGY: Duration = Duration::from_secs(60 * 60);
+/// How long it is left out what a model refused.
+const REFUSAL: Duration = STRATEGY;
 /// Answers that cannot be read say that a model cannot give that form when there were so many.
 const MISSES: u32 = 2;
 
@@ -25,8 +27,28 @@ const MISSES: u32 = 2;
 pub(super) struct Memory {
     windows: Mutex<HashMap<ModelName, Window>>,
     strategies: Mutex<HashMap<ModelName, KnownStrategy>>,
-    /// Until when no call is demanded of a model.
-    unforced: Mutex<HashMap<ModelName, Instant>>,
+    /// Models that refused a forced tool call.
+    pub(super) unforced: Refusals,
+    /// Models that refused to answer in one piece.
+    pub(super) streamed: Refusals,
+}
+
+/// Models that refused something, each with the time until which it is not asked of them again. Locked for map access
+/// only.
+#[derive(Debug, Default)]
+pub(super) struct Refusals(Mutex<HashMap<ModelName, Instant>>);
+
+impl Refusals {
+    /// Has the model refused it lately?
+    pub(super) fn has(&self, model: &ModelName, now: Instant) -> bool {
+        self.0.lock().get(model).is_some_and(|until| now < *until)
+    }
+
+    pub(super) fn learn(&self, model: &ModelName, now: Instant) {
+        let mut refusals = self.0.lock();
+        forget(&mut refusals, |until| now < *until);
+        refusals.insert(model.clone(), now + REFUSAL);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,18 +83,6 @@ impl Memory {
         };
         forget(&mut windows, |window| now < window.until);
         windows.insert(model.clone(), Window { tokens, until });
-    }
-
-    /// Has the model lately refused a forced tool call?
-    pub(super) fn refuses_force(&self, model: &ModelName, now: Instant) -> bool {
-        let unforced = self.unforced.lock();
-        unforced.get(model).is_some_and(|until| now < *until)
-    }
-
-    pub(super) fn learn_refused_force(&self, model: &ModelName, now: Instant) {
-        let mut unforced = self.unforced.lock();
-        forget(&mut unforced, |until| now < *until);
-        unforced.insert(model.clone(), now + STRATEGY);
     }
 
     /// Where to begin asking a model for a structured answer.
@@ -142,6 +152,16 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_counts_for_an_hour_and_for_its_model_alone() {
+        let (refusals, model, begun) = (Refusals::default(), model(), Instant::now());
+        let at = |minutes: u64| begun + Duration::from_secs(60 * minutes);
+        assert!(!refusals.has(&model, at(0)));
+        refusals.learn(&model, at(0));
+        assert_eq!([59, 61].map(|minute| refusals.has(&model, at(minute))), [true, false]);
+        assert!(!refusals.has(&"ollama:other".parse().unwrap(), at(1)));
+    }
+
+    #[test]
     fn one_odd_answer_says_nothing_of_a_model() {
         let (memory, model, now) = (Memory::default(), model(), Instant::now());
         memory.answered_by(&model, Strategy::Tool, false, now);
@@ -160,8 +180,10 @@ mod tests {
             let model = format!("openai:m{number}").parse().unwrap();
             memory.learn_window(&model, 4_096, now);
             memory.answered_by(&model, Strategy::Tool, true, now);
+            memory.streamed.learn(&model, now);
         }
         assert!(memory.windows.lock().len() <= MAX_MODELS);
+        assert!(memory.streamed.0.lock().len() <= MAX_MODELS);
         assert!(memory.strategies.lock().len() <= MAX_MODELS);
     }
 }

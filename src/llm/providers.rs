@@ -135,6 +135,8 @@ pub struct Quirks {
     pub required: &'static str,
     /// Is `stream_options` known (Chat Completions)?
     pub stream_options: bool,
+    /// Does it answer in one piece? Otherwise every answer is streamed, also those that nobody reads before their end.
+    pub whole_answers: bool,
     /// The surest form of asking for a structured answer.
     pub structured: Strategy,
     /// Ids of tool calls have exactly nine letters and digits (Chat Completions).
@@ -165,6 +167,7 @@ impl Quirks {
         output_limit: OutputLimit::MaxTokens,
         required: "required",
         stream_options: true,
+        whole_answers: true,
         structured: Strategy::Native,
         short_ids: false,
         longest_id: usize::MAX,
@@ -186,6 +189,7 @@ impl Quirks {
             _ => Strategy::Native,
         };
         self.structured = self.structured.max(weaker);
+        self.whole_answers = facts.whole_answers.unwrap_or(self.whole_answers);
         self
     }
 
@@ -473,14 +477,18 @@ pub const PROVIDERS: &[Provider] = &[
         "openai/gpt-oss-120b",
         Quirks::NONE,
     ),
-    cloud(
-        "fireworks",
-        "Fireworks",
-        "https://api.fireworks.ai/inference/v1",
-        variables!("FIREWORKS"),
-        "accounts/fireworks/models/MODEL",
-        Quirks::NONE,
-    ),
+    // "Requests with max_tokens > 4096 must have stream=true".
+    Provider {
+        note: "answers are always streamed: longer ones are refused otherwise",
+        ..cloud(
+            "fireworks",
+            "Fireworks",
+            "https://api.fireworks.ai/inference/v1",
+            variables!("FIREWORKS"),
+            "accounts/fireworks/models/MODEL",
+            Quirks { whole_answers: false, ..Quirks::NONE },
+        )
+    },
     cloud(
         "cerebras",
         "Cerebras",

@@ -119,6 +119,11 @@ impl Server {
         self.provider.quirks.required == Quirks::UNFORCED || self.facts(model).forced_calls == Some(false)
     }
 
+    /// Does `model` answer in one piece, by what is known of it and of its provider?
+    pub(super) fn gives_whole_answers(&self, model: &ModelName) -> bool {
+        self.provider.quirks.of_model(&self.facts(model)).whole_answers
+    }
+
     pub(super) fn encode(&self, request: &Request, is_stream: bool) -> serde_json::Result<Encoded> {
         let quirks = self.provider.quirks.of_model(&self.facts(&request.model));
         // What copies OpenAI's API need not know all of its fields, and may make ids of its own that have to come back.

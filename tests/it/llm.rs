@@ -15,8 +15,8 @@ use fathom::domain::{ModelName, Usage};
 use fathom::llm::providers::{Auth, Key, Lists, OutputLimit, PROVIDERS, Provider, Quirks, Variables};
 use fathom::llm::wire::Wire;
 use fathom::llm::{
-    Completion, Delta, Endpoint, Error, Failed, Llm, Message, OutputFormat, Part, Request, Settings, StopReason, Text,
-    ToolCall, ToolChoice, ToolSpec, Wait,
+    Completion, Delta, Endpoint, Error, Facts, Failed, Llm, Message, OutputFormat, Part, Request, Settings, StopReason,
+    Text, ToolCall, ToolChoice, ToolSpec, Wait,
 };
 
 const USAGE: Usage = Usage {
@@ -307,7 +307,8 @@ async fn a_new_provider_is_a_row_alone() {
 #[tokio::test]
 async fn every_provider_is_called_as_its_row_says() {
     for provider in PROVIDERS.iter().filter(|provider| provider.wire == Wire::ChatCompletions) {
-        let (vendor, llm) = world([Reply::says("ok")]).await;
+        let reply = if provider.quirks.whole_answers { Reply::says("ok") } else { Reply::streams(&["ok"]) };
+        let (vendor, llm) = world([reply]).await;
         llm.complete(&Request { model: ModelName::new(provider.name, "m"), ..request() }, &quietly).await.unwrap();
         let sent = vendor.sent().remove(0);
         let (header, value) = match provider.auth {
@@ -321,6 +322,7 @@ async fn every_provider_is_called_as_its_row_says() {
             OutputLimit::MaxTokens | OutputLimit::ByModel => "max_tokens",
         };
         assert_eq!(sent.body[limit], 100, "{}", provider.name);
+        assert_eq!(sent.body["stream"], !provider.quirks.whole_answers, "{}", provider.name);
     }
 }
 
@@ -766,6 +768,86 @@ async fn nobody_listening_is_a_transport_error() {
     let Error::Transport { detail, .. } = &failed.error else { panic!("{failed:?}") };
     assert!(detail.starts_with("no connection ("), "{detail}");
     assert!(failed.attempts > 1);
+}
+
+// Models that only stream.
+
+/// What a model that only streams answers to other calls.
+fn wants_stream(message: &str) -> Reply {
+    let error = json!({"code": "invalid_parameter_error", "param": null, "message": message,
+        "type": "invalid_request_error"});
+    Reply::json(400, &json!({"error": error}).to_string())
+}
+
+const WANTS_STREAM: &str =
+    "This model only support stream mode, please enable the stream parameter to access the model. ";
+
+/// Whether a stream was asked for, call by call.
+fn streamed_calls(vendor: &FakeVendor) -> Vec<bool> {
+    vendor.sent().iter().map(|sent| sent.body["stream"] == true).collect()
+}
+
+#[tokio::test]
+async fn a_model_that_says_it_only_streams_is_asked_for_streams_from_then_on() {
+    for words in [
+        WANTS_STREAM,
+        "parameter.enable_thinking must be set to false for non-streaming calls",
+        "enable thinking can not be support when `stream=False`.",
+        "Requests with max_tokens > 4096 must have stream=true",
+        "Stream must be set to true",
+    ] {
+        let script = [wants_stream(words), Reply::streams(&["Ye", "s."]), Reply::streams(&["No."]), Reply::says("So.")];
+        let (vendor, llm) = world(script).await;
+        assert_eq!(
+            llm.complete(&request(), &quietly).await,
+            Ok(Completion { attempts: 2, ..answer("Yes.") }),
+            "{words}"
+        );
+        assert_eq!(llm.clone().complete(&request(), &quietly).await, Ok(answer("No.")));
+        let other = Request { model: model("openai:other"), ..request() };
+        assert_eq!(llm.complete(&other, &quietly).await, Ok(answer("So.")));
+        assert_eq!(streamed_calls(&vendor), [false, true, true, false], "{words}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_operator_says_of_whole_answers_counts() {
+    let vendor = FakeVendor::start([Reply::streams(&["Yes."]), Reply::says("No.")]).await;
+    let mut own = settings(&vendor);
+    for (name, is_whole) in [("openai:local", false), ("fireworks:m", true)] {
+        own.models.insert(name.to_owned(), Facts { whole_answers: Some(is_whole), ..Facts::default() });
+    }
+    let llm = Llm::new(own).unwrap();
+    assert_eq!(llm.complete(&request(), &quietly).await, Ok(answer("Yes.")));
+    let fireworks = Request { model: model("fireworks:m"), ..request() };
+    assert_eq!(llm.complete(&fireworks, &quietly).await, Ok(answer("No.")));
+    assert_eq!(streamed_calls(&vendor), [true, false]);
+}
+
+/// Nobody has read what came of it.
+#[tokio::test]
+async fn a_stream_that_nobody_reads_is_begun_again_when_it_breaks() {
+    let cut = Reply::stream([chunk(json!({"content": "Ye"}), None)]).then_cut();
+    let (vendor, llm) = world([wants_stream(WANTS_STREAM), cut, Reply::streams(&["Yes."])]).await;
+    assert_eq!(llm.complete(&request(), &quietly).await, Ok(Completion { attempts: 3, ..answer("Yes.") }));
+    assert_eq!(streamed_calls(&vendor), [false, true, true]);
+}
+
+#[tokio::test]
+async fn a_model_may_refuse_one_thing_after_another_but_none_twice() {
+    let forced = Request { tools: vec![tool("search_web")], tool_choice: ToolChoice::Required, ..request() };
+    let choice = || wants_stream("tool_choice is not supported in thinking mode");
+    let (vendor, llm) = world([wants_stream(WANTS_STREAM), choice(), Reply::streams(&["Yes."])]).await;
+    assert_eq!(
+        llm.complete(&forced, &quietly).await.map(|done| (done.text, done.attempts)),
+        Ok(("Yes.".to_owned(), 3))
+    );
+    let choices: Vec<_> = vendor.sent().iter().map(|sent| sent.body["tool_choice"].clone()).collect();
+    assert_eq!(choices, ["required", "required", "auto"]);
+    let (vendor, llm) = world([wants_stream(WANTS_STREAM), wants_stream(WANTS_STREAM)]).await;
+    let failed = llm.complete(&request(), &quietly).await.unwrap_err();
+    assert!(matches!(failed, Failed { error: Error::BadRequest { .. }, attempts: 2, .. }), "{failed:?}");
+    assert_eq!(streamed_calls(&vendor), [false, true]);
 }
 
 // Time limits.

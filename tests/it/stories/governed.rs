@@ -124,7 +124,21 @@ async fn most_of_a_researchers_prompts_is_a_repeated_beginning() {
     world.finish();
 }
 
-/// What an endpoint can do is found out by a handful of calls, and printed as the settings file takes it.
+/// It says so once, and every later call is streamed, whatever its answer is for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_goes_through_with_a_model_that_only_streams() {
+    let refusal = json!({"error": {"code": "invalid_parameter_error", "type": "invalid_request_error", "param": null,
+        "message": "This model only support stream mode, please enable the stream parameter to access the model. "}});
+    let is_whole = When::matching(|call| !call.is_streamed());
+    let script = Script::whole_run(Shape::SMALL).always(is_whole, reply::body(400, &refusal.to_string()));
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert!(story.markdown().contains("[1]"));
+    let whole = world.models.calls().iter().filter(|call| !call.is_streamed()).count();
+    assert_eq!(whole, 1, "of {} calls", world.models.total());
+    world.finish();
+}
+
 /// What the settings file says of a role is sent with that role's calls, and with no others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_settings_file_says_of_a_role_is_sent() {
@@ -147,6 +161,7 @@ async fn what_the_settings_file_says_of_a_role_is_sent() {
     world.finish();
 }
 
+/// What an endpoint can do is found out by a handful of calls, and printed as the settings file takes it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_doctor_probes_a_model() {
     let script = Script::new()
@@ -157,9 +172,14 @@ async fn the_doctor_probes_a_model() {
     let output = world.fathom(&["doctor", "--probe", "openai:local-7b"]).output().await.unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-    for line in
-        ["[models.\"openai:local-7b\"]", "tools = true", "forced_calls = true", "schema = false", "streaming = true"]
-    {
+    for line in [
+        "[models.\"openai:local-7b\"]",
+        "tools = true",
+        "forced_calls = true",
+        "schema = false",
+        "streaming = true",
+        "whole_answers = true",
+    ] {
         assert!(printed.lines().any(|printed| printed == line), "{line} is not in\n{printed}");
     }
     assert!(world.models.total() <= 6, "{} calls", world.models.total());
