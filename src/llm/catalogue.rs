@@ -195,6 +195,13 @@ mod tests {
     }
 
     #[test]
+    fn a_model_answers_in_one_way_at_least() {
+        let check = |streaming, whole_answers| Facts { streaming, whole_answers, ..Facts::default() }.check().is_ok();
+        assert!(check(Some(false), None) && check(None, Some(false)) && check(Some(false), Some(true)));
+        assert!(!check(Some(false), Some(false)));
+    }
+
+    #[test]
     fn prices_are_of_one_model_and_never_guessed() {
         let input = |model: &str| own(model).price.map(|price| price.input);
         assert_eq!(input("openai:gpt-4.1"), Some(2.0));

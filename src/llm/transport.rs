@@ -238,8 +238,8 @@ impl StreamTime {
         Self { idle, ends, timer }
     }
 
-    /// What `wait` gives; `None` when it takes too long. What is there already is taken without a look at the clock; how
-    /// much that can be is bounded.
+    /// What `wait` gives; `None` when it takes too long. What is there already is taken without a look at the clock;
+    /// how much that can be is bounded.
     async fn limit<T>(&mut self, wait: impl Future<Output = T>) -> Option<T> {
         let (mut wait, mut end) = (pin!(wait), None);
         poll_fn(|cx| match wait.as_mut().poll(cx) {

@@ -2,8 +2,8 @@
 //! field, the name of its event.
 //!
 //! A frame is its length and that of its headers (four bytes each), their checksum, the headers, the payload, and the
-//! checksum of all that; numbers are big-endian, checksums those of gzip. As smithy.io's specification of Amazon's event
-//! streams has it (November 2026).
+//! checksum of all that; numbers are big-endian, checksums those of gzip. So has it smithy.io's specification of
+//! Amazon's event streams (November 2026).
 
 use serde_json::{Value, json};
 

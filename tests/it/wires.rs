@@ -592,6 +592,17 @@ mod gemini {
         assert_eq!(contents[3], json!({"role": "user", "parts": [{"text": "Go on."}]}));
     }
 
+    /// They are of all that had come, and the last chunk may have none.
+    #[tokio::test]
+    async fn the_counts_that_came_last_count() {
+        let mut first = answer(&[json!({"text": "Seven "})], None);
+        first["usageMetadata"] = json!({"promptTokenCount": 1, "candidatesTokenCount": 1});
+        let second = answer(&[json!({"text": "metres."})], None);
+        let end = json!({"candidates": [{"finishReason": "STOP"}], "usageMetadata": null});
+        let done = streamed("google", events(&[first, second, end]), &request(MODEL)).await.1.unwrap();
+        assert_eq!((&*done.text, done.usage), ("Seven metres.", USAGE));
+    }
+
     #[tokio::test]
     async fn a_turn_of_another_provider_is_written_in_our_words() {
         let request = with_tools(MODEL);

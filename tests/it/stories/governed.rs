@@ -132,7 +132,8 @@ async fn a_run_goes_through_with_a_model_that_only_streams() {
     let is_whole = When::matching(|call| !call.is_streamed());
     let script = Script::whole_run(Shape::SMALL).always(is_whole, reply::body(400, &refusal.to_string()));
     let world = World::start(script).await;
-    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    let options = ROLES.map(|role| format!("{role}=openai:qwq-plus"));
+    let story = research(&world, &TestDatabase::sqlite(), &options.each_ref().map(String::as_str)).await;
     assert!(story.markdown().contains("[1]"));
     let whole = world.models.calls().iter().filter(|call| !call.is_streamed()).count();
     assert_eq!(whole, 1, "of {} calls", world.models.total());
