@@ -139,7 +139,7 @@ impl Llm {
         self.inner.server(model).and_then(|server| server.missing())
     }
 
-    /// Asks for a whole answer. An empty one is an answer too.
+    /// Asks for a whole answer, as a stream where the model gives it in no other way. An empty one is an answer too.
     ///
     /// `caller` is notified of each wait between attempts.
     ///
