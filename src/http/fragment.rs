@@ -1,15 +1,22 @@
 //! What is complete of a report, as HTML to be put into a page: while it is written, and afterwards.
 
-use std::collections::HashSet;
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 
 use axum::{extract::State as Shared, response::Response};
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::{State, error::ApiError, extract::Query, json::answer, page, report::rendered};
 use crate::{
-    domain::{Envelope, Event, report::Citation},
+    domain::{Envelope, Event, RunId, report::Citation},
     runs::OwnedRun,
 };
+
+/// Reports that are being written whose text is kept, so that no look at one reads what an earlier one has read.
+const KEPT_DRAFTS: usize = 64;
 
 #[derive(Serialize)]
 struct Fragment<'a> {
@@ -25,24 +32,61 @@ struct Fragment<'a> {
 /// What is complete now, or was when the event `until` had come: a replay shows the report grow.
 pub async fn show(Shared(state): Shared<State>, run: OwnedRun, query: Query) -> Result<Response, ApiError> {
     let until = query.number("until", i64::MAX, 0..=i64::MAX)?;
-    let report = if until == i64::MAX { run.report().await? } else { None };
+    let is_now = until == i64::MAX;
+    let report = if is_now { run.report().await? } else { None };
     let (attempt, complete, chars, html) = match report {
         Some(report) => {
+            state.drafts.forget(run.id());
             let (attempt, chars) = (run.report_attempts().await?.max(1), report.markdown.chars().count());
             let page = rendered(&state, run.id(), report, async || run.sources().await).await?;
             (attempt, true, chars, page::main_of(&page))
         }
         None => {
-            let written = Written::of(&run.report_events(until).await?);
-            (written.attempt, false, written.settled().chars().count(), state.pages.part(run.id(), written).await?)
+            // What was written up to an earlier event is nobody else's question.
+            let draft = if is_now { state.drafts.of(run.id()) } else { Draft::default() };
+            let mut written = draft.lock().await;
+            let news = run.report_events(written.seq, until).await?;
+            written.take(&news);
+            let html = state.pages.part(run.id(), &written).await?;
+            (written.attempt, false, written.settled().chars().count(), html)
         }
     };
     answer(&Fragment { attempt, complete, chars, html: str::from_utf8(&html).unwrap_or_default() })
 }
 
-/// The report of the newest attempt, as far as it is written.
+/// The text of a report that is being written; one of its readers goes on with it, while the others wait.
+type Draft = Arc<tokio::sync::Mutex<Written>>;
+
+/// The reports that are being written, as far as somebody has read their events; the one used last stands last.
 #[derive(Debug, Default)]
+pub struct Drafts(Mutex<VecDeque<(RunId, Draft)>>);
+
+impl Drafts {
+    fn of(&self, run_id: RunId) -> Draft {
+        let mut kept = self.0.lock();
+        let draft = Self::taken(&mut kept, run_id).unwrap_or_default();
+        kept.push_back((run_id, Arc::clone(&draft)));
+        if kept.len() > KEPT_DRAFTS {
+            kept.pop_front();
+        }
+        draft
+    }
+
+    fn forget(&self, run_id: RunId) {
+        Self::taken(&mut self.0.lock(), run_id);
+    }
+
+    fn taken(kept: &mut VecDeque<(RunId, Draft)>, run_id: RunId) -> Option<Draft> {
+        let place = kept.iter().position(|(known, _)| *known == run_id)?;
+        kept.remove(place).map(|(_, draft)| draft)
+    }
+}
+
+/// The report of the newest attempt, as far as it is written.
+#[derive(Clone, Debug, Default)]
 pub struct Written {
+    /// The event that it was read up to.
+    seq: i64,
     attempt: u32,
     pub markdown: String,
     pub citations: Vec<Citation>,
@@ -60,23 +104,21 @@ pub struct Extent {
 }
 
 impl Written {
-    fn of(events: &[Envelope]) -> Self {
-        let mut written = Self::default();
+    /// Goes on with the events that came next.
+    fn take(&mut self, events: &[Envelope]) {
         for envelope in events {
             match &envelope.event {
-                Event::ReportStarted { attempt } => written = Self { attempt: *attempt, ..Self::default() },
-                Event::ReportDelta { attempt, text, .. } if *attempt == written.attempt => {
-                    written.markdown.push_str(text);
-                }
+                Event::ReportStarted { attempt } => *self = Self { attempt: *attempt, ..Self::default() },
+                Event::ReportDelta { attempt, text, .. } if *attempt == self.attempt => self.markdown.push_str(text),
                 Event::ReportCitation { number, source_id, start, end, url, .. } => {
                     let (number, source_id, start, end) = (*number, *source_id, *start, *end);
-                    written.citations.push(Citation::new(number, source_id, start, end));
-                    written.urls.insert(url.clone());
+                    self.citations.push(Citation::new(number, source_id, start, end));
+                    self.urls.insert(url.clone());
                 }
                 _ => {}
             }
+            self.seq = envelope.seq;
         }
-        written
     }
 
     pub fn extent(&self) -> Extent {
@@ -117,9 +159,26 @@ mod tests {
             delta(2, "One [1].\n\nTw"),
             cited,
         ];
-        let written = Written::of(&events.map(envelope));
+        let mut written = Written::default();
+        written.take(&events.map(envelope));
         assert_eq!((written.attempt, written.settled()), (2, "One [1]."));
         assert_eq!(written.citations.len(), 1);
         assert!(written.urls.contains("https://a.test/"));
+    }
+
+    #[tokio::test]
+    async fn readers_go_on_with_the_same_text_and_the_oldest_is_given_up() {
+        let (drafts, run) = (Drafts::default(), RunId::new());
+        drafts.of(run).lock().await.take(&[envelope(Event::ReportStarted { attempt: 3 })]);
+        for _ in 1..KEPT_DRAFTS {
+            drafts.of(RunId::new());
+        }
+        let again = drafts.of(run);
+        assert_eq!((again.lock().await.attempt, again.lock().await.seq), (3, 1), "the one used last stays");
+        drafts.of(RunId::new());
+        assert_eq!(drafts.0.lock().len(), KEPT_DRAFTS);
+        assert!(Arc::ptr_eq(&again, &drafts.of(run)));
+        drafts.forget(run);
+        assert_eq!(drafts.of(run).lock().await.seq, 0);
     }
 }

@@ -75,6 +75,8 @@ pub struct Shared {
     pub streams: Arc<Semaphore>,
     /// Reports as pages, those asked for last.
     pub pages: page::Pages,
+    /// Reports that are being written, those asked for last.
+    pub drafts: fragment::Drafts,
     /// Requests of this minute, by who sent them.
     requests: limits::Requests,
     changes: changes::Changes,
@@ -105,10 +107,22 @@ impl State {
     ) -> Self {
         let streams = Arc::new(Semaphore::new(settings.max_streams));
         let buffers = outgoing::Buffers::new(settings.max_buffered_bytes);
-        let pages = page::Pages::default();
+        let (pages, drafts) = (page::Pages::default(), fragment::Drafts::default());
         let requests = limits::Requests::default();
         let changes = changes::Changes::new(settings.max_connections);
-        Self(Arc::new(Shared { runs, keys, settings, shutdown, timeouts, streams, pages, requests, changes, buffers }))
+        Self(Arc::new(Shared {
+            runs,
+            keys,
+            settings,
+            shutdown,
+            timeouts,
+            streams,
+            pages,
+            drafts,
+            requests,
+            changes,
+            buffers,
+        }))
     }
 }
 

@@ -75,16 +75,19 @@ impl Pages {
     }
 
     /// The complete paragraphs of a run's report that is being written, as they will stand in its page.
-    pub async fn part(&self, run_id: RunId, written: Written) -> Result<Bytes, ApiError> {
+    pub async fn part(&self, run_id: RunId, written: &Written) -> Result<Bytes, ApiError> {
         if written.settled().is_empty() {
             return Ok(Bytes::new());
         }
         let cell = self.cell_of_part(run_id, written.extent());
-        let render = move || {
-            let urls = written.urls.iter().map(String::as_str).collect();
-            Bytes::from(article(written.settled(), &written.citations, &HashMap::new(), &urls).0)
+        let render = || {
+            let written = written.clone();
+            self.alone(move || {
+                let urls = written.urls.iter().map(String::as_str).collect();
+                Bytes::from(article(written.settled(), &written.citations, &HashMap::new(), &urls).0)
+            })
         };
-        let part = cell.get_or_try_init(|| self.alone(render)).await.cloned();
+        let part = cell.get_or_try_init(render).await.cloned();
         trim(&mut self.parts.lock(), |(.., cell)| cell);
         part
     }
@@ -502,7 +505,7 @@ mod tests {
     async fn a_part_is_rendered_once_for_all_its_readers() {
         let (pages, run, other) = (Pages::default(), RunId::new(), RunId::new());
         let part =
-            async |run, markdown: &str, cited: &[usize]| pages.part(run, written(markdown, cited)).await.unwrap();
+            async |run, markdown: &str, cited: &[usize]| pages.part(run, &written(markdown, cited)).await.unwrap();
         let first = part(run, "One [1].\n\nTw", &[]).await;
         let (again, of_other) = (part(run, "One [1].\n\nTwo", &[]).await, part(other, "One [1].\n\n", &[]).await);
         assert_eq!((first.as_ptr(), first == of_other), (again.as_ptr(), true));

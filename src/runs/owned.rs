@@ -254,9 +254,9 @@ impl OwnedRun {
         self.access.store().report(self.run.id).await
     }
 
-    /// The events that made its report, ascending, up to the event of that number.
-    pub async fn report_events(&self, until: i64) -> Result<Vec<Envelope>, store::Error> {
-        self.access.store().report_events(self.run.id, until).await
+    /// The events that made its report, ascending: those after the event of that number, up to that of `until`.
+    pub async fn report_events(&self, after: i64, until: i64) -> Result<Vec<Envelope>, store::Error> {
+        self.access.store().report_events(self.run.id, after, until).await
     }
 
     /// How often it began to write its report.

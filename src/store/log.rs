@@ -120,12 +120,13 @@ impl Store {
         ask!(self, engine => engine.event_names(run_id, after_seq).await)
     }
 
-    /// What a run has sent of its report while it wrote it, all attempts, in order, up to the event of that number.
+    /// What a run has sent of its report while it wrote it, all attempts, in order: the events with a number above
+    /// `after_seq`, up to that of `until`.
     ///
     /// # Errors
     /// As every read.
-    pub async fn report_events(&self, run_id: RunId, until: i64) -> Result<Vec<Envelope>, Error> {
-        ask!(self, engine => engine.report_events(run_id, until).await)
+    pub async fn report_events(&self, run_id: RunId, after_seq: i64, until: i64) -> Result<Vec<Envelope>, Error> {
+        ask!(self, engine => engine.report_events(run_id, after_seq, until).await)
     }
 
     /// How often a run began to write its report.

@@ -60,13 +60,15 @@ impl Engine {
         select.fetch_all(&mut *connection).await?.iter().map(envelope).collect()
     }
 
-    pub async fn report_events(&self, run_id: RunId, until: i64) -> Result<Vec<Envelope>, Error> {
+    pub async fn report_events(&self, run_id: RunId, after_seq: i64, until: i64) -> Result<Vec<Envelope>, Error> {
         const SELECT: &str = events_of_run!(
             "events.seq, events.run_id, events.ts, events.agent, events.agent_id, events.body",
-            "events.seq <= $2 AND events.name IN ('report.started', 'report.delta', 'report.citation') ORDER BY events.seq"
+            "events.seq > $2 AND events.seq <= $3 \
+             AND events.name IN ('report.started', 'report.delta', 'report.citation') ORDER BY events.seq"
         );
         let mut connection = self.reader().await?;
-        query(SELECT).bind(run_id.0).bind(until).fetch_all(&mut *connection).await?.iter().map(envelope).collect()
+        let select = query(SELECT).bind(run_id.0).bind(after_seq).bind(until);
+        select.fetch_all(&mut *connection).await?.iter().map(envelope).collect()
     }
 
     pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {

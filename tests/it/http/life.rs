@@ -1,5 +1,7 @@
 //! The life of a thread, from its first question on, and of runs that end in other ways.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use test_case::test_case;
 
@@ -67,6 +69,42 @@ async fn a_report_is_shown_as_it_was_at_an_event(database: TestDatabase) {
     assert!(chars.is_sorted() && *chars.last().unwrap() > 0, "{chars:?}");
     assert!(shown.iter().all(|fragment| fragment["complete"] == false && fragment["attempt"] == 1));
     service.get(&format!("{path}?until=-1")).await.refused(422, "validation_failed");
+    service.stop().await;
+    world.finish();
+}
+
+/// While it is written, two readers see it grow, each time as it was at one of its events.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_is_shown_while_it_is_written(database: TestDatabase) {
+    let report = format!("# Dues\n\n{}", "The tide gate is paid by harbour dues. [S1001]\n\n".repeat(12));
+    let report = reply::text(report).pace(Duration::from_millis(10));
+    let world = World::start(Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), report)).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let path = format!("{}/report/fragment", started.run_path());
+    let read = async || service.get(&path).await.expect(200).json();
+    let mut seen: Vec<Value> = Vec::new();
+    let whole = loop {
+        let (one, other) = tokio::join!(read(), read());
+        if one["complete"] == true {
+            break one;
+        }
+        seen.extend([one, other]);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    service.ended(&started.run).await;
+    let mut states = Vec::new();
+    for event in service.events(&started.events_path()).await {
+        let at = format!("{path}?until={}", event["seq"]);
+        states.push(service.get(&at).await.expect(200).json());
+    }
+    assert!(seen.iter().all(|fragment| states.contains(fragment)), "{seen:?}");
+    seen.dedup();
+    let chars: Vec<_> = seen.iter().filter_map(|fragment| fragment["chars"].as_u64()).collect();
+    assert!(chars.is_sorted() && seen.iter().filter(|one| one["html"] != "").count() > 1, "it grows: {chars:?}");
+    assert!(whole["chars"].as_u64() > chars.last().copied());
     service.stop().await;
     world.finish();
 }
@@ -155,7 +193,7 @@ async fn a_clarifying_question_is_answered_by_a_message(database: TestDatabase) 
         (&messages[1]["role"], &messages[1]["content"]),
         (&json!("assistant"), &json!("Which of the two gates?"))
     );
-    world.set_latency(std::time::Duration::from_millis(50), Default::default());
+    world.set_latency(Duration::from_millis(50), Default::default());
     let next = service.say(&started.thread, "The northern one.").await;
     assert_eq!(service.thread(&started.thread).await["status"], "busy");
     assert_eq!(service.ended(&next).await["outcome"], "report");
