@@ -44,6 +44,29 @@ impl Changes {
         self.tasks.len()
     }
 
+    /// Works on a change to its end, in a task that its client's connection does not end.
+    ///
+    /// # Panics
+    /// As the work does: panics are caught and logged where those of all handlers are.
+    async fn carry(&self, work: impl Future<Output = Response> + Send + 'static) -> Response {
+        // Never closed, so this is never an error; without a permit the change would merely go uncounted.
+        let permit = Arc::clone(&self.room).acquire_owned().await.ok();
+        let cut = self.cut.clone();
+        let task = self.tasks.spawn(async move {
+            let answer = cut.run_until_cancelled(work).await;
+            drop(permit);
+            answer
+        });
+        match task.await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => ApiError::new(Code::ShuttingDown, "the service stops; try again").into_response(),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                Err(error) => ApiError::defect(&error).into_response(),
+            },
+        }
+    }
+
     /// Waits until all have ended.
     ///
     /// # Cancel safety
@@ -70,21 +93,33 @@ pub async fn carry_out(Shared(state): Shared<State>, request: Request, next: Nex
     if !is_change(&request) {
         return next.run(request).await;
     }
-    // Never closed, so this is never an error; without a permit the change would merely go uncounted.
-    let permit = Arc::clone(&state.changes.room).acquire_owned().await.ok();
-    let (cut, work) = (state.changes.cut.clone(), next.run(request).in_current_span());
-    let task = state.changes.tasks.spawn(async move {
-        let answer = cut.run_until_cancelled(work).await;
-        drop(permit);
-        answer
-    });
-    match task.await {
-        Ok(Some(answer)) => answer,
-        Ok(None) => ApiError::new(Code::ShuttingDown, "the service stops; try again").into_response(),
-        Err(error) => match error.try_into_panic() {
-            // Caught and logged where those of all handlers are.
-            Ok(panic) => resume_unwind(panic),
-            Err(error) => ApiError::defect(&error).into_response(),
-        },
+    state.changes.carry(next.run(request).in_current_span()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::pending, panic::AssertUnwindSafe};
+
+    use axum::http::StatusCode;
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_goes_on_in_who_waits_and_leaves_its_room_to_others() {
+        let changes = Changes::new(1);
+        let panicking = changes.carry(async { panic!("a defect") });
+        let panic = AssertUnwindSafe(panicking).catch_unwind().await.unwrap_err();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"a defect"));
+        let next = changes.carry(async { StatusCode::CREATED.into_response() }).await;
+        assert_eq!((next.status(), changes.len()), (StatusCode::CREATED, 0));
+        changes.ended().await;
+    }
+
+    #[tokio::test]
+    async fn what_is_given_up_says_that_the_service_stops() {
+        let changes = Changes::new(1);
+        let (answer, ()) = tokio::join!(changes.carry(pending()), changes.cut());
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
 }

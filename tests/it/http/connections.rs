@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    PATIENCE, Service,
+    JSON, PATIENCE, Service,
     cancelling::{pending, silent_at},
     small_world,
 };
@@ -442,6 +442,31 @@ async fn the_refusal_of_a_large_body_is_seen_by_who_still_sends() {
     }
     service.stop().await;
     world.finish();
+}
+
+/// Over HTTP/2 a refusal ends one stream and leaves the connection to the others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_refusal_of_a_large_body_over_http_2_ends_its_stream_alone() {
+    let database = TestDatabase::sqlite();
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let mut service = Service::with(&world, &database, &[("FATHOM_HTTP2", "true")]).await;
+    service.client = Client::builder().no_proxy().timeout(PATIENCE).http2_prior_knowledge().build().unwrap();
+    let started = service.start_run().await;
+    pending(&world, Kind::Clarify).await;
+    let mut stream = service.stream(&started.events_path(), &[]).await;
+    stream.until("phase.started").await;
+    // What is read of a refused body, and far more.
+    for bytes in [10 << 20, 40 << 20] {
+        for _ in 0..5 {
+            let pieces = (0..bytes >> 20).map(|_| Ok::<_, io::Error>(vec![b' '; 1 << 20]));
+            let body = reqwest::Body::wrap_stream(futures::stream::iter(pieces));
+            let refused = service.ask("POST", "/api/v1/threads", &[JSON], body).await;
+            refused.refused(413, "payload_too_large");
+        }
+    }
+    service.post(&format!("{}/cancel", started.run_path()), &json!({})).await.expect(202);
+    stream.until("run.cancelled").await;
+    service.stop().await;
 }
 
 /// Of the real program, in KiB.

@@ -287,3 +287,24 @@ async fn a_run_that_cannot_be_read_stops_no_webhook(database: TestDatabase) {
     service.stop().await;
     world.finish();
 }
+
+/// However often they are looked for meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn that_the_database_is_away_is_logged_once() {
+    let (world, database) = (World::start(Script::new()).await, TestDatabase::postgres().await);
+    let mut replica = Replica::start_with(&world, &database.database, &[("FATHOM_WEBHOOK_SECRET", SECRET)]).await;
+    let said = |replica: &Replica, what: &str| replica.running.stderr().matches(what).count();
+    for outages in 1..=2 {
+        let outage = database.outage().await;
+        let away = async || (said(&replica, "webhooks that are due cannot be read") == outages).then_some(());
+        until("they cannot be read", away).await;
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        outage.end().await;
+        let back = async || (said(&replica, "webhooks that are due can be read again") == outages).then_some(());
+        until("they can be read again", back).await;
+        assert_eq!(said(&replica, "webhooks that are due cannot be read"), outages);
+    }
+    replica.running.terminate().await;
+    assert!(replica.running.ends().await.success(), "{}", replica.running.stderr());
+    world.finish();
+}
