@@ -50,12 +50,10 @@ export const options = () => json("options");
 /** What a run would take. @param {object} chosen @returns {Promise<Estimate>} */
 export const estimate = (chosen) => json("estimate", { method: "POST", body: { options: chosen } });
 
-/** @param {string} q @param {string} [cursor] @returns {Promise<{data: Thread[], next_cursor: string | null}>} */
-export const threads = (q, cursor) => {
-  const query = new URLSearchParams({ limit: "50" });
-  if (q) query.set("q", q);
-  if (cursor) query.set("cursor", cursor);
-  return json(`threads?${query}`);
+/** @param {Record<string, string | undefined>} by what is not empty selects @returns {Promise<{data: Thread[], next_cursor: string | null}>} */
+export const threads = (by) => {
+  const given = Object.entries(by).flatMap(([name, value]) => value ? [[name, value]] : []);
+  return json(`threads?${new URLSearchParams([["limit", "50"], ...given])}`);
 };
 
 /** @param {string} id @returns {Promise<Thread>} */
@@ -84,6 +82,9 @@ export const collections = () => json("collections?limit=100");
 
 /** @param {string} name @returns {Promise<Collection>} */
 export const makeCollection = (name) => json("collections", { method: "POST", body: { name } });
+
+/** @param {string} id @param {string} name @returns {Promise<Collection>} */
+export const renameCollection = (id, name) => json(`collections/${id}`, { method: "PATCH", body: { name } });
 
 /** With its documents. @param {string} id */
 export const removeCollection = (id) => send(`collections/${id}`, { method: "DELETE" });

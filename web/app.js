@@ -4,7 +4,6 @@ import { Problem } from "./api.js";
 import { AskView } from "./ask.js";
 import { el, fill, say } from "./dom.js";
 import { ThreadList } from "./list.js";
-import { SignInView } from "./sign-in.js";
 import { language, word } from "./words.js";
 
 const place = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -44,7 +43,7 @@ function speak(text) {
 
 /** @param {unknown} error */
 function failed(error) {
-  if (error instanceof Problem && error.status === 401) return void signIn(error.login);
+  if (error instanceof Problem && error.status === 401) return void signIn(error.login).catch(failed);
   notice(inWords(error));
 }
 
@@ -66,7 +65,8 @@ function nothing(error) {
 }
 
 /** The page begins again once somebody has signed in: whatever was shown is another's. @param {string} login where a browser may sign in without a key; empty: nowhere */
-function signIn(login) {
+async function signIn(login) {
+  const { SignInView } = await import("./sign-in.js");
   if (main.querySelector(".sign-in .brand")) return;
   open?.close();
   open = null;

@@ -1,7 +1,7 @@
-// Collections of documents in the question box: picked for a run, made, filled and deleted.
+// Collections of documents in the question box: picked for a run, made, filled, renamed and deleted.
 import * as api from "./api.js";
 import { Documents } from "./documents.js";
-import { el, fill, say } from "./dom.js";
+import { el, fill, rename, say } from "./dom.js";
 import { count, word } from "./words.js";
 /** @import {Collection} from "./types" */
 
@@ -27,7 +27,7 @@ export class Collections {
     } });
     this.element = el("details", { class: "documents collections", ontoggle: () => this.element.open && this.load() },
       this.summary, this.list, this.inside,
-      el("div", {}, this.name, " ", el("button", { type: "button", onclick: () => this.make() }, word("makeCollection"))));
+      el("div", { class: "new-one" }, this.name, el("button", { type: "button", onclick: () => this.make() }, word("makeCollection"))));
   }
 
   /** The ids of those that are to be searched. */
@@ -74,7 +74,7 @@ export class Collections {
     this.draw();
   }
 
-  /** Its documents, and its end. @param {Collection} collection */
+  /** Its documents, its name, and its end. @param {Collection} collection */
   opened(collection) {
     const documents = new Documents(`collections/${collection.id}`, this.page.failed);
     documents.changed = () => { collection.documents = documents.entries.filter(({ given }) => given).length; this.draw(); };
@@ -84,7 +84,13 @@ export class Collections {
       remove.dataset.sure = "yes";
       say(remove, word("removeWhole"));
     } }, word("remove"));
-    return el("div", { class: "opened" }, documents.element, el("div", {}, remove));
+    const name = el("button", { type: "button", onclick: () => rename(collection.name, (other) => void this.rename(collection, other)) }, word("rename"));
+    return el("div", { class: "opened" }, documents.element, el("div", {}, name, " ", remove));
+  }
+
+  /** @param {Collection} collection @param {string} name */
+  rename(collection, name) {
+    return this.do(async () => { collection.name = (await api.renameCollection(collection.id, name)).name; });
   }
 
   /** @param {Collection} collection */
@@ -108,7 +114,8 @@ export class Collections {
     const { id, name, documents } = collection;
     const picked = el("input", { type: "checkbox", checked: this.picked.has(id), onchange: () => this.pick(id, picked.checked) });
     return el("li", {},
-      el("label", {}, picked, " ", el("span", { dir: "auto" }, name), " ", el("span", { class: "dim" }, word("documentCount", { n: count(documents) }))),
-      el("button", { type: "button", class: "quiet", "aria-expanded": String(this.open === id), "aria-label": word("documentsOf", { name }), onclick: () => this.show(collection) }, word("documents")));
+      el("label", {}, picked, " ", el("span", { dir: "auto" }, name)),
+      el("button", { type: "button", class: "link", "aria-expanded": String(this.open === id), onclick: () => this.show(collection) },
+        word("documents"), ": ", count(documents), el("span", { class: "unseen" }, ` (${name})`)));
   }
 }

@@ -1,6 +1,6 @@
 // The threads at the side: newest first, grouped by day, pinned ones on top.
 import * as api from "./api.js";
-import { dialog, el, fill, say } from "./dom.js";
+import { el, fill, rename, say } from "./dom.js";
 import { day, named, word } from "./words.js";
 /** @import {Thread} from "./types" */
 
@@ -52,10 +52,13 @@ export class ThreadList {
   async load(cursor) {
     const mine = this.asked += 1;
     try {
-      const page = await api.threads(this.search.value.trim(), cursor);
+      const q = this.search.value.trim();
+      // What is pinned stands on top however old it is.
+      const [page, first] = await Promise.all([api.threads({ q, cursor }), cursor ? this.threads : api.threads({ q, "metadata.pinned": "true" }).then(({ data }) => data)]);
       if (mine !== this.asked) return;
       this.cursorUsed = Boolean(cursor);
-      this.threads = cursor ? [...this.threads, ...page.data] : page.data;
+      const known = new Set(first.map(({ id }) => id));
+      this.threads = [...first, ...page.data.filter(({ id }) => !known.has(id))];
       this.cursor = page.next_cursor;
       this.draw();
       this.isAway = false;
@@ -67,7 +70,7 @@ export class ThreadList {
   }
 
   draw() {
-    const shown = this.threads.filter((thread) => !this.leaving.has(thread.id));
+    const shown = this.threads.filter((thread) => !this.leaving.has(thread.id)).sort((a, b) => b.created_at.localeCompare(a.created_at));
     this.more.hidden = !this.cursor;
     // What has not changed stays, so that nothing moves under a finger.
     const state = JSON.stringify([shown.map(({ id, title, status, metadata }) => [id, title, status, metadata.pinned]), this.search.value, this.current, new Date().toDateString()]);
@@ -95,7 +98,7 @@ export class ThreadList {
       el("a", { href: `#/t/${thread.id}`, dir: "auto", "data-focus": thread.id, "aria-current": thread.id === this.current && "page" }, el("span", { class: "name" }, name),
         thread.status !== "idle" && el("span", { class: "chip" }, named(thread.status))),
       el("span", { class: "entry-tools" }, tool(isPinned ? "unpin" : "pin", "⚑", () => this.change(thread, { metadata: { pinned: isPinned ? null : true } })),
-        tool("rename", "✎", () => this.rename(thread)), tool("remove", "✕", () => this.remove(thread))));
+        tool("rename", "✎", () => rename(name, (title) => void this.change(thread, { title }))), tool("remove", "✕", () => this.remove(thread))));
   }
 
   /** @param {string} id */
@@ -113,15 +116,6 @@ export class ThreadList {
       this.draw();
       if (thread.id === this.current) for (const title of document.querySelectorAll(".thread > header h1")) say(title, now.title);
     } catch (error) { this.page.failed(error); }
-  }
-
-  /** @param {Thread} thread */
-  rename(thread) {
-    const input = el("input", { value: thread.title, maxlength: "200", required: true, "aria-label": word("title"), dir: "auto" });
-    const form = el("form", { method: "dialog", class: "reply" }, input, el("button", { class: "main" }, word("save")));
-    dialog(word("rename"), form);
-    form.addEventListener("submit", () => { const title = input.value.trim(); if (title) void this.change(thread, { title }); });
-    input.select();
   }
 
   /** Takes it off the list at once, and off the server when it can no longer be taken back. @param {Thread} thread */

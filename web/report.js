@@ -1,6 +1,6 @@
 // A report to be read: the server's HTML, a list of contents, and citations that open what they rest on.
 import * as api from "./api.js";
-import { el, fill, rendered, save, say } from "./dom.js";
+import { copyButton, el, fill, rendered, save, say } from "./dom.js";
 import { isOver } from "./picture.js";
 import { claimOf } from "./passage.js";
 import { word } from "./words.js";
@@ -98,7 +98,7 @@ export class ReportView {
       api.report(this.id, type).then((text) => save(`report-${this.id.slice(0, 8)}.${ending}`, type, text), this.actions.failed);
     fill(this.tools,
       tool("copy", () => this.copy()), file("markdown", keep("text/markdown", "md")), file("html", keep("text/html", "html")),
-      file("json", keep("application/json", "json")), tool("print", () => this.print()),
+      file("json", keep("application/json", "json")), tool("print", () => this.print()), this.actions.link && copyButton(this.actions.link),
       this.actions.replay && tool("replay", () => this.actions.replay?.(this.id)),
       this.actions.versions && this.run?.decision && tool("versions", () => this.actions.versions?.()));
     this.tools.hidden = this.isReplay;

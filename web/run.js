@@ -6,7 +6,7 @@ import { isOver } from "./picture.js";
 import { ReportView } from "./report.js";
 import { count, hour, money, named, percent, span, word } from "./words.js";
 
-/** @typedef {{replay?: (run: string) => void, versions?: () => void, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
+/** @typedef {{link?: () => string, replay?: (run: string) => void, versions?: () => void, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
 
 export class RunView {
   /** @param {string} id @param {Actions} actions @param {boolean} [isReplay] */

@@ -102,7 +102,7 @@ export class ThreadView {
     // Seen from another tab, too.
     document.title = `${isAtWork ? "● " : ""}${this.title.textContent} · Fathom`;
     this.share.hidden = !runs.some((run) => run.written);
-    this.form.hidden = !last || !isOver(last) || this.picture.gone;
+    this.form.hidden = this.documents.add.hidden = !last || !isOver(last) || this.picture.gone;
     this.box.placeholder = last?.asked && last.outcome === "clarification" ? word("reply") : word("followUp");
   }
 
@@ -112,6 +112,7 @@ export class ThreadView {
     if (found) return found;
     const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {import("./card.js").At} */ at) => void this.card(id, source, at).catch(this.page.failed);
     const view = new RunView(run.id, {
+      link: () => new URL(`#/t/${this.id}/r/${run.id}`, location.href).href,
       failed: this.page.failed, card, replay: (id) => void this.replay(id).catch(this.page.failed), versions: () => void this.compare().catch(this.page.failed),
     });
     view.element.append(view.sources = sourceList(run.id, (source) => card(run.id, source, {}), () => view.report.body, this.page.failed));

@@ -1,24 +1,25 @@
-// The words of the page in the reader's language. A further language is a file in words/ and its entry here.
-import en from "./words/en.js";
-import de from "./words/de.js";
-import zh from "./words/zh.js";
+// The words of the page in the reader's language, which is the only one that is loaded. A further language is a file in
+// words/ and its name here.
+/** @typedef {typeof import("./words/en.js").default} Words */
 
-/** @type {Record<string, typeof en>} */
-const tables = { en, de, zh };
+const LANGUAGES = ["en", "de", "zh"];
 
 /** The first language of the reader that there are words in. */
-export const language = navigator.languages.map((name) => name.split("-")[0]).find((name) => name in tables) ?? "en";
+export const language = navigator.languages.map((name) => name.split("-")[0]).find((name) => LANGUAGES.includes(name)) ?? "en";
+
+/** @type {Words} */
+const words = (await import(`./words/${language}.js`)).default;
 
 /** The same with the reader's country: it decides how dates and numbers are written. */
 const locale = navigator.languages.find((name) => name.split("-")[0] === language) ?? language;
 
-/** @param {keyof typeof en} name @param {Record<string, unknown>} [values] */
+/** @param {keyof Words} name @param {Record<string, unknown>} [values] */
 export function word(name, values = {}) {
-  return tables[language][name].replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? ""));
+  return words[name].replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? ""));
 }
 
 /** A word for a name that the service gave, or the name itself. @param {string} name */
-export const named = (name) => name in en ? word(/** @type {keyof typeof en} */ (name)) : name;
+export const named = (name) => name in words ? word(/** @type {keyof Words} */ (name)) : name;
 
 const whole = new Intl.NumberFormat(locale, { notation: "standard" });
 const short = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });

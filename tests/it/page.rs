@@ -79,6 +79,13 @@ async fn a_thread_lives_from_its_question_to_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_keyboard_is_enough_in_every_language() {
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::FollowUp), [reply::follow_up("answer")]);
+    let world = World::start(script).await;
+    on_a_service("keyboard.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_is_watched_through_a_cut_connection_and_a_restart() {
     let world = World::start(Script::whole_run(Shape::default())).await;
     world.set_latency(Duration::from_millis(700), Duration::from_millis(100));

@@ -7,7 +7,7 @@ await story(async (page) => {
   await page.goto(base);
   await page.waitForSelector(".depth");
   await page.click(".collections > summary");
-  await page.fill(".collections > div > input", "Harbour papers");
+  await page.fill(".new-one > input", "Harbour papers");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".collections .opened");
   assert(page.url() === `${base}/`, "Enter makes the collection and asks nothing");
@@ -17,7 +17,7 @@ await story(async (page) => {
     file("broken.pdf", "%PDF-1.7 nothing"),
   ]);
   await page.waitForSelector(".opened li:has-text('broken.pdf') .problem");
-  await page.waitForSelector(".collections > ul li:has-text('1 documents')");
+  await page.waitForSelector(".collections > ul li:has-text('Documents: 1')");
   await accessible(page, "a collection");
   await page.click("button[aria-label='Remove broken.pdf']");
   await page.setViewportSize({ width: 360, height: 740 });
@@ -42,8 +42,17 @@ await story(async (page) => {
   await page.click(".collections > summary");
   await page.waitForSelector(".collections > ul li:has-text('Harbour papers')");
   assert(!await page.isChecked(".collections li input[type=checkbox]"), "the next question picks none");
-  await page.click("button[aria-label='Documents of Harbour papers']");
+  await page.click("button:has-text('Documents: 1')");
   await page.waitForSelector(".opened li:has-text('ledger.md')");
+  await page.click(".opened button:has-text('Rename')");
+  assert(await page.inputValue("dialog input") === "Harbour papers", "its name stands in the box");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("The ledger");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".collections > ul li:has-text('The ledger')");
+  const { data } = await (await page.request.get(`${base}/api/v1/collections`)).json();
+  assert(data[0].name === "The ledger" && page.url() === `${base}/`, `it has the other name: ${JSON.stringify(data)}`);
+  assert(await page.isVisible(".opened li:has-text('ledger.md')"), "its documents stay in sight");
   await page.click(".opened button:has-text('Delete')");
   assert(await page.locator(".collections > ul li").count() === 1, "the first press only asks");
   await page.click(".opened button:has-text('Delete it with its documents')");

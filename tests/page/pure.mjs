@@ -4,7 +4,7 @@ import { difference } from "../../web/difference.js";
 import { passage, unitsOf } from "../../web/passage.js";
 import { empty, take } from "../../web/picture.js";
 
-const event = (seq, type, data, id) => ({ seq, ts: new Date(seq * 1000).toISOString(), run_id: "r", scope: id ? { agent: "researcher", id } : { agent: "root" }, type, data });
+const event = (seq, type, data, id) => ({ seq, ts: new Date((seq ?? 0) * 1000).toISOString(), run_id: "r", scope: id ? { agent: "researcher", id } : { agent: "root" }, type, data });
 const log = [
   event(1, "run.created", { question: "Q", options: {} }), event(2, "run.started", { attempt: 1 }),
   event(3, "researcher.started", { topic: "T" }, "r1"), event(4, "tool.started", { tool_call_id: "c", name: "search_web", args: { queries: ["a", "b"] } }, "r1"),
@@ -37,6 +37,19 @@ assert.deepEqual(doing.slice(2), [
   { what: "calling", text: "currency 7 · EUR" }, { what: "calling", text: "register: tell x" }, { what: "reading", text: "https://a.test" },
 ]);
 assert.deepEqual(called.runs.get("r").lanes.get("r1").steps.map((step) => step.isRead), [true, true, true]);
+
+const queued = empty();
+take(queued, event(1, "run.created", { question: "Q", position: 3 }));
+take(queued, event(undefined, "run.queued", { position: 2 }));
+assert.deepEqual([queued.runs.get("r").position, queued.seq], [2, 1], "a place in the queue is no event of the log");
+take(queued, event(2, "run.started", { attempt: 1 }));
+take(queued, event(3, "warning", { code: "waiting", detail: "busy", wait: { for: "openai", until: "2031-01-01T00:00:00Z" } }));
+assert.deepEqual([queued.runs.get("r").position, queued.runs.get("r").waiting.name], [null, "openai"]);
+take(queued, event(4, "wait.ended", {}));
+take(queued, event(5, "input.required", { question: "Which gate?" }));
+take(queued, event(6, "run.completed", { outcome: "clarification" }));
+const asked = queued.runs.get("r");
+assert.deepEqual([asked.waiting, asked.asked, asked.outcome, asked.ended !== null], [null, "Which gate?", "clarification", true]);
 
 const agent = empty();
 const turn = [

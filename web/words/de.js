@@ -1,5 +1,5 @@
 // The page in German.
-export default {
+export default /** @satisfies {import("../words.js").Words} */ ({
   skip: "Zum Inhalt", threads: "Recherchen", newQuestion: "Neue Frage", find: "Recherche suchen",
   findHint: "Recherche suchen (Strg K)", noThreads: "Noch nichts hier. Stellen Sie die erste Frage.", nothingFound: "Keine Recherche passt.",
   more: "Mehr zeigen", pinned: "Angeheftet", today: "Heute", yesterday: "Gestern",
@@ -49,7 +49,5 @@ export default {
   collectionName: "Name der Sammlung",
   makeCollection: "Sammlung anlegen",
   collectionsPicked: "Dokumentsammlungen: {n} gewählt",
-  documentsOf: "Dokumente von {name}",
-  documentCount: "{n} Dokumente",
   removeWhole: "Mit ihren Dokumenten löschen",
-};
+});

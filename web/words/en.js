@@ -49,7 +49,5 @@ export default {
   collectionName: "Name of the collection",
   makeCollection: "Make a collection",
   collectionsPicked: "Collections of documents: {n} picked",
-  documentsOf: "Documents of {name}",
-  documentCount: "{n} documents",
   removeWhole: "Delete it with its documents",
 };

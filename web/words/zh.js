@@ -1,5 +1,5 @@
 // The page in Chinese.
-export default {
+export default /** @satisfies {import("../words.js").Words} */ ({
   skip: "跳到正文", threads: "研究列表", newQuestion: "新问题", find: "查找研究",
   findHint: "查找研究 (Ctrl K)", noThreads: "还没有内容。请提出第一个问题。", nothingFound: "没有匹配的研究。",
   more: "显示更多", pinned: "已置顶", today: "今天", yesterday: "昨天",
@@ -49,7 +49,5 @@ export default {
   collectionName: "文档集名称",
   makeCollection: "新建文档集",
   collectionsPicked: "文档集：已选 {n} 个",
-  documentsOf: "{name} 的文档",
-  documentCount: "{n} 个文档",
   removeWhole: "连同其中的文档一起删除",
-};
+});
