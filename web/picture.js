@@ -13,7 +13,7 @@
  * @typedef {{code: string, detail: string, lane: string}} Warned
  * @typedef {{id: string, question: string, retryOf: string | null, status: string, phase: string, position: number | null,
  *   options: Record<string, any>, created: string, started: string | null, ended: string | null, brief: string, lead: Lead[],
- *   lanes: Map<string, Lane>, sources: Map<number, Found>, warnings: Warned[], decision: string, asked: string,
+ *   lanes: Map<string, Lane>, sources: Map<string, Found>, warnings: Warned[], decision: string, asked: string,
  *   verification: string, questions: {question: string, status: "open" | "answered" | "partly" | "not_found"}[], attempt: number, text: string, written: boolean, outcome: string, problem: string, calls: number,
  *   input: number, output: number, cost: number | null, waiting: {name: string, until: string} | null, lives: number,
  *   windows: Map<string, number>, left: number | null, seq: number,
@@ -97,7 +97,11 @@ const ofRun = {
   },
   "sub_questions.decided": (run, d) => { run.questions = d.sub_questions; },
   "supervisor.iteration": (run, d) => { run.lead.push({ kind: "round", text: "", n: d.n, max: d.max }); },
-  "report.started": (run, d) => Object.assign(run, { attempt: d.attempt, text: "", written: false }),
+  "report.started": (run, d) => {
+    Object.assign(run, { attempt: d.attempt, text: "", written: false });
+    // Each attempt numbers its sources itself.
+    for (const source of run.sources.values()) source.number = null;
+  },
   "report.delta": (run, d) => { if (d.attempt === run.attempt) run.text += d.text; },
   "report.citation": (run, d) => cited(run, d),
   "report.finished": (run) => { run.written = true; },
@@ -150,7 +154,8 @@ const ofWork = {
   "tool.failed": (run, d, _, lane) => { step(lane, d.tool_call_id, (s) => { s.problem = d.problem; }); },
   "source.found": (run, d, _, lane) => {
     const found = { id: String(d.source_id), url: d.url, title: d.title || d.url, site: d.site ?? "", published: d.published ?? "", number: null };
-    run.sources.set(d.source_id, found);
+    // By its address: who meets it again has another number for it.
+    if (!run.sources.has(d.url)) run.sources.set(d.url, found);
     if (!lane) return;
     lane.sources.push(found);
     if (lane.sources.length > KEPT) lane.sources.shift();
@@ -175,8 +180,8 @@ function step(lane, id, change) {
 
 /** @param {Run} run @param {any} d */
 function cited(run, d) {
-  const found = run.sources.get(d.source_id) ?? { id: String(d.source_id), url: d.url, title: d.title || d.url, site: "", published: "", number: null };
-  run.sources.set(d.source_id, { ...found, number: d.number });
+  const found = run.sources.get(d.url) ?? { url: d.url, title: d.title || d.url, site: "", published: "" };
+  run.sources.set(d.url, { ...found, id: String(d.source_id), number: d.number });
 }
 
 /** @param {Run} run */

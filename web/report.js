@@ -47,6 +47,9 @@ export class ReportView {
     if (behind) this.look(complete);
   }
 
+  /** Is all of it shown that will be? */
+  isWhole() { return this.run?.status !== "completed" || this.run.attempt === 0 || this.have.complete; }
+
   /** Asks for what is complete: by the pace, and less and less often while that fails. @param {boolean} complete */
   look(complete) {
     if (this.loading || this.isClosed) return;
@@ -125,7 +128,7 @@ export class ReportView {
     // The title stands above them all.
     const headings = [...this.body.querySelectorAll("h1, h2, h3")].slice(this.body.firstElementChild?.tagName === "H1" ? 1 : 0);
     this.contents.hidden = headings.length < 3;
-    fill(this.contents, el("details", { open: matchMedia("(min-width: 60rem)").matches }, el("summary", {}, word("contents")), el("ul", { dir: this.body.dir }, headings.map((heading) => {
+    fill(this.contents, el("details", { open: matchMedia("(min-width: 68rem)").matches }, el("summary", {}, word("contents")), el("ul", { dir: this.body.dir }, headings.map((heading) => {
       const text = (heading.textContent ?? "").replace(/\s*\[\d+\]/g, "");
       const go = () => { heading.setAttribute("tabindex", "-1"); /** @type {HTMLElement} */ (heading).focus(); heading.scrollIntoView(); };
       return el("li", { class: heading.tagName.toLowerCase() }, el("button", { type: "button", class: "link", onclick: go }, text));
@@ -141,8 +144,8 @@ export class ReportView {
     const [kind, number] = name.split("-");
     const target = this.body.querySelector(`[id="${CSS.escape(name)}"]`);
     if (kind !== "source") return target?.scrollIntoView({ block: "center" });
-    const found = [...(this.run?.sources ?? [])].find(([, source]) => source.number === Number(number));
-    if (found) this.open(link, found[0]).catch(this.actions.failed);
+    const found = [...this.run?.sources.values() ?? []].find((source) => source.number === Number(number));
+    if (found) this.open(link, Number(found.id)).catch(this.actions.failed);
     else target?.scrollIntoView({ block: "center" });
   }
 

@@ -174,17 +174,26 @@ export class ThreadView {
     const [kind, id, , source, stretch] = place;
     if (kind === "e") return this.showEvent(Number(id));
     if (kind !== "r") return;
-    for (let tries = 0; tries < 100 && !this.views.has(id); tries += 1) await new Promise((done) => setTimeout(done, 50));
-    this.views.get(id)?.element.scrollIntoView();
+    await until(() => this.views.has(id));
+    const go = () => this.views.get(id)?.element.scrollIntoView();
+    go();
     const [start, end] = (stretch ?? "").split("-").map(Number);
-    if (source) await this.card(id, Number(source), end > start ? { passage: { start, end } } : {});
+    if (source) return this.card(id, Number(source), end > start ? { passage: { start, end } } : {});
+    // The reports above it push it down as they come.
+    await until(() => this.picture.seq >= this.known && [...this.views.values()].every(({ report }) => report.isWhole()));
+    go();
   }
 
   /** @param {number} seq */
   async showEvent(seq) {
-    for (let tries = 0; tries < 100 && this.picture.seq < seq; tries += 1) await new Promise((done) => setTimeout(done, 50));
+    await until(() => this.picture.seq >= seq);
     for (const run of this.picture.runs.keys()) {
       if (await this.replay(run, seq)) return;
     }
   }
+}
+
+/** Waits for something, five seconds at most. @param {() => boolean} test */
+async function until(test) {
+  for (let tries = 0; tries < 100 && !test(); tries += 1) await new Promise((done) => setTimeout(done, 50));
 }

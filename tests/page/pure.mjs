@@ -38,6 +38,16 @@ assert.deepEqual(doing.slice(2), [
 ]);
 assert.deepEqual(called.runs.get("r").lanes.get("r1").steps.map((step) => step.isRead), [true, true, true]);
 
+const met = empty();
+take(met, event(1, "run.created", { question: "Q" }));
+for (const [seq, id] of [[2, 1001], [3, 2001]]) take(met, event(seq, "source.found", { source_id: id, url: "https://a.test", title: "A" }, `r${id}`));
+take(met, event(4, "report.citation", { source_id: 1001, number: 1, url: "https://a.test", title: "A" }));
+take(met, event(5, "report.citation", { source_id: 1002, number: 2, url: "https://b.test", title: "B" }));
+assert.deepEqual([...met.runs.get("r").sources.values()].map(({ id, number }) => [id, number]), [["1001", 1], ["1002", 2]], "what two met is one source");
+take(met, event(6, "report.started", { attempt: 2 }));
+take(met, event(7, "report.citation", { source_id: 1002, number: 1, url: "https://b.test", title: "B" }));
+assert.deepEqual([...met.runs.get("r").sources.values()].map(({ number }) => number), [null, 1], "another attempt has other numbers");
+
 const queued = empty();
 take(queued, event(1, "run.created", { question: "Q", position: 3 }));
 take(queued, event(undefined, "run.queued", { position: 2 }));

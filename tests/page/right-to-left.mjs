@@ -37,7 +37,13 @@ await story(async (page) => {
   assert(code.direction === "ltr" && code.first < code.last, `code reads from the left: ${JSON.stringify(code)}`);
   const english = await look(".report p.turned");
   assert(english.first < english.last, `a paragraph in English reads from the left, to its full stop: ${JSON.stringify(english)}`);
-  await fits(page, "wide");
+  for (const width of [1600, 1120, 1000, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    await fits(page, `${width} pixels`);
+    const { left, right } = await look(".contents ul");
+    const text = await look(".report");
+    assert(right - left > 150 && text.right - text.left > 450, `at ${width} the contents have ${right - left}, the text ${text.right - text.left}`);
+  }
   await accessible(page, "right to left");
   await page.setViewportSize({ width: 390, height: 844 });
   await fits(page, "a phone");
