@@ -1,7 +1,7 @@
 // Collections of documents in the question box: picked for a run, made, filled, renamed and deleted.
 import * as api from "./api.js";
 import { Documents } from "./documents.js";
-import { el, fill, rename, say } from "./dom.js";
+import { el, fill, refill, rename, say } from "./dom.js";
 import { count, word } from "./words.js";
 /** @import {Collection} from "./types" */
 
@@ -38,6 +38,9 @@ export class Collections {
       this.all = (await api.collections()).data;
       const there = new Set(this.all.map(({ id }) => id));
       this.picked = new Set([...this.picked].filter((id) => there.has(id)));
+      // What is open belongs to the list of before.
+      this.open = "";
+      fill(this.inside);
     });
   }
 
@@ -97,7 +100,7 @@ export class Collections {
   remove(collection) {
     return this.do(async () => {
       await api.removeCollection(collection.id);
-      this.all = this.all.filter((other) => other !== collection);
+      this.all = this.all.filter(({ id }) => id !== collection.id);
       this.show(collection);
       this.pick(collection.id, false);
       this.summary.focus();
@@ -106,16 +109,16 @@ export class Collections {
 
   draw() {
     say(this.summary, this.picked.size ? word("collectionsPicked", { n: count(this.picked.size) }) : word("collections"));
-    fill(this.list, this.all.map((collection) => this.row(collection)));
+    refill(this.list, this.all.map((collection) => this.row(collection)));
   }
 
   /** @param {Collection} collection */
   row(collection) {
     const { id, name, documents } = collection;
-    const picked = el("input", { type: "checkbox", checked: this.picked.has(id), onchange: () => this.pick(id, picked.checked) });
+    const picked = el("input", { type: "checkbox", checked: this.picked.has(id), "data-focus": `pick-${id}`, onchange: () => this.pick(id, picked.checked) });
     return el("li", {},
       el("label", {}, picked, " ", el("span", { dir: "auto" }, name)),
-      el("button", { type: "button", class: "link", "aria-expanded": String(this.open === id), onclick: () => this.show(collection) },
+      el("button", { type: "button", class: "link", "data-focus": `open-${id}`, "aria-expanded": String(this.open === id), onclick: () => this.show(collection) },
         word("documents"), ": ", count(documents), el("span", { class: "unseen" }, ` (${name})`)));
   }
 }

@@ -35,6 +35,13 @@ export function fill(element, ...children) {
   element.replaceChildren(...nodes(children));
 }
 
+/** The same, where the focus stays on what has the same `data-focus`. @param {Element} element @param {...(Child | Child[])} children */
+export function refill(element, ...children) {
+  const focused = document.activeElement instanceof HTMLElement && element.contains(document.activeElement) && document.activeElement.dataset.focus;
+  fill(element, ...children);
+  if (focused) /** @type {HTMLElement | null} */ (element.querySelector(`[data-focus="${CSS.escape(focused)}"]`))?.focus();
+}
+
 /** Sets a text only when it differs, so that nothing is laid out or read aloud again. @param {Element} element @param {string} text */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;

@@ -1,6 +1,6 @@
 // The threads at the side: newest first, grouped by day, pinned ones on top.
 import * as api from "./api.js";
-import { el, fill, rename, say } from "./dom.js";
+import { el, fill, refill, rename, say } from "./dom.js";
 import { day, named, word } from "./words.js";
 /** @import {Thread} from "./types" */
 
@@ -83,10 +83,8 @@ export class ThreadList {
       const name = dayName(thread.created_at);
       groups.set(name, [...(groups.get(name) ?? []), thread]);
     }
-    const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.focus : undefined;
-    fill(this.list, ...[...groups].map(([name, threads]) => el("section", {}, el("h2", {}, name), el("ul", {}, threads.map((thread) => this.entry(thread))))),
+    refill(this.list, ...[...groups].map(([name, threads]) => el("section", {}, el("h2", {}, name), el("ul", {}, threads.map((thread) => this.entry(thread))))),
       !shown.length && el("p", { class: "dim" }, word(this.search.value ? "nothingFound" : "noThreads")));
-    if (focused) /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-focus="${CSS.escape(focused)}"]`))?.focus();
   }
 
   /** @param {Thread} thread */

@@ -1,6 +1,6 @@
 // What a thread's event log says, as a picture: a fold over events, without a clock and without the page. The same log
-/** @import {Envelope} from "./types" */
 // gives the same picture, live, after a reload, and in a replay.
+/** @import {Envelope} from "./types" */
 
 /**
  * @typedef {{id: string, url: string, title: string, site: string, published: string, number: number | null}} Found

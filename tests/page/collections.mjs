@@ -53,6 +53,14 @@ await story(async (page) => {
   const { data } = await (await page.request.get(`${base}/api/v1/collections`)).json();
   assert(data[0].name === "The ledger" && page.url() === `${base}/`, `it has the other name: ${JSON.stringify(data)}`);
   assert(await page.isVisible(".opened li:has-text('ledger.md')"), "its documents stay in sight");
+  await page.focus(".collections li input[type=checkbox]");
+  await page.keyboard.press("Space");
+  assert(await page.evaluate(() => document.activeElement?.type === "checkbox"), "the focus stays on what was picked");
+  await page.click(".collections > summary");
+  await page.click(".collections > summary");
+  await page.waitForFunction(() => !document.querySelector(".opened"));
+  await page.click("button:has-text('Documents: 1')");
+  await page.waitForSelector(".opened li:has-text('ledger.md')");
   await page.click(".opened button:has-text('Delete')");
   assert(await page.locator(".collections > ul li").count() === 1, "the first press only asks");
   await page.click(".opened button:has-text('Delete it with its documents')");

@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// Some that are to be renewed, and end in so long.
+    /// Some that are to be renewed, and end after `ends_in`.
     fn old(ends_in: Duration) -> Kept<&'static str> {
         let kept = Kept::default();
         kept.keep(Fresh { value: "old", renew_in: Duration::ZERO, ends_in });
