@@ -174,7 +174,7 @@ mod tests {
             drafts.of(RunId::new());
         }
         let again = drafts.of(run);
-        assert_eq!((again.lock().await.attempt, again.lock().await.seq), (3, 1), "the one used last stays");
+        assert_eq!(again.lock().await.attempt, 3, "the one used last stays");
         drafts.of(RunId::new());
         assert_eq!(drafts.0.lock().len(), KEPT_DRAFTS);
         assert!(Arc::ptr_eq(&again, &drafts.of(run)));
