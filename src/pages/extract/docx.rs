@@ -34,7 +34,7 @@ pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Document, Un
             reader.notes(&notes.root);
         }
     }
-    Ok(properties.of_document(reader.outline.finish()))
+    Ok(properties.of_document(reader.outline.finish_written()))
 }
 
 /// What a style makes of its paragraphs.

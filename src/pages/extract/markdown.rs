@@ -8,14 +8,16 @@ const DATES: [&str; 6] = ["date", "updated", "last_modified", "published", "vali
 /// Reads a Markdown file; the title is the front matter's, else the first heading.
 pub(super) fn read(source: &str) -> Document {
     let (matter, body) = front_matter(source);
-    let mut document = sections(body, field(matter, "title").as_deref());
+    let mut outline = Outline::new(field(matter, "title").as_deref(), plain);
+    add(body, &mut outline);
+    let mut document = outline.finish_written();
     document.author = field(matter, "author");
     let mut fields = DATES.iter().filter_map(|name| field(matter, name));
     document.published = fields.find_map(|value| date::parse(&value)).or_else(|| date::stated(body));
     document
 }
 
-/// Splits Markdown at its headings. Text under a first heading that is also the title has no label.
+/// Splits the Markdown of a page at its headings. Text under a first heading that is also the title has no label.
 pub(super) fn sections(body: &str, title: Option<&str>) -> Document {
     let mut outline = Outline::new(title, plain);
     add(body, &mut outline);
@@ -209,6 +211,15 @@ mod tests {
         assert_eq!(outline(source), expected);
         assert_eq!(read(source).title, some("Title"));
         assert_eq!(read(source).sections[1].path, "Title A thing");
+    }
+
+    #[test]
+    fn headings_alone_are_a_text() {
+        let expected = |text: &str| vec![(None, None, text.to_owned())];
+        assert_eq!(outline("# The gate opened in 1931\n"), expected("The gate opened in 1931"));
+        assert_eq!(outline("# The *gate*\n\n## Dues\n"), expected("The gate\nDues"));
+        assert_eq!(outline("---\ntitle: Gate\n---\n"), []);
+        assert_eq!(sections("# Loading", None).sections, [], "scripts may write the rest of a page");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
         reader.outline.block(&note);
     }
     let missing = reader.missing.take();
-    Ok(Document { missing, ..properties.of_document(reader.outline.finish()) })
+    Ok(Document { missing, ..properties.of_document(reader.outline.finish_written()) })
 }
 
 /// Names of styles that raise what is written in them.

@@ -8,6 +8,8 @@ use super::{Document, MAX_HEADING_CHARS, MAX_PATH_BYTES, Section, text};
 pub(super) struct Outline {
     title: Option<String>,
     sections: Vec<Section>,
+    /// Headings met before the first text, one a line.
+    headings: String,
     /// Headings above the current line, with their levels.
     path: Vec<(usize, String)>,
     anchors: HashMap<String, u32>,
@@ -25,6 +27,7 @@ impl Outline {
         Self {
             title: title.map(str::to_owned),
             sections: Vec::new(),
+            headings: String::new(),
             path: Vec::new(),
             anchors: HashMap::new(),
             anchor: None,
@@ -78,6 +81,10 @@ impl Outline {
         if self.title.is_none() && self.may_entitle {
             self.title = Some(heading.clone());
         }
+        if self.sections.is_empty() {
+            self.headings.push_str(&heading);
+            self.headings.push('\n');
+        }
         self.path.push((level, heading));
     }
 
@@ -108,6 +115,16 @@ impl Outline {
     pub fn finish(mut self) -> Document {
         self.close();
         Document { title: self.title, sections: self.sections, ..Document::default() }
+    }
+
+    /// The same, where headings are what somebody wrote: those of a document that says nothing else are its text.
+    pub fn finish_written(mut self) -> Document {
+        self.close();
+        let text = std::mem::take(&mut self.headings).trim_end().to_owned();
+        if self.may_entitle && self.sections.is_empty() && !text.is_empty() {
+            self.sections.push(Section { label: None, path: String::new(), anchor: None, text });
+        }
+        self.finish()
     }
 }
 
