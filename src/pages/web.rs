@@ -9,7 +9,7 @@ mod reader;
 mod reply;
 mod robots;
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::HashSet, net::IpAddr, sync::Arc, time::Duration};
 
 use reqwest::{
     StatusCode,
@@ -24,7 +24,10 @@ use self::{
     host::Hosts,
     reader::Reader,
 };
-use super::{Document, Format, Parser, extract};
+use super::{
+    Document, Format, Parser,
+    extract::{self, Link},
+};
 use crate::{
     domain::{Timestamp, printable_line, shortened},
     net::{self, Networks, Reach, Timeouts},
@@ -88,6 +91,8 @@ pub struct WebPage {
     pub missing: Option<String>,
     /// Whose reader it was, when not ours.
     pub read_by: Option<&'static str>,
+    /// Where its text leads to, each address once and absolute; in reading order.
+    pub links: Vec<Link>,
 }
 
 /// Why a page has no text; a sentence without its full stop, for the model and for people.
@@ -298,6 +303,7 @@ fn made_of(url: Url, document: Document) -> Result<WebPage, NotRead> {
     let own_url = document.canonical.as_deref().and_then(|own| own_address(&url, own)).filter(|own| *own != url);
     Ok(WebPage {
         title,
+        links: links_of(&url, document.links),
         own_url: own_url.map(Into::into),
         url: url.into(),
         author: document.author,
@@ -307,6 +313,17 @@ fn made_of(url: Url, document: Document) -> Result<WebPage, NotRead> {
         missing: document.missing,
         read_by: None,
     })
+}
+
+/// The links that lead to other pages.
+fn links_of(url: &Url, links: Vec<Link>) -> Vec<Link> {
+    let mut known = HashSet::from([without_fragment(url.clone())]);
+    let absolute = |link: Link| {
+        let target = bare(url.join(&link.target).ok()?).ok()?;
+        let is_new = target.as_str().len() <= MAX_ADDRESS_CHARS && known.insert(target.clone());
+        is_new.then(|| Link { target: target.into(), ..link })
+    };
+    links.into_iter().filter_map(absolute).collect()
 }
 
 /// The address that a model gave.
@@ -455,6 +472,15 @@ mod tests {
             let (read, _) = futures::join!(web.read("http://public.test/page"), serve);
             assert_eq!(read.unwrap_err().to_string(), "its address is not a public one", "{target}");
         }
+    }
+
+    #[test]
+    fn links_lead_to_other_pages() {
+        let link = |target: &str| Link { text: "Dues".to_owned(), target: target.to_owned() };
+        let given = ["../dues?y=1#top", "//b.test/x", "mailto:me@a.test", "javascript:x()", "", "/a/b", "/dues?y=1"];
+        let found = links_of(&Url::parse("https://a.test/a/b").unwrap(), given.map(link).to_vec());
+        let found: Vec<&str> = found.iter().map(|link| link.target.as_str()).collect();
+        assert_eq!(found, ["https://a.test/dues?y=1", "https://b.test/x"]);
     }
 
     /// What is kept of a page for others is found where it was, and not where it says it was.

@@ -109,6 +109,7 @@ fn output(cx: &Cx, id: SourceId, opened: &Opened, first: usize, count: usize) ->
         passages: &passages,
         total,
         next: Some(first + count + 1).filter(|next| *next <= total),
+        links: &[],
     };
     shown.output(cx, source, evidence)
 }

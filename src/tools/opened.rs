@@ -7,6 +7,7 @@ use crate::{
     context::Cx,
     domain::Source,
     llm::{Part, Text},
+    pages::extract::Link,
     prompts::untrusted,
 };
 
@@ -35,6 +36,8 @@ pub struct Shown<'a> {
     pub total: usize,
     /// The number of the passage to read on from.
     pub next: Option<usize>,
+    /// Where it leads to, for the same tool.
+    pub links: &'a [Link],
 }
 
 impl Shown<'_> {
@@ -50,6 +53,7 @@ impl Shown<'_> {
             let heading = passage.heading.map(untrusted);
             json!({"number": passage.number, "heading": heading, "text": untrusted(passage.text)})
         };
+        let link = |link: &Link| json!({"text": untrusted(&link.text), "address": untrusted(&link.target)});
         let values = json!({
             "tool": self.tool,
             "id": source.id.to_string(),
@@ -61,6 +65,7 @@ impl Shown<'_> {
             "passages": self.passages.iter().map(passage).collect::<Vec<_>>(),
             "total": self.total,
             "next": self.next,
+            "links": self.links.iter().map(link).collect::<Vec<_>>(),
         });
         cx.prompts().text("page", values)
     }

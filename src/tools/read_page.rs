@@ -19,11 +19,17 @@ use crate::{
     context::Cx,
     domain::{Source, SourceId, ToolKind, printable_line},
     llm::{ToolCall, ToolSpec},
-    pages::{Web, WebPage, extract::passages},
+    pages::{
+        Web, WebPage,
+        extract::{Link, passages},
+    },
     prompts::{Prompts, untrusted},
 };
 
 const NAME: &str = "read_page";
+/// Links that are shown of a page, and characters of those that fit a question.
+const SHOWN_LINKS: usize = 12;
+const LINK_CHARS: usize = 300;
 /// The engine of sources that were found by reading them.
 const ENGINE: &str = "page";
 
@@ -64,7 +70,7 @@ impl ReadPage {
         // Read is read, whatever is wanted of it.
         room.read(1);
         let text = Arc::clone(&page);
-        let output = match aside(move || chosen(&text.text, arguments.question.as_deref(), arguments.place)).await {
+        let output = match aside(move || chosen(&text, arguments.question.as_deref(), arguments.place)).await {
             Ok(Ok(chosen)) => chosen.output(cx, id, &page),
             Ok(Err(total)) => ToolOutput::failed(cx, NAME, format!("{address} has {total} passages")),
             Err(panicked) => ToolOutput::failed(cx, NAME, format!("{address}: {panicked}")),
@@ -81,12 +87,13 @@ struct Chosen {
     total: usize,
     /// The number of the passage to read on from.
     next: Option<usize>,
+    links: Vec<Link>,
 }
 
 /// Those that fit the question, or those from that place on; the number of all when there are none at that place.
 /// Pages are long, so this takes time.
-fn chosen(text: &str, question: Option<&str>, place: Option<usize>) -> Result<Chosen, usize> {
-    let all = passages::split(text);
+fn chosen(page: &WebPage, question: Option<&str>, place: Option<usize>) -> Result<Chosen, usize> {
+    let all = passages::split(&page.text);
     let (first, total) = (place.unwrap_or(1), all.len());
     if first > total {
         return Err(total);
@@ -96,8 +103,19 @@ fn chosen(text: &str, question: Option<&str>, place: Option<usize>) -> Result<Ch
         Some(question) => (best(&numbered, question), None),
         None => following(&numbered[first - 1..]),
     };
+    let links = links(&page.links, &shown, question);
     let passages = shown.into_iter().map(|passage| (passage.number, passage.text.to_owned())).collect();
-    Ok(Chosen { passages, total, next })
+    Ok(Chosen { passages, total, next, links })
+}
+
+/// The links that fit the question, then those in the passages that are shown.
+fn links(all: &[Link], shown: &[Passage<'_>], question: Option<&str>) -> Vec<Link> {
+    let texts: Vec<&str> = all.iter().map(|link| link.text.as_str()).collect();
+    let mut places = question.map(|question| super::passages::best(&texts, question, LINK_CHARS)).unwrap_or_default();
+    let is_shown = |place: &usize| shown.iter().any(|passage| passage.text.contains(texts[*place]));
+    let others: Vec<usize> = (0..all.len()).filter(|place| !places.contains(place)).filter(is_shown).collect();
+    places.extend(others);
+    places.into_iter().take(SHOWN_LINKS).map(|place| all[place].clone()).collect()
 }
 
 impl Chosen {
@@ -112,6 +130,7 @@ impl Chosen {
             passages: &passages,
             total: self.total,
             next: self.next,
+            links: &self.links,
         };
         shown.output(cx, source(cx, id, page), evidence)
     }
@@ -213,6 +232,20 @@ mod tests {
             |question: &str| best(&passages, question).iter().map(|passage| passage.number).collect::<Vec<_>>();
         assert_eq!(numbers("Which loan and dues are there?"), [2, 4]);
         assert_eq!(numbers("Zebras?"), [1, 2, 3, 4], "nothing fits, so it is read from the beginning");
+    }
+
+    #[test]
+    fn links_that_fit_the_question_come_first() {
+        let link = |text: &str| Link { text: text.to_owned(), target: format!("https://a.test/{text}") };
+        let all = ["Home", "Minutes", "The loan of 1931", "Dues", "Gulls"].map(link);
+        let passage = Passage { number: 1, heading: None, text: "Dues are in the Minutes." };
+        let texts = |question: Option<&str>| -> Vec<String> {
+            links(&all, &[passage], question).into_iter().map(|link| link.text).collect()
+        };
+        assert_eq!(texts(Some("Which loan was it?")), ["The loan of 1931", "Minutes", "Dues"]);
+        assert_eq!(texts(None), ["Minutes", "Dues"]);
+        let many: Vec<Link> = (0..100).map(|_| link("Dues")).collect();
+        assert_eq!(links(&many, &[passage], Some("dues")).len(), SHOWN_LINKS);
     }
 
     #[test]

@@ -144,11 +144,12 @@ fn samples(name: &str) -> Vec<Value> {
             let passages = json!([
                 {"number": 2, "heading": "Dues", "text": "Dues pay the gate."}, {"number": 3, "heading": null, "text": "So it is."},
             ]);
-            let page = |published, missing, next| {
+            let page = |published: Value, missing: Value, next: Value| {
                 json!({
                     "tool": "read_page", "id": "S1001", "title": "Dues", "location": "harbour.test", "author": null,
                     "published": published,
                     "missing": missing, "passages": passages, "total": 9, "next": next,
+                    "links": if next.is_null() { json!([]) } else { json!([{"text": "Loans", "address": "https://harbour.test/loans"}]) },
                 })
             };
             let whole = page(json!("2031-03-01"), json!("only its first part is searched"), json!(4));

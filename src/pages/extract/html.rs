@@ -6,7 +6,7 @@ use encoding_rs::Encoding;
 use super::{
     Document, Unreadable,
     about::{self, About},
-    date, hidden, markdown, shape, text,
+    date, hidden, links, markdown, shape, text,
 };
 
 /// What is never the text of a page, and what is hidden from its readers; `hidden.rs` knows styles that hide.
@@ -24,7 +24,8 @@ pub(super) fn read(source: &str) -> Result<Document, Unreadable> {
     let page = page(source).ok_or_else(too_deep)?;
     let document = markdown::sections(&page.markdown, page.title.as_deref());
     let About { published, author, site, canonical } = page.about;
-    Ok(Document { published: published.or_else(|| date::stated(&page.markdown)), author, site, canonical, ..document })
+    let published = published.or_else(|| date::stated(&page.markdown));
+    Ok(Document { published, author, site, canonical, links: links::of(&page.markdown), ..document })
 }
 
 /// A page as Markdown, with what its head says.

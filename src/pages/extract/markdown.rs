@@ -1,6 +1,6 @@
 //! Markdown to sections: one per heading, with the marks a reader does not need taken away.
 
-use super::{Document, date, outline::Outline, text};
+use super::{Document, date, links, outline::Outline, text};
 
 /// Fields of a front matter with the document's date, the surest first.
 const DATES: [&str; 6] = ["date", "updated", "last_modified", "published", "valid_from", "effective"];
@@ -12,6 +12,7 @@ pub(super) fn read(source: &str) -> Document {
     add(body, &mut outline);
     let mut document = outline.finish_written();
     document.author = field(matter, "author");
+    document.links = links::of(body);
     let mut fields = DATES.iter().filter_map(|name| field(matter, name));
     document.published = fields.find_map(|value| date::parse(&value)).or_else(|| date::stated(body));
     document

@@ -12,6 +12,7 @@ mod glyphs;
 mod hidden;
 pub mod html;
 mod json;
+mod links;
 mod markdown;
 mod odf;
 mod outline;
@@ -134,6 +135,18 @@ pub struct Document {
     pub sections: Vec<Section>,
     /// What could not be read of it, for people.
     pub missing: Option<String>,
+    /// Where its text leads to, if it is HTML or Markdown.
+    #[serde(default)]
+    pub links: Vec<Link>,
+}
+
+/// A link in a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// On one line; not empty.
+    pub text: String,
+    /// As its author wrote it, perhaps relative.
+    pub target: String,
 }
 
 /// A stretch of text under one heading or on one page.

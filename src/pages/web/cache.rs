@@ -93,12 +93,16 @@ impl Cache {
             entry.asked != address && (entry.validators.is_some() || entry.at.elapsed() < self.max_age)
         });
         pages.push_back(Entry { asked: address.to_owned(), page: Arc::clone(page), validators, at: Instant::now() });
-        let mut bytes: usize = pages.iter().map(|entry| entry.page.text.len()).sum();
+        let mut bytes: usize = pages.iter().map(|entry| size(&entry.page)).sum();
         while pages.len() > MAX_PAGES || bytes > MAX_BYTES {
             let Some(oldest) = pages.pop_front() else { break };
-            bytes -= oldest.page.text.len();
+            bytes -= size(&oldest.page);
         }
     }
+}
+
+fn size(page: &WebPage) -> usize {
+    page.text.len() + page.links.iter().map(|link| link.text.len() + link.target.len()).sum::<usize>()
 }
 
 #[cfg(test)]
@@ -117,6 +121,7 @@ pub(super) mod tests {
             text,
             missing: None,
             read_by: None,
+            links: Vec::new(),
         })
     }
 

@@ -67,6 +67,11 @@ impl Site {
         match path {
             "/robots.txt" => "User-agent: *\nDisallow: /private\n".into_response(),
             "/ledger" => html(long_page()),
+            "/index" => html(
+                "<html><head><title>Index</title></head><body><article><h1>Index</h1><p>What the harbour keeps of its tide \
+                 gate: <a href='moved#dues'>the ledger of dues</a>, the <a href='/map'>map</a>, and letters.</p></article></body></html>"
+                    .to_owned(),
+            ),
             "/moved" => Redirect::permanent("/ledger").into_response(),
             "/round" => Redirect::permanent("/round").into_response(),
             "/japanese" => {
@@ -192,6 +197,25 @@ async fn a_page_is_read_by_its_address_and_cited() {
     assert!(story.markdown().contains("[1]"), "{}", story.markdown());
     assert_eq!((site.asked("/robots.txt"), site.asked("/ledger")), (1, 1), "reading on fetches nothing");
     assert_eq!(site.agents.load(Ordering::Relaxed), 3, "it says what it is");
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_on_a_page_is_followed() {
+    let site = Site::start().await;
+    let next = site.at("/moved");
+    let question = "Which dues pay for the tide gate?";
+    let second = read(json!({"address": next, "question": question}));
+    let world = World::start(reading([read(json!({"address": site.at("/index")})), second])).await;
+    let story = story(&world, &[]).await;
+    let answers = answers(&world);
+    assert!(
+        answers[0].contains(&format!("- the ledger of dues: {next}\n- map: {}", site.at("/map"))),
+        "{}",
+        answers[0]
+    );
+    assert!(answers[1].contains("Dues of four crowns"), "{}", answers[1]);
+    assert_eq!(story.sources.len(), 2);
     world.finish();
 }
 
