@@ -107,7 +107,7 @@ mod tests {
         let mut found = vec!["app.js"];
         for at in 0.. {
             let Some(name) = found.get(at) else { break };
-            let (_, _, text) = FILES.iter().find(|(known, _, _)| known == name).unwrap();
+            let (_, _, text) = FILES.iter().find(|(known, _, _)| known == name).expect("what is imported is served");
             let imported = text.lines().filter_map(|line| line.strip_prefix("import ")?.split("from \"./").nth(1));
             for name in imported.map(|rest| rest.trim_end_matches("\";")).collect::<Vec<_>>() {
                 if !found.contains(&name) {
