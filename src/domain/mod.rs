@@ -56,7 +56,7 @@ pub use owner::{BadName, Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};
 pub use printable::{printable, printable_line, printable_log, shortened};
 pub use progress::ProgressChange;
-pub use report::{Note, Source};
+pub use report::{Note, OF_SERVER, Source};
 pub use request_keys::{GivenKeys, KeyPolicy};
 pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,

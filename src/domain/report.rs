@@ -15,6 +15,9 @@ use super::{
     wording::{WORDINGS, Wording},
 };
 
+/// What the engine of a source begins with that is an answer of an MCP server, before the server's name.
+pub const OF_SERVER: &str = "mcp:";
+
 /// Something this run retrieved, or took over from an earlier run of its thread, and a report may cite.
 ///
 /// As it is stored, one per canonical location and run; who met it again only adds an alias. Everybody else sees
@@ -33,7 +36,8 @@ pub struct Source {
     pub title: String,
     /// For local documents: `page 3` or the heading above the passage.
     pub section: Option<String>,
-    /// The name of the engine that returned it; `page` for what was opened by its address.
+    /// The name of the engine that returned it; `page` for what was opened by its address, and [`OF_SERVER`] with a
+    /// name for what an MCP server answered.
     pub engine: String,
     /// The engine's own relevance score; comparable only within one engine.
     pub score: Option<f64>,
@@ -82,6 +86,11 @@ impl Source {
             addresses: Vec::new(),
             keys: Vec::new(),
         }
+    }
+
+    /// Is it an answer of an MCP server? What such a server says of an address is not what was read there.
+    pub fn is_of_server(&self) -> bool {
+        self.engine.starts_with(OF_SERVER)
     }
 
     /// A web page for unit tests, without text.

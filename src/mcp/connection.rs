@@ -44,7 +44,7 @@ const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 /// Of all that one program writes.
 const MAX_STREAM_BYTES: u64 = 64 * 1024 * 1024;
 /// Of the end of what a program writes to its standard error, for the text of an error.
-const LAST_WORDS_BYTES: usize = 2_000;
+const LAST_WORDS_BYTES: usize = 16 * 1024;
 /// Given to a program beside what its settings name.
 pub const INHERITED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 
@@ -127,7 +127,7 @@ fn initialization(error: &ClientInitializeError) -> Error {
             "it does not answer as an MCP server does".to_owned()
         }
         ClientInitializeError::TransportError { error, .. } => error::chain(error),
-        other => other.to_string().chars().take(error::MAX_PROBLEM_CHARS).collect(),
+        other => other.to_string(),
     })
 }
 
@@ -213,10 +213,7 @@ impl Process {
     /// The error with what the program said last; that alone explains a failed start.
     async fn explain(&mut self, error: Option<Error>) -> Error {
         let ended = timeout(Duration::from_millis(500), self.child.wait()).await;
-        let words = self.last_words.lock().clone();
-        let words = String::from_utf8_lossy(&Vec::from(words)).into_owned();
-        let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(3)..].join(" / ");
+        let last = last_lines(self.last_words.lock().make_contiguous());
         let error = error.map(|error| error.to_string()).unwrap_or_default();
         let said = if last.is_empty() { String::new() } else { format!("; it said: {last}") };
         match ended {
@@ -237,6 +234,16 @@ impl Drop for Process {
     }
 }
 
+/// The last three lines of what was kept. What has lost its beginning may begin within a secret, so its first line is
+/// left out.
+fn last_lines(kept: &[u8]) -> String {
+    let words = String::from_utf8_lossy(kept);
+    let is_whole = kept.len() < LAST_WORDS_BYTES;
+    let whole = if is_whole { &*words } else { words.split_once('\n').map_or("", |(_, rest)| rest) };
+    let lines: Vec<&str> = whole.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(3)..].join(" / ")
+}
+
 /// Reads to the end, so that the program never waits for us, and keeps the last bytes.
 async fn keep_last(mut from: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<u8>>>) {
     let mut buffer = [0; 4096];
@@ -245,5 +252,18 @@ async fn keep_last(mut from: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<u8
         kept.extend(&buffer[..read]);
         let excess = kept.len().saturating_sub(LAST_WORDS_BYTES);
         kept.drain(..excess);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_begin_with_a_whole_line() {
+        assert_eq!(last_lines(b"1\n2\n\n 3\n4"), "2 / 3 / 4");
+        let cut = format!("{}-s3cret\nno database", "x".repeat(LAST_WORDS_BYTES));
+        assert_eq!(last_lines(cut.as_bytes()), "no database");
+        assert_eq!(last_lines(&[b'x'; LAST_WORDS_BYTES]), "");
     }
 }

@@ -4,13 +4,16 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::{Error, SignIn};
+use super::{Error, Secrets, SignIn};
+use crate::domain::shortened;
 
 /// Pieces of one answer.
 pub const MAX_PIECES: usize = 10;
 /// Of all texts of one answer together.
 const MAX_TEXT_CHARS: usize = 200_000;
 const MAX_TITLE_CHARS: usize = 300;
+/// Of what is said of a part that is left out.
+const MAX_LEFT_OUT_CHARS: usize = 600;
 /// Names of fields that hold an item's address, title and text, the best first.
 const ADDRESS_FIELDS: [&str; 6] = ["url", "link", "href", "uri", "source_url", "web_url"];
 const TITLE_FIELDS: [&str; 4] = ["title", "name", "headline", "label"];
@@ -36,14 +39,16 @@ pub struct Piece {
     pub text: String,
 }
 
+/// Without these secrets, which are hidden before anything is cut.
+///
 /// # Errors
-/// [`Error::Refused`] with the text of a result that is an error.
-pub(super) fn of_call(result: CallToolResult) -> Result<Reply, Error> {
+/// [`Error::Refused`] with the text of a result that is an error, as it came.
+pub(super) fn of_call(result: CallToolResult, secrets: &Secrets) -> Result<Reply, Error> {
     let mut reply = Reply::default();
     let mut links = Vec::new();
     let texts: Vec<&str> = result.content.iter().filter_map(text_of).collect();
     if result.is_error == Some(true) {
-        let said: String = texts.join(" ").chars().take(1_000).collect();
+        let said = texts.join(" ");
         return Err(Error::Refused(if said.is_empty() { "it says that the call failed".to_owned() } else { said }));
     }
     if let Some(structured) = result.structured_content.filter(|structured| !structured.is_null()) {
@@ -60,26 +65,27 @@ pub(super) fn of_call(result: CallToolResult) -> Result<Reply, Error> {
             ContentBlock::Text(text) => reply.text(text.text),
             ContentBlock::Image(image) => reply.leave_out("an image", &image.mime_type, &image.data),
             ContentBlock::Audio(audio) => reply.leave_out("a recording", &audio.mime_type, &audio.data),
-            ContentBlock::Resource(embedded) => reply.resource(embedded.resource),
+            ContentBlock::Resource(embedded) => reply.resource(embedded.resource, secrets),
             ContentBlock::ResourceLink(link) => {
                 let title = link.title.unwrap_or(link.name);
                 links.push(Piece {
                     text: link.description.unwrap_or_else(|| title.clone()),
                     title: Some(title),
-                    address: Some(link.uri),
+                    address: Some(secrets.shown_address(link.uri)),
                 });
             }
             _ => reply.left_out.push("content of an unknown form was left out".to_owned()),
         }
     }
     links.into_iter().for_each(|link| reply.push(link));
-    Ok(reply.bounded())
+    Ok(secrets.hide_in(reply).bounded())
 }
 
-pub(super) fn of_resources(contents: Vec<ResourceContents>) -> Reply {
+/// As [`of_call`].
+pub(super) fn of_resources(contents: Vec<ResourceContents>, secrets: &Secrets) -> Reply {
     let mut reply = Reply::default();
-    contents.into_iter().for_each(|contents| reply.resource(contents));
-    reply.bounded()
+    contents.into_iter().for_each(|contents| reply.resource(contents, secrets));
+    secrets.hide_in(reply).bounded()
 }
 
 /// The sign-ins that the data of an error names, in both forms.
@@ -145,14 +151,14 @@ impl Reply {
         }
     }
 
-    fn resource(&mut self, contents: ResourceContents) {
+    fn resource(&mut self, contents: ResourceContents, secrets: &Secrets) {
         match contents {
             ResourceContents::TextResourceContents { uri, text, .. } => {
-                self.push(Piece { address: Some(uri), title: None, text });
+                self.push(Piece { address: Some(secrets.shown_address(uri)), title: None, text });
             }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                 let kind = mime_type.unwrap_or_else(|| "unknown type".to_owned());
-                self.leave_out(&format!("the content of {uri}"), &kind, &blob);
+                self.leave_out(&format!("the content of {}", secrets.shown_address(uri)), &kind, &blob);
             }
             _ => self.left_out.push("content of an unknown form was left out".to_owned()),
         }
@@ -160,8 +166,6 @@ impl Reply {
 
     /// `data` is base64.
     fn leave_out(&mut self, what: &str, kind: &str, data: &str) {
-        let what: String = what.chars().take(MAX_TITLE_CHARS).collect();
-        let kind: String = kind.chars().take(100).collect();
         if self.left_out.len() < MAX_PIECES {
             self.left_out.push(format!("{what} of {} bytes ({kind}) was left out", data.len() / 4 * 3));
         }
@@ -171,6 +175,9 @@ impl Reply {
         if self.pieces.len() > MAX_PIECES {
             self.left_out.push(format!("{} more items were left out", self.pieces.len() - MAX_PIECES));
             self.pieces.truncate(MAX_PIECES);
+        }
+        for left_out in &mut self.left_out {
+            *left_out = shortened(left_out, MAX_LEFT_OUT_CHARS).into_owned();
         }
         let mut room = MAX_TEXT_CHARS;
         for piece in &mut self.pieces {
@@ -250,7 +257,7 @@ mod tests {
     use super::*;
 
     fn reply(result: Value) -> Reply {
-        of_call(serde_json::from_value(result).unwrap()).unwrap()
+        of_call(serde_json::from_value(result).unwrap(), &Secrets::default()).unwrap()
     }
 
     fn shown(reply: &Reply) -> Vec<(Option<&str>, Option<&str>, &str)> {
@@ -318,9 +325,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_cut_through_a_secret() {
+        let secrets = Secrets::default();
+        secrets.add("tok3n-1".to_owned().into());
+        let before = |chars: usize| format!("{} tok3n-1", "x".repeat(chars - 4));
+        let (uri, kind) = (format!("c://{}", before(MAX_LEFT_OUT_CHARS - 23)), before(MAX_LEFT_OUT_CHARS - 25));
+        for content in [
+            json!({"type": "text", "text": before(MAX_TEXT_CHARS)}),
+            json!({"type": "resource_link", "uri": "a://b", "name": before(MAX_TITLE_CHARS)}),
+            json!({"type": "resource", "resource": {"uri": uri, "blob": "AAAA"}}),
+            json!({"type": "image", "data": "AAAA", "mimeType": kind}),
+        ] {
+            let result = serde_json::from_value(json!({"content": [content]})).unwrap();
+            let shown = format!("{:?}", of_call(result, &secrets).unwrap()).replace('x', "");
+            assert!(shown.contains("(hi") && !shown.contains("tok"), "{shown}");
+        }
+    }
+
+    #[test]
     fn an_error_is_no_content() {
         let failed = json!({"content": [{"type": "text", "text": "No such page."}], "isError": true});
-        let error = of_call(serde_json::from_value(failed).unwrap()).unwrap_err();
+        let error = of_call(serde_json::from_value(failed).unwrap(), &Secrets::default()).unwrap_err();
         assert_eq!(error.to_string(), "No such page.");
     }
 

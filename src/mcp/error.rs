@@ -12,12 +12,13 @@ use url::Url;
 use super::{content, handler::Notices};
 use crate::net;
 
-/// Of an error that a server words.
-pub(super) const MAX_PROBLEM_CHARS: usize = 500;
+/// Of an error that a server words. It is cut once its secrets are hidden: a cut through one would keep its beginning.
+pub(super) const MAX_PROBLEM_CHARS: usize = 1_000;
 /// Interaction required, as Open Deep Research's servers say it, and as MCP does since 2025-11-25.
 const SIGN_IN_CODES: [i32; 2] = [-32003, -32042];
 
-/// Why a server did not answer; the text is for people and models, and holds no secret.
+/// Why a server did not answer; once it leaves this room, the text is for people and models, bounded, and holds no
+/// secret.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no connection, or no longer.
@@ -48,7 +49,7 @@ impl SignIn {
     pub(super) fn new(message: &str, url: &str) -> Option<Self> {
         let parsed = Url::parse(url).ok().filter(|url| url.scheme() == "https" && url.has_host())?;
         let fits = parsed.as_str().len() <= 2_000;
-        fits.then(|| Self { message: message.chars().take(MAX_PROBLEM_CHARS).collect(), url: parsed.into() })
+        fits.then(|| Self { message: message.to_owned(), url: parsed.into() })
     }
 }
 
@@ -76,8 +77,7 @@ pub(super) fn refused(error: &ErrorData) -> Error {
             return Error::SignIn(sign_ins);
         }
     }
-    let message: String = error.message.chars().take(MAX_PROBLEM_CHARS).collect();
-    Error::Refused(format!("{message} ({})", error.code.0))
+    Error::Refused(format!("{} ({})", error.message, error.code.0))
 }
 
 pub(super) fn sign_ins_of(requests: Option<InputRequests>, notices: &Notices) -> Error {
@@ -139,7 +139,7 @@ pub(super) fn wants_token(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// An error with its causes, in one line of bounded length; addresses in it have lost what may be secret.
+/// An error with its causes, in one line; addresses in it have lost what may be secret.
 pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = worded(error);
     let mut cause = error.source();
@@ -150,8 +150,7 @@ pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
         }
         cause = current.source();
     }
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(MAX_PROBLEM_CHARS).collect()
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The error's own words; reqwest puts the whole address into them.
@@ -173,6 +172,6 @@ mod tests {
         let clients = net::ApiClients::new(net::Timeouts::default()).unwrap();
         let error = clients.direct().get(url).send().await.unwrap_err();
         let text = chain(&error);
-        assert!(!text.contains("pa55") && text.len() <= MAX_PROBLEM_CHARS, "{text}");
+        assert!(!text.contains("pa55") && text.contains("127.0.0.1:1/long/"), "{text}");
     }
 }

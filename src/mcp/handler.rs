@@ -23,8 +23,6 @@ use super::{Progress, SignIn};
 const MAX_NOTICES: u32 = 20_000;
 /// Sign-ins kept of one connection until a call reports them.
 const MAX_SIGN_INS: usize = 4;
-/// Characters of a text that a notice brings.
-const NOTICE_CHARS: usize = 300;
 
 /// The state of one connection that its handler fills and its calls read. The mutexes are held for a moment.
 #[derive(Default)]
@@ -122,11 +120,7 @@ impl Service<RoleClient> for Handler {
         self.0.count();
         if let ServerNotification::ProgressNotification(notice) = notification {
             let notice = notice.params;
-            let progress = Progress {
-                progress: notice.progress,
-                total: notice.total,
-                message: notice.message.map(|text| text.chars().take(NOTICE_CHARS).collect()),
-            };
+            let progress = Progress { progress: notice.progress, total: notice.total, message: notice.message };
             let calls = self.0.progress.lock();
             if let Some(sender) = calls.get(&notice.progress_token) {
                 sender.send_replace(Some(progress));

@@ -44,6 +44,8 @@ const MAX_CONNECTIONS: u32 = 4;
 const CALLS_AT_ONCE: usize = 4;
 /// A token that lives shorter than this is no token.
 const TOKEN_TIME: Duration = Duration::from_secs(30);
+/// Of the message of a progress.
+const MAX_MESSAGE_CHARS: usize = 300;
 /// For the question whether a server that missed its time is still there.
 const PROBE_TIME: Duration = Duration::from_secs(5);
 
@@ -110,24 +112,22 @@ impl Clients {
         let request = ClientRequest::CallToolRequest(Request::new(params));
         match slot.answer(request, progress).await? {
             ServerResult::CallToolResult(result) => {
-                let reply = content::of_call(result).map(|reply| slot.secrets.hide_in(reply));
-                reply.map_err(|error| slot.secrets.scrub(error))
+                content::of_call(result, &slot.secrets).map_err(|error| slot.secrets.scrub(error))
             }
             other => Err(unexpected(other)),
         }
     }
 
-    /// Reads a resource.
+    /// Reads a resource, by its own address or the one that stands for it.
     ///
     /// # Errors
     /// As [`Self::call`].
     pub async fn read(&self, server: &str, uri: &str) -> Result<Reply, Error> {
         let slot = self.slot(server)?;
+        let uri = slot.own_address(uri).await?;
         let request = ClientRequest::ReadResourceRequest(Request::new(ReadResourceRequestParams::new(uri)));
         match slot.answer(request, &|_| {}).await? {
-            ServerResult::ReadResourceResult(result) => {
-                Ok(slot.secrets.hide_in(content::of_resources(result.contents)))
-            }
+            ServerResult::ReadResourceResult(result) => Ok(content::of_resources(result.contents, &slot.secrets)),
             other => Err(unexpected(other)),
         }
     }
@@ -154,6 +154,17 @@ impl Slot {
     async fn offer(&self) -> Result<Offer, Error> {
         let offer = offer::list(&self.connected().await?.peer, &self.server, &self.secrets).await;
         offer.map_err(|error| self.secrets.scrub(error))
+    }
+
+    /// The address of a resource as the server has it. A process that goes on with a run has not seen the list from
+    /// which it was known, and so asks for it.
+    async fn own_address(&self, shown: &str) -> Result<String, Error> {
+        let known = || self.secrets.own_address(shown);
+        if let Some(own) = known() {
+            return Ok(own);
+        }
+        let _ = offer::resources(&self.connected().await?.peer, &self.secrets).await;
+        known().ok_or_else(|| Error::Refused("its address is known no more; call what named it again".to_owned()))
     }
 
     /// The connection, opened if there is none that works.
@@ -225,7 +236,7 @@ impl Slot {
                 Ok(()) = followed.receiver.changed() => {
                     let seen = followed.receiver.borrow_and_update().clone();
                     if let Some(mut seen) = seen {
-                        seen.message = seen.message.map(|message| self.secrets.hide(message));
+                        seen.message = seen.message.map(|text| self.secrets.presentable(&text, MAX_MESSAGE_CHARS));
                         progress(seen);
                     }
                 }

@@ -19,6 +19,9 @@ const MAX_PAGES: usize = 50;
 const MAX_TOOLS: usize = 64;
 /// Resources of one server that models are shown.
 const MAX_RESOURCES: usize = 50;
+/// Of a resource's address and name.
+const MAX_ADDRESS_BYTES: usize = 1_000;
+const MAX_NAME_CHARS: usize = 200;
 /// Of a tool's schema as JSON.
 const MAX_SCHEMA_BYTES: usize = 32 * 1024;
 /// Of a tool's description.
@@ -50,6 +53,7 @@ pub struct OfferedTool {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfferedResource {
+    /// Its address, or one that stands for it and shows no secret.
     pub uri: String,
     pub name: String,
 }
@@ -98,13 +102,8 @@ impl Listing<'_> {
 
     async fn list_resources(&mut self, peer: &Peer<RoleClient>) {
         if peer.peer_info().is_some_and(|info| info.capabilities.resources.is_some()) {
-            let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest::default());
-            let listed = request(peer, asked, PAGE_TIME, |result| match result {
-                ServerResult::ListResourcesResult(page) => Some(page.resources),
-                _ => None,
-            });
             // What cannot be listed cannot be read either; the tools are there all the same.
-            self.take_resources(listed.await.unwrap_or_default());
+            self.offer.resources = resources(peer, self.secrets).await.unwrap_or_default();
         }
     }
 
@@ -174,17 +173,30 @@ impl Listing<'_> {
             self.offer.notes.push(format!("it has no tool {}", missing.join(", ")));
         }
     }
+}
 
-    /// A resource whose address repeats a secret is left out: without it nothing could be read there.
-    fn take_resources(&mut self, resources: Vec<rmcp::model::Resource>) {
-        let fits =
-            |resource: &rmcp::model::Resource| resource.uri.len() <= 1_000 && !self.secrets.are_in(&resource.uri);
-        let shown = |resource: rmcp::model::Resource| OfferedResource {
-            name: self.secrets.hide(resource.title.unwrap_or(resource.name)).chars().take(200).collect(),
-            uri: resource.uri,
-        };
-        self.offer.resources = resources.into_iter().filter(fits).take(MAX_RESOURCES).map(shown).collect();
-    }
+/// The first resources; their secrets are known from then on.
+///
+/// # Errors
+/// [`Error`] when they cannot be listed in time.
+pub(super) async fn resources(peer: &Peer<RoleClient>, secrets: &Secrets) -> Result<Vec<OfferedResource>, Error> {
+    let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest::default());
+    let listed = request(peer, asked, PAGE_TIME, |result| match result {
+        ServerResult::ListResourcesResult(page) => Some(page.resources),
+        _ => None,
+    });
+    Ok(shown(listed.await?, secrets))
+}
+
+fn shown(resources: Vec<rmcp::model::Resource>, secrets: &Secrets) -> Vec<OfferedResource> {
+    let fits = resources.into_iter().filter(|resource| resource.uri.len() <= MAX_ADDRESS_BYTES).take(MAX_RESOURCES);
+    let shown = fits.map(|resource| {
+        // Its address first, whose secrets its name may repeat.
+        let uri = secrets.shown_address(resource.uri);
+        let name = secrets.hide(resource.title.unwrap_or(resource.name)).chars().take(MAX_NAME_CHARS).collect();
+        OfferedResource { uri, name }
+    });
+    shown.collect()
 }
 
 #[cfg(test)]
@@ -209,7 +221,7 @@ mod tests {
         let mut listing = Listing { server, secrets, offer: Offer::default(), refused: 0 };
         listing.take_tools(serde_json::from_value(tools.into_iter().collect()).unwrap());
         listing.note_what_is_missing();
-        listing.take_resources(serde_json::from_value(resources).unwrap());
+        listing.offer.resources = shown(serde_json::from_value(resources).unwrap(), secrets);
         listing
     }
 
@@ -239,7 +251,8 @@ mod tests {
         let shown = format!("{offer:?}");
         assert!(!shown.contains("tok3n") && shown.matches("(hidden)").count() >= 4, "{shown}");
         assert_eq!(offer.tools[0].schema["properties"], json!({"(hidden)": {"enum": ["(hidden)", 7]}}));
-        assert_eq!((offer.tools.len(), offer.resources.len(), offer.notes.len()), (1, 1, 2), "{shown}");
+        assert_eq!((offer.tools.len(), offer.resources.len(), offer.notes.len()), (1, 2, 2), "{shown}");
+        assert_eq!(offer.resources[0].uri, "https://w.example/?key=(hidden)");
     }
 
     /// Answers each request after 15 seconds, and each page of tools has a next one.

@@ -1,4 +1,5 @@
-//! What a server was given and must not be shown again: it may repeat it in an answer or an error.
+//! What a server was given, or says in the address of a resource, and must not be shown: it may repeat it in an answer
+//! or an error.
 
 use std::borrow::Cow;
 
@@ -6,21 +7,30 @@ use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::{Error, Reply, Server, SignIn, Way};
+use super::{Error, Reply, Server, SignIn, Way, error::MAX_PROBLEM_CHARS};
 use crate::net;
 
-/// The secrets of one server: those that its settings name and the tokens that were granted for it.
+/// Addresses of resources that are known by others.
+const MAX_ADDRESSES: usize = 1_000;
+/// A shorter one would leave holes in every text.
+const MIN_SECRET_BYTES: usize = 6;
+
+/// The secrets of one server: those that its settings name, the tokens that were granted for it, and those in the
+/// addresses of its resources.
 #[derive(Default)]
 pub(super) struct Secrets {
     named: Vec<SecretString>,
     /// A renewed token joins those before it, which may still be repeated.
     granted: Mutex<Vec<SecretString>>,
+    /// Addresses that hold secrets, behind those that stand for them. Held for a look.
+    addresses: Mutex<Vec<(String, SecretString)>>,
 }
 
 impl Secrets {
     pub fn of(server: &Server) -> Self {
-        let named = named(server).into_iter().map(|secret| SecretString::from(secret.into_owned())).collect();
-        Self { named, granted: Mutex::default() }
+        let named = named(server).into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES);
+        let named = named.map(SecretString::from).collect();
+        Self { named, ..Self::default() }
     }
 
     pub fn add(&self, token: SecretString) {
@@ -30,6 +40,42 @@ impl Secrets {
     /// The text without them.
     pub fn hide(&self, text: String) -> String {
         self.with_all(|secrets| net::without(text, secrets))
+    }
+
+    /// The address of a resource, or one that stands for it: with its secrets hidden, and with a number where that is
+    /// another one's already. The secrets are hidden from then on wherever they stand.
+    pub fn shown_address(&self, own: String) -> String {
+        let hidden = net::hidden_address(&self.hide(own.clone())).into_owned();
+        if hidden == own {
+            return own;
+        }
+        let mut known = self.addresses.lock();
+        if let Some((shown, _)) = known.iter().find(|(_, known)| known.expose_secret() == own) {
+            return shown.clone();
+        }
+        let mut numbered = (1..).map(|n| if n == 1 { hidden.clone() } else { format!("{hidden}#{n}") });
+        let free = numbered.find(|name| known.iter().all(|(shown, _)| shown != name)).unwrap_or(hidden);
+        if known.len() < MAX_ADDRESSES {
+            let secrets = net::secrets_of_address(&own).into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES);
+            self.granted.lock().extend(secrets.map(SecretString::from));
+            known.push((free.clone(), own.into()));
+        }
+        free
+    }
+
+    /// The address that one stands for; itself when nothing in it is hidden, `None` when it is not known.
+    pub fn own_address(&self, shown: &str) -> Option<String> {
+        if !shown.contains(net::HIDDEN) {
+            return Some(shown.to_owned());
+        }
+        let known = self.addresses.lock();
+        known.iter().find(|(known, _)| known == shown).map(|(_, own)| own.expose_secret().to_owned())
+    }
+
+    /// The text without them, without what else looks like a secret, and no longer than that. In this order, since a
+    /// cut through a secret would hide its end from the search.
+    pub fn presentable(&self, text: &str, max_chars: usize) -> String {
+        self.with_all(|secrets| net::redact(text, secrets)).chars().take(max_chars).collect()
     }
 
     /// Does the text repeat one of them?
@@ -61,9 +107,9 @@ impl Secrets {
         reply
     }
 
-    /// The error without them, and without what else looks like a secret.
+    /// The error without them, and without what else looks like a secret; of bounded length.
     pub fn scrub(&self, error: Error) -> Error {
-        let clean = |text: String| self.with_all(|secrets| net::redact(&text, secrets));
+        let clean = |text: String| self.presentable(&text, MAX_PROBLEM_CHARS);
         match error {
             Error::Unavailable(text) => Error::Unavailable(clean(text)),
             Error::Refused(text) => Error::Refused(clean(text)),
@@ -81,26 +127,29 @@ impl Secrets {
     }
 }
 
-/// The token, and values whose names say that they are secret: of headers, parameters of the address, variables and
-/// arguments. Short ones would leave holes in every text.
-fn named(server: &Server) -> Vec<Cow<'_, str>> {
-    let named: Vec<(Cow<'_, str>, Cow<'_, str>)> = match &server.way {
+/// The token, values whose names say that they are secret, of headers, parameters of the address, variables and
+/// arguments, and the secrets of all values that are addresses.
+fn named(server: &Server) -> Vec<String> {
+    let (pairs, values): (Vec<(Cow<'_, str>, Cow<'_, str>)>, Vec<&str>) = match &server.way {
         Way::Http { url, headers, bearer, oauth, .. } => {
+            let values = headers.iter().map(|(_, value)| value.expose_secret()).chain([url.as_str()]).collect();
             let headers = headers.iter().map(|(name, value)| (name.as_str().into(), value.expose_secret().into()));
             let tokens = bearer.iter().chain(oauth.iter().map(|oauth| oauth.secret()));
             let tokens = tokens.map(|token| ("token".into(), token.expose_secret().into()));
             // As they stand in the address, and as they are meant.
             let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
             let written = written.map(|(name, value)| (name.into(), value.into()));
-            headers.chain(tokens).chain(written).chain(url.query_pairs()).collect()
+            (headers.chain(tokens).chain(written).chain(url.query_pairs()).collect(), values)
         }
         Way::Stdio { environment, arguments, .. } => {
+            let given = environment.iter().map(|(_, value)| value).chain(arguments);
+            let values = given.map(SecretString::expose_secret).collect();
             let environment = environment.iter().map(|(name, value)| (name.into(), value.expose_secret().into()));
-            environment.chain(named_arguments(arguments)).collect()
+            (environment.chain(named_arguments(arguments)).collect(), values)
         }
     };
-    let secret = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| is_secret(name) && value.len() >= 6;
-    named.into_iter().filter(secret).map(|(_, value)| value).collect()
+    let by_name = pairs.into_iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.into_owned());
+    by_name.chain(values.into_iter().flat_map(net::secrets_of_address)).collect()
 }
 
 fn is_secret(name: &str) -> bool {
@@ -136,6 +185,38 @@ mod tests {
             "command": ["mcp", "--api-key=s3cret-1", "--token", "s3cret-2", "--root", "/srv/files"]}));
         let said = "s3cret-1 s3cret-2 s3cret-3 /srv/files";
         assert_eq!(program.hide(said.to_owned()), "(hidden) (hidden) (hidden) /srv/files");
+        let database = of(json!({"name": "a", "env": {"DATABASE_URL": "mysql://app:s3cret%2D4@h/db"},
+            "command": ["mcp-postgres", "postgres://app:s3cret-5@h/db"]}));
+        let said = "app at h: s3cret%2D4 s3cret-4 s3cret-5";
+        assert_eq!(database.hide(said.to_owned()), "app at h: (hidden) (hidden) (hidden)");
+    }
+
+    #[test]
+    fn addresses_of_resources_keep_their_secrets_to_themselves() {
+        let secrets = of(json!({"name": "a", "url": "https://w.example/mcp", "bearer": "tok3n-1"}));
+        let check = |own: &str, expected: &str| {
+            assert_eq!(secrets.shown_address(own.to_owned()), expected);
+            assert_eq!(secrets.own_address(expected).as_deref(), Some(own), "{expected}");
+        };
+        check("register://minutes/1931?page=2", "register://minutes/1931?page=2");
+        check("postgres://app:s3cret-1@h/db", "postgres://(hidden)@h/db");
+        check("postgres://app:s3cret-2@h/db", "postgres://(hidden)@h/db#2");
+        check("postgres://app:s3cret-1@h/db", "postgres://(hidden)@h/db");
+        check("blob://box/a.csv?v=1&sig=s3cret-3", "blob://box/a.csv?v=1&sig=(hidden)");
+        check("box://tok3n-1/a", "box://(hidden)/a");
+        assert_eq!(secrets.own_address("postgres://(hidden)@other/db"), None);
+        assert_eq!(secrets.hide("s3cret-1 s3cret-2 s3cret-3 app".to_owned()), "(hidden) (hidden) (hidden) app");
+    }
+
+    #[test]
+    fn a_secret_at_the_place_of_a_cut_is_hidden_whole() {
+        let secrets = of(json!({"name": "a", "url": "https://w.example/mcp", "bearer": "tok3n-1"}));
+        let said = format!("{} tok3n-1 {} Bearer abcdef-123456", "x".repeat(MAX_PROBLEM_CHARS - 5), "x".repeat(90));
+        let Error::Refused(shown) = secrets.scrub(Error::Refused(said.clone())) else { panic!("another error") };
+        assert!(shown.ends_with(" (hid") && shown.len() == MAX_PROBLEM_CHARS, "{shown}");
+        let sign_in = SignIn { message: said, url: "https://w.example/".to_owned() };
+        let Error::SignIn(shown) = secrets.scrub(Error::SignIn(vec![sign_in])) else { panic!("another error") };
+        assert!(shown[0].message.ends_with(" (hid"), "{shown:?}");
     }
 
     #[test]

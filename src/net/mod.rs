@@ -29,7 +29,9 @@ pub use guard::{Networks, Reach, guarded, is_public};
 pub use limiter::{Limiter, Limits, Permit};
 pub use oauth::{form, refusal_code};
 pub use quota::{Quota, is_used_up};
-pub use redact::{redact, shown_url, without, without_credentials, without_user};
+pub use redact::{
+    HIDDEN, hidden_address, redact, secrets_of_address, shown_url, without, without_credentials, without_user,
+};
 pub use retry::{
     Attempt, Caller, GaveUp, LONGEST_BACKOFF, NoWait, RetryPolicy, Trouble, Verdict, Wait, jittered, retry,
 };

@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 
-use url::Url;
+use url::{Url, form_urlencoded};
 
 /// What stands for a secret.
-const HIDDEN: &str = "(hidden)";
+pub const HIDDEN: &str = "(hidden)";
+
+/// What else names of parameters end in whose values are secrets: `X-Amz-Signature`, `tavilyApiKey`.
+const ENDINGS: [&str; 9] =
+    ["apikey", "_key", "-key", "token", "secret", "password", "passwd", "signature", "credential"];
 
 /// Names of parameters whose values are secrets.
 const NAMES: [&str; 13] = [
@@ -49,12 +53,40 @@ pub fn without_user(address: &str) -> Cow<'_, str> {
 pub fn without_credentials(url: &Url) -> Url {
     let mut bare = url.clone();
     remove_user(&mut bare);
-    let is_secret = |pair: &&str| is_secret_name(&pair.split('=').next().unwrap_or_default().to_ascii_lowercase());
+    let is_secret = |pair: &&str| is_secret_parameter(pair.split('=').next().unwrap_or_default());
     if let Some(query) = url.query().filter(|query| query.split('&').any(|pair| is_secret(&pair))) {
         let kept: Vec<&str> = query.split('&').filter(|pair| !is_secret(pair)).collect();
         bare.set_query(Some(kept.join("&")).filter(|query| !query.is_empty()).as_deref());
     }
     bare
+}
+
+/// The address with its secrets hidden: users and passwords, and parameters with the names of secrets.
+pub fn hidden_address(address: &str) -> Cow<'_, str> {
+    match cut_user(address, HIDDEN) {
+        Cow::Borrowed(_) if !address.contains('=') => Cow::Borrowed(address),
+        cut => Cow::Owned(without_parameters(&cut)),
+    }
+}
+
+/// The passwords of an address, and the values of parameters with the names of secrets; as they are written and as they
+/// are meant.
+pub fn secrets_of_address(address: &str) -> Vec<String> {
+    let users = address.match_indices("://").filter_map(|(at, mark)| {
+        let rest = &address[at + mark.len()..];
+        rest.split(['/', '?', '#']).next()?.rsplit_once('@')?.0.split_once(':')
+    });
+    let pairs = address.split(['?', '&', ';', '#']).filter_map(|pair| pair.split_once('='));
+    let values = users.chain(pairs.filter(|(name, _)| is_secret_parameter(name))).map(|(_, value)| value.to_owned());
+    let mut secrets: Vec<String> = values.flat_map(|value| [unescaped(&value), value]).collect();
+    secrets.retain(|secret| !secret.is_empty());
+    secrets.dedup();
+    secrets
+}
+
+fn unescaped(value: &str) -> String {
+    let pair = format!("={}", value.replace('+', "%2B").replace('&', "%26"));
+    form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
 pub(super) fn remove_user(url: &mut Url) {
@@ -65,8 +97,12 @@ pub(super) fn remove_user(url: &mut Url) {
 
 /// The text without these secrets.
 pub fn without<'a>(text: String, secrets: impl IntoIterator<Item = &'a str>) -> String {
-    let secrets = secrets.into_iter().filter(|secret| !secret.is_empty());
-    secrets.fold(text, |text, secret| if text.contains(secret) { text.replace(secret, HIDDEN) } else { text })
+    let mut secrets: Vec<&str> = secrets.into_iter().filter(|secret| !secret.is_empty()).collect();
+    // One may be the beginning of another, which is to go as a whole.
+    secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
+    secrets
+        .into_iter()
+        .fold(text, |text, secret| if text.contains(secret) { text.replace(secret, HIDDEN) } else { text })
 }
 
 /// The text without these secrets, and without what looks like one: users and passwords of addresses, values of
@@ -158,6 +194,12 @@ fn is_secret_name(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
+/// Is it the name of a parameter whose value is a secret?
+fn is_secret_parameter(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    is_secret_name(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
 /// `https://user:password@host/` with `instead` before the host; without the `@` when that is nothing. So in each
 /// address of the word, be it a parameter of another one.
 fn cut_user<'a>(word: &'a str, instead: &str) -> Cow<'a, str> {
@@ -183,7 +225,7 @@ fn without_parameters(word: &str) -> String {
         let end = part.trim_end_matches(['?', '&', ';', '#']).len();
         let (pair, mark) = part.split_at(end);
         match pair.split_once('=') {
-            Some((name, value)) if !value.is_empty() && is_secret_name(&name.to_ascii_lowercase()) => {
+            Some((name, value)) if !value.is_empty() && is_secret_parameter(name) => {
                 shown.push_str(&format!("{name}={HIDDEN}"));
             }
             _ => shown.push_str(pair),
@@ -252,6 +294,26 @@ mod tests {
         check("https://me:pa55@host/v1: refused", "https://(hidden)@host/v1: refused");
         check("https://gw/?u=https://me:pa55@host/&v=x", "https://gw/?u=https://(hidden)@host/&v=x");
         check("https://a:b@gw/https://me:pa55@host", "https://(hidden)@gw/https://(hidden)@host");
+    }
+
+    #[test]
+    fn addresses_can_be_shown_with_their_secrets_hidden() {
+        let check = |given: &str, shown: &str, secrets: &[&str]| {
+            assert_eq!(
+                (&*hidden_address(given), secrets_of_address(given)),
+                (shown, secrets.iter().map(|s| s.to_string()).collect())
+            );
+        };
+        check("register://minutes/1931?page=2#x", "register://minutes/1931?page=2#x", &[]);
+        check("postgres://app:pa%2B55@h:5432/db", "postgres://(hidden)@h:5432/db", &["pa+55", "pa%2B55"]);
+        check("ssh://git@h/x", "ssh://(hidden)@h/x", &[]);
+        check("s3://b/a?X-Amz-Signature=1f&n=2", "s3://b/a?X-Amz-Signature=(hidden)&n=2", &["1f"]);
+        check("file:///a?token=a+b&tavilyApiKey=", "file:///a?token=(hidden)&tavilyApiKey=", &["a+b"]);
+    }
+
+    #[test]
+    fn a_secret_that_another_one_begins_with_leaves_none_of_it() {
+        assert_eq!(without("abc-def abc".to_owned(), ["abc", "abc-def"]), "(hidden) (hidden)");
     }
 
     #[test]

@@ -14,11 +14,12 @@ use futures::FutureExt as _;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use super::{Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, spec};
 use crate::{
     context::Cx,
-    domain::{Event, Source, SourceId, ToolKind, WarningCode, digest, shortened},
+    domain::{Event, OF_SERVER, Source, SourceId, ToolKind, WarningCode, digest, shortened},
     journal::{Asked, Entry, StepKind, Stop},
     llm::{Part, Text, ToolCall, ToolSpec},
     mcp::{Clients, Error, MAX_PIECES, Offer, Piece, Progress, Reply, Settings},
@@ -34,6 +35,8 @@ const SHOWN_CHARS: usize = 20_000;
 const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
 /// Of a tool's name, as providers have it.
 const MAX_NAME_CHARS: usize = 64;
+/// Of an address that a server gives.
+const MAX_ADDRESS_CHARS: usize = 2_000;
 /// Characters of the arguments in a source's title.
 const TITLE_CHARS: usize = 80;
 
@@ -219,8 +222,12 @@ impl Tool for ReadResource {
 
     fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move {
-            let wanted: ResourceArguments = admitted(arguments)?;
-            let shown = json!(net::without_user(&wanted.uri));
+            let mut wanted: ResourceArguments = admitted(arguments)?;
+            // As an earlier result has it.
+            if let Some(own) = wanted.uri.strip_prefix(&format!("mcp:{}/", wanted.server)) {
+                wanted.uri = own.to_owned();
+            }
+            let shown = json!(net::hidden_address(&wanted.uri));
             let origin = Origin::of(&wanted.server, RESOURCES, &Map::from_iter([("uri".to_owned(), shown)]));
             match self.clients.read(&wanted.server, &wanted.uri).await {
                 Ok(reply) => Ok(output(cx, site.first_source, &origin, reply)),
@@ -328,16 +335,22 @@ impl Origin {
         Self { server: server.to_owned(), title, address: format!("mcp:{server}/{}#{}", plain(tool), &hash[..8]) }
     }
 
-    /// The address of a piece, in a form that nothing can be started by: of the web, or `mcp:SERVER/…`.
+    /// The address of a piece, in a form that nothing can be started by: of the web, or `mcp:SERVER/…`. An address of
+    /// the web names the server behind a `#`: what the server says of a page is none of what is read there, and never
+    /// stands for it.
     fn address_of(&self, piece: &Piece, place: usize) -> String {
         match piece.address.as_deref() {
-            Some(url) if url.starts_with("http://") || url.starts_with("https://") => net::canonical_url(url),
+            Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
+                let bare = Url::parse(url).map_or_else(|_| url.to_owned(), |url| net::without_credentials(&url).into());
+                let page: String = net::canonical_url(&bare).chars().take(MAX_ADDRESS_CHARS).collect();
+                format!("{page}#mcp:{}", self.server)
+            }
             Some(other) => {
-                let plain: String = net::without_user(other)
+                let plain: String = net::hidden_address(other)
                     .chars()
                     .map(|c| if c.is_whitespace() || c.is_control() || "<>[]\"'`\\".contains(c) { '_' } else { c })
                     .collect();
-                format!("mcp:{}/{plain}", self.server)
+                format!("mcp:{}/{plain}", self.server).chars().take(MAX_ADDRESS_CHARS).collect()
             }
             None if place == 0 => self.address.clone(),
             None => format!("{}.{}", self.address, place + 1),
@@ -381,9 +394,9 @@ fn location(url: &str) -> &str {
 fn source(cx: &Cx, id: SourceId, origin: &Origin, piece: &Piece, place: usize) -> Source {
     let snapshot: String = piece.text.chars().take(cx.options().max_content_length as usize).collect();
     let title = piece.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
-    let url: String = origin.address_of(piece, place).chars().take(2_000).collect();
+    let url = origin.address_of(piece, place);
     let title = title.map_or_else(|| origin.title.clone(), crate::domain::printable_line);
-    Source::retrieved(id, url, title, format!("mcp:{}", origin.server), snapshot)
+    Source::retrieved(id, url, title, format!("{OF_SERVER}{}", origin.server), snapshot)
 }
 
 #[cfg(test)]
@@ -415,8 +428,9 @@ mod tests {
         assert_ne!(address(None, 0), address(None, 1));
         assert_eq!(address(Some("javascript:alert(1)"), 0), "mcp:files/javascript:alert(1)");
         assert_eq!(address(Some("file:///a b"), 0), "mcp:files/file:///a_b");
-        assert_eq!(address(Some("postgres://app:pa55w0rd@h/db"), 0), "mcp:files/postgres://h/db");
-        assert_eq!(address(Some("https://a.example/x#y"), 0), net::canonical_url("https://a.example/x#y"));
+        assert_eq!(address(Some("postgres://app:pa55w0rd@h/db"), 0), "mcp:files/postgres://(hidden)@h/db");
+        assert_eq!(address(Some("https://a.example/x/#y"), 0), "https://a.example/x#mcp:files");
+        assert_eq!(address(Some("https://a.example/x?n=1&token=t"), 0), "https://a.example/x?n=1#mcp:files");
         assert_eq!(location("https://a.example/x"), "a.example");
         assert_eq!(location("mcp:files/file:///a"), "mcp:files/file:///a");
     }

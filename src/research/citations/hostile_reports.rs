@@ -358,6 +358,23 @@ const SHAPES: &[&str] = &[
     "\n    a",
 ];
 
+/// What an MCP server says of a page is cited by its id; who names the page's address means the page.
+#[test]
+fn an_address_leads_to_the_page_before_what_a_server_says_of_it() {
+    let of_server =
+        Source { engine: "mcp:register".to_owned(), ..Source::example(1001, "https://a.test/x#mcp:register", "X") };
+    let page = Source::example(1002, "https://a.test/x", "X");
+    let check = |sources: Vec<Source>, id: u32| {
+        let mut resolver = Resolver::new(sources);
+        resolver.push("Dues pay the gate ([X](https://a.test/x)).");
+        resolver.finish();
+        let cited: Vec<u32> = resolver.citations().iter().map(|citation| citation.source_id.0).collect();
+        assert_eq!(cited, [id]);
+    };
+    check(vec![of_server.clone(), page], 1002);
+    check(vec![of_server], 1001);
+}
+
 #[test]
 fn work_grows_with_the_length() {
     for shape in SHAPES {

@@ -79,6 +79,8 @@ impl Catalogue {
             .enumerate()
             .flat_map(|(index, source)| source.addresses.iter().map(move |address| (address::normal(address), index)));
         let mut addresses: Vec<_> = own.chain(others).collect();
+        // A page that was read before what a server says of its address.
+        addresses.sort_by_key(|(_, index)| sources[*index].is_of_server());
         addresses.reverse();
         Self {
             by_id: sources.iter().enumerate().flat_map(ids).collect(),

@@ -1,10 +1,14 @@
 //! MCP servers: what they offer is called, cited and replayed, and whatever they do costs their own answers alone.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use fathom::domain::{Event, Outcome, ToolKind, WarningCode};
 use fathom::runs::Ended;
 use serde_json::{Value, json};
+use sqlx::{Connection as _, Executor as _, SqliteConnection, sqlite::SqliteConnectOptions};
 use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +20,7 @@ use crate::{
 };
 
 /// A settings file of other programs with these servers; the variables that name it.
-fn servers(world: &World, servers: &[(&str, Value)]) -> Vec<(&'static str, String)> {
+pub(super) fn servers(world: &World, servers: &[(&str, Value)]) -> Vec<(&'static str, String)> {
     let servers: serde_json::Map<String, Value> =
         servers.iter().map(|(name, server)| ((*name).to_owned(), server.clone())).collect();
     let file = world.folder().join("mcp.json");
@@ -30,13 +34,13 @@ fn with(mut server: Value, more: Value) -> Value {
 }
 
 /// A run whose only researcher calls these tools, one after the other.
-fn calling(calls: &[(&str, Value)]) -> Script {
+pub(super) fn calling(calls: &[(&str, Value)]) -> Script {
     let replies: Vec<Reply> = calls.iter().map(|(name, given)| reply::calls([(*name, given.clone())])).collect();
     let replies = replies.into_iter().chain([reply::complete_research()]);
     Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies.collect::<Vec<_>>())
 }
 
-fn answers(world: &World) -> Vec<String> {
+pub(super) fn answers(world: &World) -> Vec<String> {
     let last = world.models.calls_of(Kind::Researcher).pop().unwrap();
     last.said_by("tool").iter().map(|text| text.to_string()).collect()
 }
@@ -46,7 +50,7 @@ fn offered(world: &World) -> Vec<String> {
     world.models.calls_of(Kind::Researcher)[0].tools().into_iter().map(|name| name.to_string()).collect()
 }
 
-async fn story_of(world: &World, options: &[&str], variables: &[(&'static str, String)]) -> Story {
+pub(super) async fn story_of(world: &World, options: &[&str], variables: &[(&'static str, String)]) -> Story {
     let database = TestDatabase::sqlite();
     let engine = Engine::with(world, &database, options, variables).await.unwrap();
     let story = engine.research(QUESTION).await;
@@ -88,12 +92,13 @@ async fn what_a_server_finds_is_cited_by_its_address(transport: Transport) {
     assert!(answers[0].contains("<source id=\"S1001\">") && answers[0].contains("Dues of 4 crowns"), "{answers:?}");
     assert!(!answers[0].contains("https://register.test"), "no address that could be copied: {}", answers[0]);
     let urls: Vec<&str> = story.sources.iter().map(|source| source.url.as_str()).collect();
-    assert_eq!(&urls[..3], ["https://register.test/dues", "https://register.test/loans", "https://register.test/gate"]);
+    let named = ["dues", "loans", "gate"].map(|page| format!("https://register.test/{page}#mcp:register"));
+    assert_eq!(urls[..3], named);
     assert!(urls[3].starts_with("mcp:register/tell#"), "{urls:?}");
     assert_eq!(urls[4], "mcp:register/register://minutes/1931");
     assert_eq!(story.sources[3].title, "tell of register (text: Nobody knows the mason's name.)");
     assert!(story.sources.iter().all(|source| source.engine == "mcp:register"));
-    assert!(story.markdown().contains("https://register.test/dues"), "{}", story.markdown());
+    assert!(story.markdown().contains("https://register.test/dues#mcp:register"), "{}", story.markdown());
     assert_eq!(fake.count("tools/list"), 1, "asked once per run");
     assert_eq!((fake.count("tools/call"), fake.count("resources/read")), (3, 1));
     world.finish();
@@ -391,6 +396,20 @@ async fn a_program_gets_little_and_ends_with_its_run() {
     world.finish();
 }
 
+/// A folder with a text, a PDF and a database, whose path is returned.
+async fn shelf(folder: &Path) -> PathBuf {
+    std::fs::create_dir_all(folder).unwrap();
+    std::fs::write(folder.join("minutes.txt"), "The board met in April.").unwrap();
+    let register = folder.join("register.db");
+    let options = SqliteConnectOptions::new().filename(&register).create_if_missing(true);
+    let mut database = SqliteConnection::connect_with(&options).await.unwrap();
+    database.execute("CREATE TABLE dues (year INT, crowns INT); INSERT INTO dues VALUES (1931, 4177)").await.unwrap();
+    database.close().await.unwrap();
+    let handbook = fathom_testkit::program::repository().join("examples/library/handbook.pdf");
+    std::fs::copy(handbook, folder.join("handbook.pdf")).unwrap();
+    register
+}
+
 /// Servers that others wrote, from npm and PyPI, in one run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_of_others_work_in_a_run() {
@@ -402,17 +421,20 @@ async fn servers_of_others_work_in_a_run() {
     let ledger = format!("http://{}/ledger", listener.local_addr().unwrap());
     let mut site = tokio::task::JoinSet::new();
     site.spawn(async { axum::serve(listener, router).await.unwrap() });
-    let script = calling(&[
+    let world = World::start(Script::new()).await;
+    let folder = world.folder().join("shelf");
+    let register = shelf(&folder).await;
+    world.models.follow(calling(&[
         ("echo", json!({"message": "The gate opened in 1931."})),
         ("get-sum", json!({"a": 2, "b": 40})),
         ("get-tiny-image", json!({})),
         ("get-structured-content", json!({"location": "Chicago"})),
         ("fetch", json!({"url": ledger})),
         ("convert_time", json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"})),
-    ]);
-    let world = World::start(script).await;
-    let folder = world.folder().join("shelf");
-    std::fs::create_dir_all(&folder).unwrap();
+        ("read_text_file", json!({"path": folder.join("minutes.txt")})),
+        ("pdf_extract_text", json!({"ref": folder.join("handbook.pdf")})),
+        ("execute_sql", json!({"sql": "SELECT crowns FROM dues WHERE year = 1931"})),
+    ]));
     let everything = tool("node_modules/.bin/mcp-server-everything");
     let files = tool("node_modules/.bin/mcp-server-filesystem");
     let mut variables = servers(
@@ -425,6 +447,8 @@ async fn servers_of_others_work_in_a_run() {
                 json!({"command": tool("venv/bin/mcp-server-fetch"), "args": ["--allow-private-ips", "--ignore-robots-txt"]}),
             ),
             ("time", json!({"command": tool("venv/bin/mcp-server-time")})),
+            ("pdf", json!({"command": tool("venv/bin/benspdf-mcp"), "tools": ["pdf_*"]})),
+            ("data", json!({"command": tool("venv/bin/database-mcp-sqlite"), "args": ["--dsn", register]})),
         ],
     );
     variables.push(("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()));
@@ -439,10 +463,16 @@ async fn servers_of_others_work_in_a_run() {
         "temperature",
         "Dues of four crowns",
         "21:00",
+        "The board met in April.",
+        "the rotor is locked",
+        "4177",
     ]) {
         assert!(answer.contains(expected), "{expected}: {answer}");
     }
-    assert!(story.sources.iter().any(|source| source.url == ledger), "what was fetched is cited by its address");
+    assert!(
+        story.sources.iter().any(|source| source.url == format!("{ledger}#mcp:fetch")),
+        "what was fetched is cited by its address"
+    );
     world.finish();
 }
 

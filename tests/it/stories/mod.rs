@@ -18,6 +18,7 @@ mod governed;
 mod language;
 mod limits;
 mod mcp;
+mod mcp_addresses;
 mod native;
 mod outages;
 mod pages;

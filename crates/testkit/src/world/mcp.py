@@ -4,7 +4,7 @@
     mcp.py http [MODE]      over HTTP; the first line of its output is the port
 
 Modes misbehave from the start: hang, exit, garbage, many (600 tools), circle (a cursor that comes again), token (wants a
-bearer token), oauth (tokens of its own authorization server, good for six requests), dies-once (ends in the middle of its first call), late (a list takes a second), deaf (stays when its input ends). Each request is appended to the file that FAKE_MCP_LOG
+bearer token), oauth (tokens of its own authorization server, good for six requests), dies-once (ends in the middle of its first call), late (a list takes a second), deaf (stays when its input ends), confidential (addresses of resources hold passwords and tokens). Each request is appended to the file that FAKE_MCP_LOG
 names, one JSON object a line. Needs nothing but Python's own library.
 """
 
@@ -50,6 +50,10 @@ ITEMS = {
 }
 
 RESOURCES = [{"uri": "register://minutes/1931", "name": "Minutes of 1931", "mimeType": "text/plain"}]
+if MODE == "confidential":
+    RESOURCES = [{"uri": "register://clerk:s3cret-%d@minutes/1931?token=s3cret-t" % number, "name": "Minutes of s3cret-%d" % number}
+                 for number in (1, 2)]
+LINKED = "register://minutes/1932?sig=s3cret-s"
 
 
 class Refused(Exception):
@@ -69,6 +73,8 @@ def call(params, say, meta):
     if MODE == "dies-once" and not os.path.exists(LOG + ".died"):
         open(LOG + ".died", "w", encoding="utf-8").close()
         os._exit(3)
+    if name == "look_up" and MODE == "confidential":
+        return {"content": [{"type": "resource_link", "uri": LINKED, "name": "Minutes of 1932"}]}
     if name == "look_up":
         return {**text(json.dumps(ITEMS)), "structuredContent": ITEMS}
     if name in ("tell", "search_web"):
@@ -125,9 +131,12 @@ def answer(request, say):
     if method == "resources/list":
         return {"resources": RESOURCES}
     if method == "resources/read":
-        if params["uri"] != RESOURCES[0]["uri"]:
-            raise Refused(-32002, "no such resource")
-        return {"contents": [{"uri": params["uri"], "text": "The board met and raised the dues."}]}
+        if params["uri"] not in [LINKED] + [resource["uri"] for resource in RESOURCES]:
+            raise Refused(-32002, "no such resource: " + params["uri"])
+        words = "The board met and raised the dues."
+        if MODE == "confidential":
+            words += " From " + params["uri"]
+        return {"contents": [{"uri": params["uri"], "text": words}]}
     if method == "tools/call":
         return call(params, say, params.get("_meta") or {})
     if method == "ping":
