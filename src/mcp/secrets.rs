@@ -127,29 +127,45 @@ impl Secrets {
     }
 }
 
-/// The token, values whose names say that they are secret, of headers, parameters of the address, variables and
-/// arguments, and the secrets of all values that are addresses.
+/// A name and a value.
+type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
+
+/// The token, values whose names say that they are secret, and the secrets of all values that are addresses.
 fn named(server: &Server) -> Vec<String> {
-    let (pairs, values): (Vec<(Cow<'_, str>, Cow<'_, str>)>, Vec<&str>) = match &server.way {
+    let by_name = pairs(server).into_iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.into_owned());
+    by_name.chain(values(server).into_iter().flat_map(net::secrets_of_address)).collect()
+}
+
+/// Headers, tokens, parameters of the address, variables and named arguments.
+fn pairs(server: &Server) -> Vec<Pair<'_>> {
+    match &server.way {
         Way::Http { url, headers, bearer, oauth, .. } => {
-            let values = headers.iter().map(|(_, value)| value.expose_secret()).chain([url.as_str()]).collect();
             let headers = headers.iter().map(|(name, value)| (name.as_str().into(), value.expose_secret().into()));
             let tokens = bearer.iter().chain(oauth.iter().map(|oauth| oauth.secret()));
             let tokens = tokens.map(|token| ("token".into(), token.expose_secret().into()));
             // As they stand in the address, and as they are meant.
             let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
             let written = written.map(|(name, value)| (name.into(), value.into()));
-            (headers.chain(tokens).chain(written).chain(url.query_pairs()).collect(), values)
+            headers.chain(tokens).chain(written).chain(url.query_pairs()).collect()
+        }
+        Way::Stdio { environment, arguments, .. } => {
+            let environment = environment.iter().map(|(name, value)| (name.into(), value.expose_secret().into()));
+            environment.chain(named_arguments(arguments)).collect()
+        }
+    }
+}
+
+/// What may be an address with a password.
+fn values(server: &Server) -> Vec<&str> {
+    match &server.way {
+        Way::Http { url, headers, .. } => {
+            headers.iter().map(|(_, value)| value.expose_secret()).chain([url.as_str()]).collect()
         }
         Way::Stdio { environment, arguments, .. } => {
             let given = environment.iter().map(|(_, value)| value).chain(arguments);
-            let values = given.map(SecretString::expose_secret).collect();
-            let environment = environment.iter().map(|(name, value)| (name.into(), value.expose_secret().into()));
-            (environment.chain(named_arguments(arguments)).collect(), values)
+            given.map(SecretString::expose_secret).collect()
         }
-    };
-    let by_name = pairs.into_iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.into_owned());
-    by_name.chain(values.into_iter().flat_map(net::secrets_of_address)).collect()
+    }
 }
 
 fn is_secret(name: &str) -> bool {
@@ -158,7 +174,7 @@ fn is_secret(name: &str) -> bool {
 }
 
 /// `--name=value` and `--name value`.
-fn named_arguments(arguments: &[SecretString]) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+fn named_arguments(arguments: &[SecretString]) -> Vec<Pair<'_>> {
     let words: Vec<&str> = arguments.iter().map(SecretString::expose_secret).collect();
     let joined = words.iter().filter(|word| word.starts_with('-')).filter_map(|word| word.split_once('='));
     let apart = words.windows(2).filter(|two| two[0].starts_with('-') && !two[0].contains('='));
