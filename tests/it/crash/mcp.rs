@@ -142,10 +142,8 @@ async fn a_run_killed_while_servers_work_goes_on() {
         let mut process = place.research();
         until("both servers are asked", async || (place.count(method, &argument) == 2).then_some(())).await;
         assert!(place.left() > 0, "the program works");
+        // From here on any `fathom` that starts on this machine ends the program, also one of another test.
         process.kill().await;
-        if mode == "deaf" {
-            assert!(place.left() > 0, "it does not notice by itself");
-        }
         let run = place.site.run().await;
         let mut next = place.spawn(&["resume", &run.id.to_string()]);
         assert!(next.ends().await.success(), "{}", next.stderr());
