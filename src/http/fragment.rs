@@ -168,16 +168,19 @@ mod tests {
 
     #[tokio::test]
     async fn readers_go_on_with_the_same_text_and_the_oldest_is_given_up() {
-        let (drafts, run) = (Drafts::default(), RunId::new());
+        let (drafts, run, other) = (Drafts::default(), RunId::new(), RunId::new());
         drafts.of(run).lock().await.take(&[envelope(Event::ReportStarted { attempt: 3 })]);
-        for _ in 1..KEPT_DRAFTS {
+        let oldest = drafts.of(other);
+        for _ in 2..KEPT_DRAFTS {
             drafts.of(RunId::new());
         }
         let again = drafts.of(run);
         assert_eq!(again.lock().await.attempt, 3, "the one used last stays");
-        drafts.of(RunId::new());
+        let newest = RunId::new();
+        let newest = (newest, drafts.of(newest));
         assert_eq!(drafts.0.lock().len(), KEPT_DRAFTS);
-        assert!(Arc::ptr_eq(&again, &drafts.of(run)));
+        assert!(Arc::ptr_eq(&newest.1, &drafts.of(newest.0)) && Arc::ptr_eq(&again, &drafts.of(run)));
+        assert!(!Arc::ptr_eq(&oldest, &drafts.of(other)));
         drafts.forget(run);
         assert_eq!(drafts.of(run).lock().await.seq, 0);
     }
