@@ -21,7 +21,7 @@ const PAGE_WORDS: &[&str] = &["page", "pag", "seit", "of", "von"];
 const MOST_SENTENCES: usize = 150;
 /// Those at the top of a document, among which one may date it.
 const HEAD_SENTENCES: usize = 4;
-/// And those noted because they say what replaces what.
+/// And those noted because they say what replaces what, or guess.
 const MOST_REPLACING: usize = 20;
 
 /// The best sentences of `text` for `question`, in text order, `max_chars` characters at most; its beginning when no
@@ -124,9 +124,12 @@ struct ChosenStatement {
 fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<ChosenStatement> {
     let mut kept: Vec<(ChosenStatement, Fingerprint)> = Vec::new();
     let mut words = 0;
-    // What says which document replaces which, or how old one is, is noted whatever the topic: the report has to know.
-    let replaces =
-        (0..flat.len()).filter(|place| versions::replaces(&flat[*place].1.text) || dates(flat, evidence, *place));
+    // What says which document replaces which, that one guesses, or how old one is, is noted whatever the topic: the
+    // report has to know.
+    let replaces = (0..flat.len()).filter(|place| {
+        let text = flat[*place].1.text.as_str();
+        versions::replaces(text) || versions::guesses(text) || dates(flat, evidence, *place)
+    });
     let good = best_first(scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
     let mut seen = HashSet::new();
     let good = good.take(MOST_SENTENCES).map(|place| (place, true));
@@ -256,6 +259,13 @@ mod tests {
         );
         let expected = "### Other\n\n- The mill was destroyed in the storm of 1911. [S1001][S1002]\n\n### Museum (1)\n\n- The mill ground barley. [S1002]";
         assert_eq!(notes, expected);
+    }
+
+    #[test]
+    fn guesses_are_noted_beside_what_was_asked() {
+        let text = "Five cars burnt out.\n\nPerhaps a battery was the cause.\n\nTea was served.";
+        let notes = compress("How many cars burnt out?", &[evidence(1001, "Message", text)]);
+        assert!(notes.contains("Perhaps a battery") && !notes.contains("Tea"), "{notes}");
     }
 
     #[test]

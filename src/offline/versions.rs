@@ -43,6 +43,8 @@ const LONGEST_DATED_LINE: usize = 10;
 const SAME_TITLE: f64 = 0.6;
 /// Or if the shorter one has so many words, and the longer one all of them.
 const LEAST_WITHIN: usize = 3;
+/// Words of a title that a document has at least, to be about the same matter.
+const LEAST_OF_MATTER: usize = 2;
 /// Statements of which the older one seems as much to the point as this share of the newer one.
 const COMPARABLE: f64 = 1.15;
 
@@ -134,6 +136,10 @@ impl<'a> Versions<'a> {
         }
         let wanted: Vec<bool> = documents.iter().map(|document| asks_for(question, document, documents)).collect();
         outdated.iter_mut().zip(&wanted).for_each(|(outdated, wanted)| *outdated &= !wanted);
+        if !asks_for_the_past(question) {
+            let settled = documents.iter().map(|document| is_settled(document, documents, statements));
+            outdated.iter_mut().zip(settled).for_each(|(outdated, settled)| *outdated |= settled);
+        }
         (versions.outdated, versions.wanted, versions.replaced_in) = (outdated, wanted, replaced_in);
         versions
     }
@@ -201,11 +207,8 @@ impl<'a> Versions<'a> {
             }
             let of_before = self.is_of_before(&one.text);
             let earlier_then = |other: usize| {
-                let (by, worth) = &candidates[other];
-                of_before
-                    && worth.answers
-                    && !self.is_of_before(&by.text)
-                    && share_unit(&figures[place], &figures[other])
+                let by = candidates[other].0;
+                of_before && !self.is_of_before(&by.text) && share_unit(&figures[place], &figures[other])
             };
             overruled[place] = candidates.iter().enumerate().any(|(other, (by, worth))| {
                 let right = corrects(&by.text);
@@ -226,11 +229,34 @@ impl<'a> Versions<'a> {
 
 /// Is `other` a newer edition of the same document?
 fn is_newer_edition(other: &Document<'_>, document: &Document<'_>) -> bool {
+    is_newer(other, document) && same_title(other.title, document.title) && !same_issue(other.title, document.title)
+}
+
+/// Does the document guess at what a newer one has found out since, whose title names the same matter?
+fn is_settled(document: &Document<'_>, all: &[Document<'_>], statements: &[Statement]) -> bool {
+    let own = statements.iter().filter(|one| one.sources.iter().any(|id| document.ids.contains(id)));
+    let own: Vec<&str> = own.map(|statement| statement.text.as_str()).collect();
+    if !own.iter().any(|text| guesses(text)) {
+        return false;
+    }
+    let said: HashSet<String> =
+        own.into_iter().chain([document.title]).flat_map(|text| terms(text, Language::of(text))).collect();
+    let names_it = |other: &Document<'_>| {
+        let matter: Vec<&str> = words(other.title).into_iter().filter(|word| !is_of_series(word)).collect();
+        let matter = terms(&matter.join(" "), Language::of(other.title));
+        let shared = matter.iter().filter(|term| said.contains(*term)).count();
+        shared >= LEAST_OF_MATTER && count(shared) >= SAME_TITLE * count(matter.len())
+    };
+    all.iter().any(|other| is_newer(other, document) && names_it(other))
+}
+
+fn is_newer(other: &Document<'_>, document: &Document<'_>) -> bool {
     let newer = other.date.as_ref().zip(document.date.as_ref()).is_some_and(|(other, date)| other > date);
-    newer
-        && other.url != document.url
-        && same_title(other.title, document.title)
-        && !same_issue(other.title, document.title)
+    newer && other.url != document.url
+}
+
+fn count(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// The words of a title but numbers, months and ordinals, which is where editions differ.
@@ -248,7 +274,6 @@ fn title_words(title: &str) -> HashSet<String> {
 /// Do two titles share most of their words, or does one of several words stand in the other?
 fn same_title(one: &str, other: &str) -> bool {
     let (one, other) = (title_words(one), title_words(other));
-    let count = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     let (shared, all) = (one.intersection(&other).count(), one.union(&other).count());
     let within = shared >= LEAST_WITHIN && shared == one.len().min(other.len());
     within || shared >= 1 && count(shared) >= SAME_TITLE * count(all)
@@ -261,9 +286,13 @@ fn same_issue(one: &str, other: &str) -> bool {
 }
 
 fn is_series(title: &str) -> bool {
+    words(title).into_iter().any(is_of_series)
+}
+
+fn is_of_series(word: &str) -> bool {
     const SERIES: &str = "minutes protokoll report bericht letter brief newsletter release press log notice note annual agenda \
         procès-verbal acta informe rapport 会议 报告";
-    words(title).iter().any(|word| is_in(SERIES, &word.to_lowercase()))
+    is_in(SERIES, &word.to_lowercase())
 }
 
 /// What a sentence is about: its words but numbers and those of time and of replacing.
@@ -531,6 +560,26 @@ mod tests {
         assert!(!outdated("What did it cost in 2029?", &sources, &statements)[0]);
         assert!(!outdated("What was thought at first?", &sources, &statements)[2]);
         assert!(outdated("Who came for the first time, and how old is it?", &sources, &statements)[2]);
+    }
+
+    #[test]
+    fn a_first_guess_is_outdated_once_the_matter_has_been_looked_into() {
+        let note = source(1, "note.txt", "To all in blocks D and E", "2035-12-03");
+        let guess =
+            [says(1, "It is probably the pump."), says(1, "All 84 flats of the two blocks are cold this December.")];
+        let check = |question: &str, title: &str, published: &str, expected: bool| {
+            let sources = [note.clone(), source(2, "report.md", title, published)];
+            let statements: Vec<Statement> = guess.iter().cloned().chain([says(2, "The pump was in order.")]).collect();
+            assert_eq!(outdated(question, &sources, &statements), [expected, expected, false], "{question} {title}");
+        };
+        let question = "How many flats were cold in December 2035?";
+        check(question, "Report: why blocks D and E were cold", "2036-01-15", true);
+        check(question, "Report: why blocks D and E were cold", "2035-11-15", false);
+        check(question, "Report on the garden of block D", "2036-01-15", false);
+        check("What was thought at first?", "Report: why blocks D and E were cold", "2036-01-15", false);
+        let sure = [note.clone(), source(2, "report.md", "Why blocks D and E were cold", "2036-01-15")];
+        let statements = [guess[1].clone(), says(2, "The pump was in order.")];
+        assert_eq!(outdated(question, &sure, &statements), [false, false], "who guesses nothing may still be right");
     }
 
     #[test]
