@@ -80,8 +80,6 @@ pub(super) struct Kinds {
     kinds: Vec<Kind>,
     /// Words of the question: what it says itself is no answer to it.
     asked: HashSet<String>,
-    /// Words by which it asks for a measure: a unit answers `how much energy` without the word.
-    measured: Vec<&'static str>,
 }
 
 impl Kinds {
@@ -89,8 +87,7 @@ impl Kinds {
     pub fn asked_by(part: &str, question: &str) -> Self {
         let text = without_conjunctions(&part.to_lowercase());
         let text = format!(" {} ", text.replace(['?', '.', ',', '\u{ff1f}'], " "));
-        let phrase = |name: &str| list(&format!("ask {name}")).split('|').find(|phrase| asks(&text, phrase));
-        let asks = |name: &str| phrase(name).is_some();
+        let asks = |name: &str| list(&format!("ask {name}")).split('|').any(|phrase| asks(&text, phrase));
         let mut kinds: Vec<Kind> = KINDS.iter().filter(|(_, name)| asks(name)).map(|(kind, _)| *kind).collect();
         // `How much did it cost` asks for money, `how long` for a time, and any number would not do.
         let vague = |kind: &Kind| matches!(kind, Kind::Number | Kind::Count);
@@ -100,14 +97,7 @@ impl Kinds {
         if kinds.contains(&Kind::Count) {
             kinds.retain(|kind| *kind != Kind::Number);
         }
-        let measures = kinds.iter().filter_map(|kind| if let Kind::Measure(name) = kind { phrase(name) } else { None });
-        let measured = measures.flat_map(str::split_whitespace).collect();
-        Self { measured, kinds, asked: words(question).into_iter().map(str::to_lowercase).collect() }
-    }
-
-    /// The words by which it asks for a measure, lower case.
-    pub fn measured(&self) -> &[&'static str] {
-        &self.measured
+        Self { kinds, asked: words(question).into_iter().map(str::to_lowercase).collect() }
     }
 
     /// Is a kind itself the thing asked for (`where`, `how long`, `at what time`), and no word of the question?
@@ -170,7 +160,8 @@ struct Said<'a> {
 impl Said<'_> {
     fn has(&self, kind: Kind, before: &str, counts: &impl Fn(&str) -> bool) -> bool {
         match kind {
-            Kind::Money => self.has_amount() && self.tells("money"),
+            // The rows of a price list seldom name the currency.
+            Kind::Money => self.has_amount() && (self.tells("money") || is_row(self.text) && !self.has_clock()),
             Kind::Date => self.has_date() || self.has_time() || self.is_relative(),
             Kind::Time => self.has_time(),
             Kind::Duration => self.has_duration(),
@@ -264,6 +255,10 @@ impl Said<'_> {
             || [" uhr", "o'clock", "星期", "点"].iter().any(|sign| self.lower.contains(sign))
     }
 
+    fn has_clock(&self) -> bool {
+        self.words.iter().any(|word| word.contains(':') && is_number(word))
+    }
+
     /// A number that is no year.
     fn has_amount(&self) -> bool {
         let is_year = |word: &str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -344,6 +339,9 @@ mod tests {
         };
         check("How much did it cost?", "It cost EUR 9.", 1.0);
         check("How much did it cost?", "There were 9 boats.", 0.0);
+        check("How much did it cost?", "It cost 9 crowns.", 1.0);
+        check("What is the fare?", "Return – Adults: 34.00; Under 16: 17.00", 1.0);
+        check("What is the fare?", "Monday – First: 9:00; Last: 18:30", 0.0);
         check("How many boats?", "There were 9 boats.", 1.0);
         check("How many boats?", "There were 9 shops, and behind them the boats of other towns.", 0.0);
         check("When was it?", "In May.", 1.0);

@@ -214,27 +214,6 @@ pub(super) fn proper_names(text: &str) -> Vec<&str> {
     names
 }
 
-/// The words of `text` that follow a preposition: who or what something is done with, on or for.
-pub(super) fn complements(text: &str) -> Vec<&str> {
-    let language = Language::of(text);
-    let mut complements = Vec::new();
-    let (mut follows, mut begun, mut named) = (false, false, false);
-    for word in words(text) {
-        let lower = word.to_lowercase();
-        let is_small = is_stop_word(&lower, language);
-        // Behind a name it is the sentence that goes on: `the print of The Salt Widow discovered`.
-        let is_behind_name = named && begun && word.starts_with(char::is_lowercase);
-        if is_in(PREPOSITIONS, &lower) || is_small && begun || is_behind_name {
-            (follows, begun) = (is_in(PREPOSITIONS, &lower), false);
-        } else if follows && !is_small {
-            complements.push(word);
-            begun = true;
-        }
-        named = word.starts_with(char::is_uppercase);
-    }
-    complements
-}
-
 /// The pieces of a text without spaces that say what is asked about, without the words that ask.
 pub(super) fn telling(text: &str) -> Vec<&str> {
     const SMALL: &str = "什么时候 多少 多长 多久 多大 多远 几点 星期几 什么 何时 为什么 怎么 哪里 哪些 每次 可以 最多 的 是 了 吗 谁 哪 要 有 几";
@@ -448,8 +427,6 @@ mod tests {
         assert_eq!(focus("What recycling rate does the city aim for?"), ["recycling", "rate"]);
         assert_eq!(focus("What does Ada Lund earn?"), ["earn"]);
         assert_eq!(focus("Wie hoch ist das Haushaltsbudget der Stadt Holt?"), ["Haushaltsbudget"]);
-        assert_eq!(complements("the number of the harbour office in Holt"), ["harbour", "office", "Holt"]);
-        assert_eq!(complements("the print of The Salt Widow discovered in Holt"), ["Salt", "Widow", "Holt"]);
         assert_eq!(focus("May dogs swim in the harbour?"), Vec::<&str>::new(), "yes or no");
         assert_eq!(proper_names("Was kostet ein Zimmer im Gasthaus von Holt?"), ["Holt"]);
         assert_eq!(telling("游客中心的成人票多少钱"), ["游客中心", "成人票"]);

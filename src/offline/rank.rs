@@ -21,6 +21,8 @@ const RELATED: f64 = 0.75;
 const COMPOUND: f64 = 0.7;
 /// Shorter stems are in too many compounds.
 const LEAST_IN_COMPOUND: usize = 5;
+/// What is left of a compound without the stem has so many letters; fewer are an ending.
+const LEAST_BESIDE: usize = 3;
 /// What a word is worth by where it stands; in the sentence itself it is 1.
 const IN_HEADING: f64 = 0.6;
 const IN_TITLE: f64 = 0.5;
@@ -44,17 +46,15 @@ const WITHOUT_KIND: f64 = 0.4;
 const NO_STATEMENT: f64 = 0.6;
 /// Content words of a sentence of usual length; longer ones count less.
 const USUAL_LENGTH: f64 = 14.0;
-/// A sentence answers when it has so much of what is asked, and of the very thing that is asked for.
-const ENOUGH: f64 = 0.5;
-const OF_FOCUS: f64 = 0.35;
-/// The same of names, unless so much of what is asked of them stands in the sentence itself, of what follows a
-/// preposition, and of a year or another figure.
-const NAMED: f64 = 0.72;
-const OF_THE_NAMED: f64 = 0.6;
-const OF_COMPLEMENTS: f64 = 0.25;
+/// A year or another figure that is asked about has at least this share.
 const LEAST_OF_FIGURE: f64 = 0.21;
-/// What a word that no sentence at all has counts there: it may be said in other words, unless it is what is asked for.
-const UNHEARD: f64 = 0.35;
+/// A sentence answers when its value reaches this, less for each thing that is asked with (so many of them, since fewer
+/// are easily met by chance), and less when anything may answer: what tells answers best in the questions of `examples/`
+/// with each library left out in turn.
+const ANSWERS: f64 = 1.025;
+const LESS_FOR_THING: f64 = 0.15;
+const MOST_THINGS: usize = 5;
+const LESS_FOR_ANY_KIND: f64 = 0.2;
 
 /// A text and its title, split.
 #[derive(Clone, Debug)]
@@ -134,11 +134,6 @@ struct Word {
     is_number: bool,
     /// A number behind letters, as in `E44`: nothing else is meant by it.
     is_code: bool,
-    is_month: bool,
-    /// Does it only say what kind of thing is asked for?
-    is_said: bool,
-    /// Does no sentence have it?
-    is_unheard: bool,
     rarity: f64,
 }
 
@@ -148,10 +143,8 @@ struct Part {
     kinds: Kinds,
     /// What it asks for of that it asks about: `recycling rate`, `colour`.
     focus: Vec<usize>,
-    /// What follows a preposition.
-    complements: Vec<usize>,
-    /// What a unit says as well: the `energy` of `how much energy`.
-    measured: Vec<usize>,
+    /// Its words but names and numbers, up to [`MOST_THINGS`].
+    things: f64,
 }
 
 /// What a sentence has of the words of the question: word and share.
@@ -186,9 +179,9 @@ impl Question {
                 focus.pop();
             }
             let focus = question.numbers_of(&focus, language);
-            let complements = question.numbers_of(&plan::complements(part), language);
-            let measured = question.numbers_of(kinds.measured(), language);
-            question.parts.push(Part { weights, kinds, focus, complements, measured });
+            let is_thing = |(word, weight): &(&Word, &f64)| **weight > 0.0 && !word.is_name && !word.is_number;
+            let things = question.words.iter().zip(&weights).filter(is_thing).take(MOST_THINGS).map(|_| 1.0).sum();
+            question.parts.push(Part { weights, kinds, focus, things });
         }
         question
     }
@@ -230,11 +223,10 @@ impl Question {
         if number >= MAX_WORDS {
             return None;
         }
-        let (is_number, is_month) = (is_number(word), is_in(kinds::MONTHS, word));
+        let is_number = is_number(word);
         let is_code = is_number && word.starts_with(|char: char| char.is_ascii_alphabetic());
-        let is_name = is_name && !is_number && !is_month;
-        let is_said = kinds::is_said_by_kind(word);
-        self.words.push(Word { is_name, is_number, is_code, is_month, is_said, is_unheard: false, rarity: 0.0 });
+        let is_name = is_name && !is_number && !is_in(kinds::MONTHS, word);
+        self.words.push(Word { is_name, is_number, is_code, rarity: 0.0 });
         let own = stem_of(language);
         for other in Language::ALL {
             self.form(stem_of(other), number, 1.0);
@@ -264,10 +256,8 @@ impl Question {
         let mut found: Vec<(usize, f64)> = Vec::new();
         for term in &terms {
             found.extend(self.forms.get(term).into_iter().flatten());
-            if language == Language::German && term.len() > LEAST_IN_COMPOUND + 3 {
-                let parts = self.stems.iter().filter(|(stem, _)| term.contains(stem.as_str()));
-                found.extend(parts.map(|(_, number)| (*number, COMPOUND)));
-            }
+            let parts = self.stems.iter().filter(|(stem, _)| are_compound(term, stem, language));
+            found.extend(parts.map(|(_, number)| (*number, COMPOUND)));
         }
         found.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
         found.dedup_by_key(|(number, _)| *number);
@@ -297,7 +287,6 @@ impl Question {
             found.own.iter().for_each(|(number, _)| counts[*number] += 1);
         }
         for (word, count) in self.words.iter_mut().zip(counts) {
-            word.is_unheard = count == 0;
             let count = f64::from(count.max(1));
             word.rarity = (1.0 + (f64::from(all) - count + 0.5).max(0.5) / (count + 0.5)).ln();
         }
@@ -330,14 +319,14 @@ impl Scored<'_> {
     fn score(&self, place: usize) -> Score {
         let text = self.piece.sentences[place].text.as_str();
         let shares = self.shares(place);
-        let (cover, others) = (self.cover(&shares, |_, _| 1.0), self.others(&shares));
+        let (cover, others) = (self.cover(&shares), self.others(&shares));
         let before = place.checked_sub(1).map_or("", |before| self.piece.sentences[before].text.as_str());
         // Only some questions want it, and it takes long.
         let language = LazyCell::new(|| Language::of(text));
         let fit = self.part.kinds.fit(text, before, |word| self.is_counted(word, *language));
         let kind = WITHOUT_KIND + (1.0 - WITHOUT_KIND) * fit;
         let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(self.found[place].length) * substance(text);
-        Score { value, answers: self.answers(fit, &self.with_table(place, shares)) }
+        Score { value, answers: self.answers(value, &self.with_table(place, shares)) }
     }
 
     /// The shares; a row goes on from all of its document, whose headings and columns say what it is about.
@@ -355,43 +344,15 @@ impl Scored<'_> {
         forms.is_some_and(|forms| forms.iter().any(|(number, _)| self.part.focus.contains(number)))
     }
 
-    /// Has the sentence the kind of thing asked for, what is asked of it, and those about whom it is asked?
-    fn answers(&self, fit: f64, shares: &[f64]) -> bool {
-        let part = self.part;
-        let near: Vec<f64> = shares.iter().map(|share| (share / IN_SENTENCE_BEFORE).min(1.0)).collect();
-        let is_said = |number: usize, word: &Word| word.is_said || part.measured.contains(&number);
-        let asks = |number: usize, word: &Word| {
-            let is_thing = !word.is_name && !word.is_number && !word.is_month;
-            is_thing && (!is_said(number, word) || part.kinds.is_open())
-        };
-        let in_focus = |number: usize| part.focus.contains(&number);
-        let follows = |number: usize| part.complements.contains(&number) && !in_focus(number);
-        let asked = |number: usize, word: &Word| match in_focus(number) || follows(number) {
-            _ if !asks(number, word) => 0.0,
-            false if word.is_unheard => UNHEARD,
-            _ => 1.0,
-        };
-        let focus = |number: usize, word: &Word| one_if(in_focus(number) && !is_said(number, word));
-        let complements = |number: usize, word: &Word| one_if(follows(number) && asks(number, word));
-        let named = |_: usize, word: &Word| one_if(word.is_name);
-        let (names, own_focus) = (self.cover(&near, named), self.cover(shares, focus));
-        let names_it = self.has_name() && self.cover(shares, named) >= NAMED;
-        (fit > 0.0 || part.kinds.is_open())
-            && self.has_figures(shares)
-            && self.cover(&near, asked) >= ENOUGH
-            && self.cover(&near, focus) >= OF_FOCUS
-            && (names_it || self.cover(shares, complements) >= OF_COMPLEMENTS)
-            && (names >= NAMED || names >= ENOUGH && own_focus >= OF_THE_NAMED)
+    fn answers(&self, value: f64, shares: &[f64]) -> bool {
+        let of_any_kind = LESS_FOR_ANY_KIND * f64::from(u8::from(self.part.kinds.is_open()));
+        value >= ANSWERS - LESS_FOR_THING * self.part.things - of_any_kind && self.has_figures(shares)
     }
 
     /// The words of the part, with their places, that it is asked in itself.
     fn own_words(&self) -> impl Iterator<Item = (usize, &Word)> {
         let words = self.question.words.iter().zip(&self.part.weights).enumerate();
         words.filter(|(_, (_, weight))| **weight == 1.0).map(|(number, (word, _))| (number, word))
-    }
-
-    fn has_name(&self) -> bool {
-        self.own_words().any(|(_, word)| word.is_name)
     }
 
     /// Has it one of the years and other figures that the part asks about, if there are any, and each of its codes
@@ -438,13 +399,11 @@ impl Scored<'_> {
 
     /// The share of the part's words that is covered, each with its weight, the rare ones counting most; 1 when none of
     /// its words has a weight.
-    fn cover(&self, shares: &[f64], weight_of: impl Fn(usize, &Word) -> f64) -> f64 {
+    fn cover(&self, shares: &[f64]) -> f64 {
         let (mut covered, mut all) = (0.0, 0.0);
-        let words = self.question.words.iter().zip(&self.part.weights).zip(shares);
-        for (number, ((word, weight), share)) in words.enumerate() {
-            let weight = weight * word.rarity * weight_of(number, word);
-            covered += weight * share;
-            all += weight;
+        for ((word, weight), share) in self.question.words.iter().zip(&self.part.weights).zip(shares) {
+            covered += weight * word.rarity * share;
+            all += weight * word.rarity;
         }
         if all > 0.0 {
             covered / all
@@ -462,8 +421,17 @@ impl Scored<'_> {
     }
 }
 
-fn one_if(is: bool) -> f64 {
-    f64::from(u8::from(is))
+/// Is one of both stems a part of the other? German words hold theirs anywhere, English ones at the beginning:
+/// `thunderstorm`.
+fn are_compound(term: &str, asked: &str, language: Language) -> bool {
+    let (long, short) = if term.len() > asked.len() { (term, asked) } else { (asked, term) };
+    let is_part = short.len() >= LEAST_IN_COMPOUND && long.len() >= short.len() + LEAST_BESIDE;
+    is_part
+        && match language {
+            Language::German => long.len() == term.len() && long.contains(short),
+            Language::English => long.starts_with(short),
+            _ => false,
+        }
 }
 
 fn beginnings(piece: &Piece<'_>) -> Vec<usize> {
@@ -533,6 +501,8 @@ mod tests {
         let text = "Adults pay EUR 6. The mill burnt down in 1911. Guides speak four languages.";
         assert_eq!(best("What does a ticket for a grown-up cost?", text).0, "Adults pay EUR 6.");
         assert_eq!(best("Wie viel zahlen Erwachsene?", text).0, "Adults pay EUR 6.");
+        let text = "The hall is long. Soup is eaten beside candles. The huts are full.";
+        assert!(best("What is served by candlelight?", text).0.contains("candles"));
         let german = "Der Brückenfonds wird jährlich mit 45.000 Euro gefüllt. Das Rathaus ist alt. Der Hof ist rund.";
         assert_eq!(best("Wie viel Geld ist im Fonds der Brücke?", german).0, split(german)[0].text);
     }
@@ -549,13 +519,23 @@ mod tests {
         assert!(best("How many lorries did Holt lend?", text).1);
         assert!(!best("How many lorries run on hydrogen?", text).1);
         assert!(!best("How many boats did Holt lend?", text).1);
-        assert!(best("How many lorries roared?", text).1, "the verb may be another");
         assert!(best("At what time does the reading room open?", text).1);
         assert!(!best("What is the telephone number of the reading room?", text).1);
         let text = "Alarm E12 of the P7 means air in the tubing. A device may be borrowed for 14 days.";
         assert!(best("What does alarm E12 mean on the P7?", text).1);
         assert!(!best("What does alarm E44 mean on the P7?", text).1, "another code is about something else");
         assert!(best("How long may wards keep a borrowed device?", text).1, "how long is itself what is asked");
+    }
+
+    #[test]
+    fn few_words_have_to_fit_better_than_many() {
+        let text = "The bell was cast in 1790. The tower was built by masons of Holt.";
+        assert!(best("When was the bell cast?", text).1);
+        assert!(!best("When was the bell sold?", text).1, "one word of two is met by chance");
+        let long = "When was the bell of the old chapel beside the harbour cast, as far as anybody knows?";
+        assert!(!best(long, text).1);
+        let text = "The bell of the chapel beside the harbour was cast in 1790. The tower was built by masons of Holt.";
+        assert!(best(long, text).1, "most of many words are not");
     }
 
     #[test]
