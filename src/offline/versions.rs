@@ -77,7 +77,7 @@ pub(super) fn document(url: &str) -> &str {
 struct Document<'a> {
     url: &'a str,
     title: &'a str,
-    /// `YYYY-MM-DD`, or less; of its title when nothing else has one.
+    /// `YYYY-MM-DD`, or less; of its title, or else of a line of its own, when nothing else has one.
     date: Option<String>,
     ids: HashSet<SourceId>,
 }
@@ -194,8 +194,9 @@ impl<'a> Versions<'a> {
         first.is_some_and(|first| own.iter().all(|year| year < first))
     }
 
-    /// Which of the candidates for one answer, each with its score, are contradicted by a newer one, or by one that
-    /// says which figure is right, and which guess at what a newer one knows.
+    /// Which of the candidates for one answer, each with its score, are contradicted by a newer one (a figure of the
+    /// same kind, or what it denies) or by one that says which figure is right, which guess at what a newer one knows,
+    /// and which have figures of years before those that are asked about.
     pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
         let figures: Vec<BTreeSet<(String, String)>> = candidates.iter().map(|(one, _)| figures(&one.text)).collect();
         let subjects: Vec<HashSet<String>> = candidates.iter().map(|(one, _)| subject(&one.text)).collect();
