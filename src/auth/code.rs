@@ -1,11 +1,18 @@
-//! Signing a browser in at an issuer: OpenID Connect's authorisation code flow with PKCE (RFC 7636).
+//! Signing a browser in at an issuer: OpenID Connect's authorisation code flow with PKCE (RFC 7636), whose requests the
+//! `oauth2` crate makes and reads.
 //!
 //! What is needed when the browser comes back stands in a cookie of its own, so any replica can go on.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use reqwest::{Response, StatusCode, header::ACCEPT};
+use futures::{FutureExt as _, future::BoxFuture};
+use oauth2::{
+    AsyncHttpClient, AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest, HttpResponse,
+    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RequestTokenError, Scope, StandardRevocableToken,
+    StandardTokenResponse, TokenUrl, basic,
+};
+use reqwest::{Response, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use subtle::ConstantTimeEq as _;
 use url::Url;
@@ -14,7 +21,7 @@ use super::{
     issuer::{Issuer, Refused},
     token::random,
 };
-use crate::{domain::digest, net};
+use crate::net;
 
 const MAX_ANSWER_BYTES: usize = 256 << 10;
 
@@ -57,9 +64,35 @@ impl Begun {
     }
 }
 
-#[derive(Deserialize)]
-struct Tokens {
+/// What OpenID Connect adds to the answer with the tokens.
+#[derive(Debug, Serialize, Deserialize)]
+struct Identity {
     id_token: String,
+}
+
+impl oauth2::ExtraTokenFields for Identity {}
+
+type OAuth = oauth2::Client<
+    basic::BasicErrorResponse,
+    StandardTokenResponse<Identity, basic::BasicTokenType>,
+    basic::BasicTokenIntrospectionResponse,
+    StandardRevocableToken,
+    basic::BasicRevocationErrorResponse,
+>;
+
+impl Client {
+    fn oauth(&self) -> OAuth {
+        let oauth = OAuth::new(ClientId::new(self.id.clone()));
+        let oauth = oauth.set_redirect_uri(RedirectUrl::from_url(self.redirect_url.clone()));
+        match &self.secret {
+            Some(secret) => oauth.set_client_secret(ClientSecret::new(secret.expose_secret().to_owned())),
+            None => oauth,
+        }
+    }
+
+    fn scopes(&self) -> impl Iterator<Item = Scope> {
+        self.scopes.split_whitespace().map(|scope| Scope::new(scope.to_owned()))
+    }
 }
 
 impl Issuer {
@@ -70,17 +103,12 @@ impl Issuer {
     pub async fn begin(&self, client: &Client) -> Result<(Url, Begun), Refused> {
         let begun = Begun::new();
         let url = self.endpoints().await?.authorization_endpoint;
-        let mut url = url.ok_or_else(|| Refused::Unreachable("it signs no browsers in".to_owned()))?;
-        let challenge = URL_SAFE_NO_PAD.encode(digest::sha256(begun.verifier.as_bytes()));
-        url.query_pairs_mut()
-            .append_pair("response_type", "code")
-            .append_pair("client_id", &client.id)
-            .append_pair("redirect_uri", client.redirect_url.as_str())
-            .append_pair("scope", &client.scopes)
-            .append_pair("state", &begun.state)
-            .append_pair("nonce", &begun.nonce)
-            .append_pair("code_challenge", &challenge)
-            .append_pair("code_challenge_method", "S256");
+        let url = url.ok_or_else(|| Refused::Unreachable("it signs no browsers in".to_owned()))?;
+        let verifier = PkceCodeVerifier::new(begun.verifier.clone());
+        let oauth = client.oauth().set_auth_uri(AuthUrl::from_url(url));
+        let request = oauth.authorize_url(|| CsrfToken::new(begun.state.clone())).add_scopes(client.scopes());
+        let request = request.add_extra_param("nonce", begun.nonce.clone());
+        let (url, _) = request.set_pkce_challenge(PkceCodeChallenge::from_code_verifier_sha256(&verifier)).url();
         Ok((url, begun))
     }
 
@@ -94,26 +122,36 @@ impl Issuer {
         }
         let url = self.endpoints().await?.token_endpoint;
         let url = url.ok_or_else(|| Refused::Unreachable("it gives no tokens".to_owned()))?;
-        let form = [
-            ("grant_type", "authorization_code"),
-            ("code", code),
-            ("redirect_uri", client.redirect_url.as_str()),
-            ("client_id", &client.id),
-            ("code_verifier", &begun.verifier),
-        ];
-        let mut request = net::form(self.client_for(&url).post(url.clone()), &form);
-        if let Some(secret) = &client.secret {
-            let encoded = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-            request = request.basic_auth(encoded(&client.id), Some(encoded(secret.expose_secret())));
-        }
-        let answer = granted(request.header(ACCEPT, "application/json").send().await?).await?;
-        let tokens: Tokens =
-            serde_json::from_slice(&answer).map_err(|_| Refused::Invalid("the issuer gave no id_token".to_owned()))?;
-        let claims = self.claims(&tokens.id_token, std::slice::from_ref(&client.id)).await?;
+        let oauth = client.oauth().set_token_uri(TokenUrl::from_url(url));
+        let exchange = oauth
+            .exchange_code(AuthorizationCode::new(code.to_owned()))
+            .set_pkce_verifier(PkceCodeVerifier::new(begun.verifier.clone()));
+        let tokens = exchange.request_async(self).await.map_err(|error| match error {
+            RequestTokenError::Request(refused) => refused,
+            _ => Refused::Invalid("the issuer gave no id_token".to_owned()),
+        })?;
+        let claims = self.claims(&tokens.extra_fields().id_token, std::slice::from_ref(&client.id)).await?;
         match claims["nonce"].as_str().is_some_and(|nonce| bool::from(nonce.as_bytes().ct_eq(begun.nonce.as_bytes()))) {
             true => Ok(claims),
             false => Err(Refused::Invalid("the token belongs to another sign-in".to_owned())),
         }
+    }
+}
+
+impl<'c> AsyncHttpClient<'c> for Issuer {
+    type Error = Refused;
+    type Future = BoxFuture<'c, Result<HttpResponse, Refused>>;
+
+    fn call(&'c self, request: HttpRequest) -> Self::Future {
+        self.sent(request).boxed()
+    }
+}
+
+impl Issuer {
+    async fn sent(&self, request: HttpRequest) -> Result<HttpResponse, Refused> {
+        let request = reqwest::Request::try_from(request)?;
+        let client = self.client_for(request.url());
+        Ok(HttpResponse::new(granted(client.execute(request).await?).await?))
     }
 }
 
