@@ -142,7 +142,7 @@ impl TestDatabase {
             Database::Postgres { url, .. } => {
                 let name = url.expose_secret().split(['/', '?']).nth(3).unwrap().to_owned();
                 let admin = PgConnection::connect(&Cluster::of_this_process().url("postgres")).await.unwrap();
-                let mut outage = Outage::Postgres { admin, name };
+                let mut outage = Outage::Postgres { admin, name, other_name: None };
                 outage.allow_connections(false).await;
                 outage
             }
@@ -157,7 +157,7 @@ impl TestDatabase {
 
 /// A database that is away.
 pub enum Outage {
-    Postgres { admin: PgConnection, name: String },
+    Postgres { admin: PgConnection, name: String, other_name: Option<String> },
     Sqlite { holder: SqliteConnection },
 }
 
@@ -170,8 +170,18 @@ impl Outage {
         }
     }
 
+    /// Gives the database another name meanwhile; Postgres alone.
+    pub async fn rename(&mut self) {
+        let Self::Postgres { admin, name, other_name } = self else { return };
+        let other = other_name.insert(format!("{name}_away"));
+        admin.execute(format!("ALTER DATABASE {name} RENAME TO {other}").as_str()).await.unwrap();
+    }
+
     async fn allow_connections(&mut self, allow: bool) {
-        let Self::Postgres { admin, name } = self else { return };
+        let Self::Postgres { admin, name, other_name } = self else { return };
+        if let Some(other) = other_name.take() {
+            admin.execute(format!("ALTER DATABASE {other} RENAME TO {name}").as_str()).await.unwrap();
+        }
         let alter = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {allow}");
         admin.execute(alter.as_str()).await.unwrap();
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1";

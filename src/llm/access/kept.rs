@@ -12,7 +12,8 @@ const AHEAD: Duration = Duration::from_secs(300);
 const LEAST_LIFE: Duration = Duration::from_secs(30);
 /// How long a failure to get some is that of all who wait for them, so that they do not fail one after the other.
 const FAILURE_COUNTS: Duration = Duration::from_secs(1);
-/// The same while there are some that count: nobody needs others at once, and each attempt may take its whole time.
+/// The same where nobody answered while there are some that count: nobody needs others at once, and each attempt may
+/// take its whole time.
 const RENEWAL_RESTS: Duration = Duration::from_secs(30);
 
 /// What was got, and for how long it may be used.
@@ -106,9 +107,12 @@ impl<T: Clone> Kept<T> {
     }
 
     fn failed_lately(&self) -> Option<Refused> {
-        let counts = if self.held(|held| held.ends_at).is_some() { RENEWAL_RESTS } else { FAILURE_COUNTS };
+        let still_counts = self.held(|held| held.ends_at).is_some();
         let failed = self.failed.lock();
-        failed.as_ref().filter(|(at, _)| at.elapsed() < counts).map(|(_, refused)| refused.clone())
+        let (at, refused) = failed.as_ref()?;
+        let is_away = matches!(refused, Refused::Unreachable(_));
+        let counts = if is_away && still_counts { RENEWAL_RESTS } else { FAILURE_COUNTS };
+        (at.elapsed() < counts).then(|| refused.clone())
     }
 }
 
@@ -136,8 +140,16 @@ mod tests {
         kept.forget();
         assert!(matches!(kept.current(away()).await, Err(Refused::Unreachable(_))), "what was refused is not used");
         assert_eq!(kept.last(), Some("old"), "and stays known");
+    }
+
+    #[tokio::test]
+    async fn credentials_that_were_mended_are_taken_at_once() {
+        let kept = old(Duration::from_secs(60));
         let refused = async { Err(Refused::Credentials("gone".to_owned())) };
-        assert!(matches!(old(Duration::from_secs(60)).current(refused).await, Err(Refused::Credentials(_))));
+        assert!(matches!(kept.current(refused).await, Err(Refused::Credentials(_))));
+        kept.failed.lock().as_mut().unwrap().0 = Instant::now().checked_sub(FAILURE_COUNTS).unwrap();
+        let fresh = Fresh::ending_in("new", Duration::from_secs(3_600));
+        assert_eq!(kept.current(ready(Ok(fresh))).await, Ok("new"));
     }
 
     #[tokio::test]

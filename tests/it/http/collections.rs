@@ -1,7 +1,11 @@
 //! Collections of documents: made, filled, searched by the runs that name them, and gone.
 
-use fathom::domain::KeyScope;
+use std::time::Duration;
+
+use fathom::{domain::KeyScope, http::Timeouts, pages, store::Database};
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
+use sqlx::{Connection as _, Executor as _, PgConnection};
 use test_case::test_case;
 
 use super::{
@@ -9,7 +13,11 @@ use super::{
     documents::{DUES, FILE, found, give, searching_world},
     small_world,
 };
-use crate::{database::TestDatabase, stories::engine::QUESTION};
+use crate::{
+    crash::until,
+    database::TestDatabase,
+    stories::engine::{self, QUESTION},
+};
 
 const COLLECTIONS: &str = "/api/v1/collections";
 
@@ -25,6 +33,50 @@ async fn collection(service: &Service, name: &str) -> String {
 async fn asked(service: &Service, options: Value) -> Value {
     let started = service.create(&json!({ "message": QUESTION, "options": options })).await;
     service.ended(&started.run).await
+}
+
+/// Its deletion has begun, and ends while the run is created.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collection_that_is_being_deleted_does_not_fail_the_run_that_names_it() {
+    let (world, database) = (small_world().await, TestDatabase::postgres().await);
+    let service = Service::start(&world, &database).await;
+    let id = collection(&service, "Ropes").await;
+    let Database::Postgres { url, .. } = &database.database else { unreachable!() };
+    let mut other = PgConnection::connect(url.expose_secret()).await.unwrap();
+    other.execute("BEGIN; DELETE FROM collections").await.unwrap();
+    let asking = asked(&service, json!({ "collections": [id] }));
+    let deleting = async {
+        until("the run waits for it", async || {
+            let waits = "SELECT COUNT(*) FROM pg_stat_activity \
+                WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            (database.count(waits).await > 0).then_some(())
+        })
+        .await;
+        other.execute("COMMIT").await.unwrap();
+    };
+    let (run, ()) = tokio::join!(asking, deleting);
+    assert_eq!((&run["status"], warnings(&service, run["id"].as_str().unwrap()).await.len()), (&json!("completed"), 1));
+    service.stop().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_for_a_collection_that_was_deleted_meanwhile_finds_none() {
+    let (world, database) = (small_world().await, TestDatabase::sqlite());
+    let mut config = engine::config(&world, &database, &[], &[]).unwrap();
+    let program = engine::parser_that_takes(Duration::from_secs(2), world.folder());
+    config.parser = pages::Settings { program: Some(program), ..config.parser };
+    let service = Service::of(&config, &database, Timeouts::default()).await;
+    let path = format!("{COLLECTIONS}/{}", collection(&service, "Ropes").await);
+    let deleting = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        service.delete(&path).await.expect(204);
+    };
+    let documents = format!("{path}/documents?name=dues.md");
+    let (given, ()) = tokio::join!(give(&service, &documents, DUES), deleting);
+    given.refused(404, "not_found");
+    service.stop().await;
+    world.finish();
 }
 
 /// What the run was warned of.

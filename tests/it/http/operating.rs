@@ -111,6 +111,24 @@ async fn a_service_whose_database_lacks_migrations_is_not_ready(database: TestDa
     world.finish();
 }
 
+/// A database that was renamed or dropped, like a password that was changed, refuses connections: that is no lack of
+/// migrations.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_lets_nobody_in_does_not_lack_migrations() {
+    let (world, database) = (World::start(Script::new()).await, TestDatabase::postgres().await);
+    let service = Service::start(&world, &database).await;
+    let ready = async || (service.get("/readyz").await.status == 200).then_some(());
+    until("the service is ready", ready).await;
+    let mut outage = database.outage().await;
+    outage.rename().await;
+    let answer = service.get("/readyz").await.expect(503).json();
+    assert_eq!(answer["checks"]["database"], "does not answer", "{answer}");
+    outage.end().await;
+    until("the service is ready again", ready).await;
+    service.stop().await;
+    world.finish();
+}
+
 /// Postgres goes away whole; SQLite can still be read while another process holds its write lock.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]

@@ -89,9 +89,20 @@ pub fn config(
 
 /// The program of a parser that takes a document and never answers, in that folder.
 pub fn parser_that_hangs(folder: &Path) -> PathBuf {
-    let (text, program) = (folder.join("text"), folder.join("program"));
     let hello = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
-    std::fs::write(&text, format!("#!/bin/sh\n{hello}\nexec sleep 600\n")).unwrap();
+    parser(folder, &format!("{hello}\nexec sleep 600"))
+}
+
+/// One that is there after a while.
+pub fn parser_that_takes(time: Duration, folder: &Path) -> PathBuf {
+    let fathom = fathom_testkit::program::path();
+    parser(folder, &format!("sleep {}\nexec {} \"$@\"", time.as_secs(), fathom.display()))
+}
+
+/// One that does these lines of a shell.
+fn parser(folder: &Path, lines: &str) -> PathBuf {
+    let (text, program) = (folder.join("text"), folder.join("program"));
+    std::fs::write(&text, format!("#!/bin/sh\n{lines}\n")).unwrap();
     // Copied by another process: one that this process has open cannot be started.
     assert!(std::process::Command::new("install").arg("-m755").args([&text, &program]).status().unwrap().success());
     program
