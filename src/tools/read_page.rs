@@ -58,10 +58,8 @@ impl ReadPage {
     }
 
     async fn read(&self, cx: &Cx, site: Site<'_>, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        let (address, id) = match source_id(&arguments.address) {
-            Some(id) => (address_of(cx, id)?, id),
-            None => (arguments.address.clone(), site.first_source),
-        };
+        let known = source_id(&arguments.address).map(|id| address_of(cx, id).map(|url| (id, url))).transpose()?;
+        let address = known.as_ref().map_or(&arguments.address, |(_, url)| url).clone();
         let room = cx.begin_pages(1);
         if let Some(refusal) = room.refusal() {
             return Err(ToolError::Limit(refusal.clone()));
@@ -69,6 +67,9 @@ impl ReadPage {
         let page = self.web.read(&address).await.map_err(|error| ToolError::Model(format!("{address}: {error}")))?;
         // Read is read, whatever is wanted of it.
         room.read(1);
+        // Where the address leads elsewhere, or a server spoke of the page, what is read is a source of its own.
+        let is_it = |(_, url): &(SourceId, String)| *url == crate::net::canonical_url(&page.url);
+        let id = known.filter(is_it).map_or(site.first_source, |(id, _)| id);
         let text = Arc::clone(&page);
         let output = match aside(move || chosen(&text, arguments.question.as_deref(), arguments.place)).await {
             Ok(Ok(chosen)) => chosen.output(cx, id, &page),
@@ -111,11 +112,10 @@ fn chosen(page: &WebPage, question: Option<&str>, place: Option<usize>) -> Resul
 /// The links that fit the question, then those in the passages that are shown.
 fn links(all: &[Link], shown: &[Passage<'_>], question: Option<&str>) -> Vec<Link> {
     let texts: Vec<&str> = all.iter().map(|link| link.text.as_str()).collect();
-    let mut places = question.map(|question| super::passages::best(&texts, question, LINK_CHARS)).unwrap_or_default();
+    let fitting = question.map(|question| super::passages::best(&texts, question, LINK_CHARS)).unwrap_or_default();
     let is_shown = |place: &usize| shown.iter().any(|passage| passage.text.contains(texts[*place]));
-    let others: Vec<usize> = (0..all.len()).filter(|place| !places.contains(place)).filter(is_shown).collect();
-    places.extend(others);
-    places.into_iter().take(SHOWN_LINKS).map(|place| all[place].clone()).collect()
+    let others = (0..all.len()).filter(|place| !fitting.contains(place)).filter(is_shown);
+    fitting.iter().copied().chain(others).take(SHOWN_LINKS).map(|place| all[place].clone()).collect()
 }
 
 impl Chosen {
@@ -201,8 +201,7 @@ impl Tool for ReadPage {
         // Before it is announced, kept or shown: what a model knows of users and passwords is nobody else's.
         given.address = crate::net::without_user(&given.address).into_owned();
         place_in(&given.address, given.place)?;
-        let source_ids = u32::from(source_id(&given.address).is_none());
-        Ok(Admitted { source_ids, ..Admitted::new(json!(given)) })
+        Ok(Admitted { source_ids: 1, ..Admitted::new(json!(given)) })
     }
 
     fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {

@@ -271,6 +271,22 @@ async fn a_source_is_opened_by_its_id() {
     world.finish();
 }
 
+/// What is read by the id of a source may lie elsewhere; then it is another source, with a number of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_source_whose_address_leads_elsewhere_stays_what_it_is() {
+    let site = Site::start().await;
+    let world = World::start(reading([reply::search(["dues"]), read(json!({"address": "S1001"}))])).await;
+    let page = crate::world::Page::new(&site.at("/moved"), "Ledger", "The ledger of the harbour.").without_text();
+    world.web.always("", Found::Pages(vec![page]));
+    let story = story(&world, &[]).await;
+    assert!(answers(&world)[1].contains("Paragraph 1 tells"), "{:?}", answers(&world));
+    let known: Vec<_> = story.sources.iter().map(|source| (source.url.as_str(), source.id)).collect();
+    let [moved, ledger] = ["/moved", "/ledger"].map(|path| site.at(path));
+    assert!(known.contains(&(&moved, SourceId(1001))), "{known:?}");
+    assert!(known.iter().any(|(url, id)| *url == ledger && id.0 > 1001), "{known:?}");
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_is_known_by_the_address_author_and_site_that_it_names() {
     let site = Site::start().await;
