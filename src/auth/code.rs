@@ -3,12 +3,15 @@
 //!
 //! What is needed when the browser comes back stands in a cookie of its own, so any replica can go on.
 
+use std::time::Duration;
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures::{FutureExt as _, future::BoxFuture};
 use oauth2::{
-    AsyncHttpClient, AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest, HttpResponse,
-    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RequestTokenError, Scope, StandardRevocableToken,
-    StandardTokenResponse, TokenUrl, basic,
+    AccessToken, AsyncHttpClient, AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest,
+    HttpResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope,
+    StandardRevocableToken, TokenResponse, TokenUrl,
+    basic::{self, BasicTokenType},
 };
 use reqwest::{Response, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -64,17 +67,46 @@ impl Begun {
     }
 }
 
-/// What OpenID Connect adds to the answer with the tokens.
+/// The answer with the tokens. Nothing but `id_token` is needed, so nothing else has to be as the standard says: some
+/// issuers write the seconds of `expires_in` as a text.
 #[derive(Debug, Serialize, Deserialize)]
-struct Identity {
+struct Tokens {
     id_token: String,
+    #[serde(skip, default = "no_token")]
+    access_token: AccessToken,
 }
 
-impl oauth2::ExtraTokenFields for Identity {}
+fn no_token() -> AccessToken {
+    AccessToken::new(String::new())
+}
+
+impl TokenResponse for Tokens {
+    type TokenType = BasicTokenType;
+
+    fn access_token(&self) -> &AccessToken {
+        &self.access_token
+    }
+
+    fn token_type(&self) -> &BasicTokenType {
+        &BasicTokenType::Bearer
+    }
+
+    fn expires_in(&self) -> Option<Duration> {
+        None
+    }
+
+    fn refresh_token(&self) -> Option<&RefreshToken> {
+        None
+    }
+
+    fn scopes(&self) -> Option<&Vec<Scope>> {
+        None
+    }
+}
 
 type OAuth = oauth2::Client<
     basic::BasicErrorResponse,
-    StandardTokenResponse<Identity, basic::BasicTokenType>,
+    Tokens,
     basic::BasicTokenIntrospectionResponse,
     StandardRevocableToken,
     basic::BasicRevocationErrorResponse,
@@ -130,7 +162,7 @@ impl Issuer {
             RequestTokenError::Request(refused) => refused,
             _ => Refused::Invalid("the issuer gave no id_token".to_owned()),
         })?;
-        let claims = self.claims(&tokens.extra_fields().id_token, std::slice::from_ref(&client.id)).await?;
+        let claims = self.claims(&tokens.id_token, std::slice::from_ref(&client.id)).await?;
         match claims["nonce"].as_str().is_some_and(|nonce| bool::from(nonce.as_bytes().ct_eq(begun.nonce.as_bytes()))) {
             true => Ok(claims),
             false => Err(Refused::Invalid("the token belongs to another sign-in".to_owned())),
@@ -182,6 +214,15 @@ mod tests {
         for wrong in ["", "a.b", "a.b.c", &format!("{}.x", begun.text())] {
             assert_eq!(Begun::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn of_the_tokens_only_the_one_that_names_the_user_has_to_be_right() {
+        let read = |answer: &str| serde_json::from_str::<Tokens>(answer).ok().map(|tokens| tokens.id_token);
+        let by_microsoft =
+            r#"{"id_token": "a.b.c", "token_type": "Bearer", "expires_in": "3599", "scope": ["openid"]}"#;
+        assert_eq!([read(by_microsoft), read(r#"{"id_token": "a.b.c"}"#)].map(Option::unwrap), ["a.b.c"; 2]);
+        assert_eq!(read(r#"{"access_token": "a", "token_type": "Bearer"}"#), None);
     }
 
     /// A code that is used up is no failure of the issuer, and the log says what it was.
