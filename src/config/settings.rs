@@ -223,7 +223,7 @@ const TABLE: &[Row] = &[
     ("sign_in.scopes", "FATHOM_SIGN_IN_SCOPES", None, Kind::Text, Is("openid"), "what is asked for at the issuer, words separated by spaces"),
 
     ("timeouts.connect_seconds", "FATHOM_CONNECT_SECONDS", None, SECONDS, Is("10"), "for opening a connection to a model"),
-    ("timeouts.model_seconds", "FATHOM_MODEL_SECONDS", None, SECONDS, Is("600"), "for a whole answer that is not streamed"),
+    ("timeouts.model_seconds", "FATHOM_MODEL_SECONDS", None, SECONDS, Is("600"), "for an answer that nobody reads before its end"),
     ("timeouts.model_idle_seconds", "FATHOM_MODEL_IDLE_SECONDS", None, SECONDS, Is("300"), "until the first piece of a streamed answer, and between any two"),
     ("timeouts.model_stream_seconds", "FATHOM_MODEL_STREAM_SECONDS", None, SECONDS, Is("3600"), "for a streamed answer in all, however steadily it comes"),
     ("timeouts.retry_seconds", "FATHOM_RETRY_SECONDS", None, SECONDS, Is("14400"), "how long one call to a model or a search engine waits in all for being made again; a run's own time ends it sooner"),

@@ -224,7 +224,8 @@ impl Llm {
             return self.complete(request, caller).await.map(ReplyStream::whole);
         }
         let request = self.unforced(request);
-        let begin = |server, tokens| self.begin(server, &request, tokens, caller);
+        let limit = self.inner.settings.stream_timeout;
+        let begin = |server, tokens| self.begin(server, &request, tokens, caller, limit);
         let ((mut reading, first), attempts) = self.attempts(&request, caller, begin).await?;
         reading.attempts = attempts;
         let first = match first {
@@ -392,18 +393,18 @@ impl Llm {
         request: &Request,
         tokens: u64,
         caller: &dyn Caller,
+        limit: Duration,
     ) -> Result<(Reading, Option<Delta>), Failure> {
         let permit = turn(server, request, tokens, caller).await;
         may_begin(request, caller).await;
-        let settings = &self.inner.settings;
-        let ends = tokio::time::Instant::now() + settings.stream_timeout;
-        let frames = transport::stream(server, request, settings.idle_timeout, ends).await?;
+        let ends = tokio::time::Instant::now() + limit;
+        let frames = transport::stream(server, request, self.inner.settings.idle_timeout, ends).await?;
         let mut reading = Reading::new(frames, Assembly::new(request), Arc::clone(server), permit);
         let first = reading.next().await?;
         Ok((reading, first))
     }
 
-    /// Makes a call whose answer is streamed, and waits for all of it.
+    /// Makes a call whose answer is streamed, and waits for all of it, as long as for one that comes in one piece.
     async fn gather(
         &self,
         server: &Arc<Server>,
@@ -411,7 +412,8 @@ impl Llm {
         tokens: u64,
         caller: &dyn Caller,
     ) -> Result<Completion, Failure> {
-        let (mut reading, mut piece) = self.begin(server, request, tokens, caller).await?;
+        let limit = self.inner.settings.total_timeout;
+        let (mut reading, mut piece) = self.begin(server, request, tokens, caller, limit).await?;
         loop {
             match piece {
                 Some(Delta::Text(_)) => piece = reading.next().await?,

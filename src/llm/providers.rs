@@ -189,7 +189,8 @@ impl Quirks {
             _ => Strategy::Native,
         };
         self.structured = self.structured.max(weaker);
-        self.whole_answers = facts.whole_answers.unwrap_or(self.whole_answers);
+        let streams = facts.streaming != Some(false);
+        self.whole_answers = facts.whole_answers.unwrap_or(self.whole_answers || !streams);
         self
     }
 

@@ -167,7 +167,7 @@ pub struct Settings {
     pub roles: Tunings,
     /// For the TCP and TLS handshakes.
     pub connect_timeout: Duration,
-    /// For a whole answer that is not streamed, from sending the request to its last byte.
+    /// For an answer that nobody reads before its end, from sending the request to its last byte.
     pub total_timeout: Duration,
     /// For a streamed answer: until its headers, and between any two pieces of it (comments count).
     pub idle_timeout: Duration,

@@ -65,10 +65,9 @@ impl Filter {
             if !self.tag.is_empty() {
                 let tag = std::mem::take(&mut self.tag);
                 self.pass(&tag, out);
-            }
-            if character.is_whitespace() {
+            } else if character.is_whitespace() {
                 self.space.push(character);
-                self.mid_line &= character != '\n';
+                self.mid_line = false;
                 rest = next;
             } else {
                 self.mid_line = true;
@@ -91,7 +90,7 @@ impl Filter {
     /// Does `character` begin an opening tag, or go on with one?
     fn may_open(&self, character: char) -> bool {
         if self.tag.is_empty() {
-            return !self.mid_line && TAGS.iter().any(|(opening, _)| opening.starts_with(character));
+            return TAGS.iter().any(|(opening, _)| opening.starts_with(character));
         }
         let goes_on =
             |opening: &str| opening.strip_prefix(self.tag.as_str()).is_some_and(|rest| rest.starts_with(character));
@@ -195,6 +194,8 @@ mod tests {
         check("<think>a</thin</think>b", "b");
         check(" \n<think>a</think> b", "b");
         check("<THINK>a", "<THINK>a");
+        check("<thin <think>a", "<thin <think>a");
+        check("<thin\n<think>a", "<thin");
         check("K\n<think>> <think></think></think>", "K\n</think>");
     }
 

@@ -812,16 +812,19 @@ async fn a_model_that_says_it_only_streams_is_asked_for_streams_from_then_on() {
 
 #[tokio::test]
 async fn what_the_operator_says_of_whole_answers_counts() {
-    let vendor = FakeVendor::start([Reply::streams(&["Yes."]), Reply::says("No.")]).await;
+    let vendor = FakeVendor::start([Reply::streams(&["Yes."]), Reply::says("No."), Reply::says("Nor.")]).await;
     let mut own = settings(&vendor);
+    own.models.insert("fireworks:cannot".to_owned(), Facts { streaming: Some(false), ..Facts::default() });
     for (name, is_whole) in [("openai:local", false), ("fireworks:m", true)] {
         own.models.insert(name.to_owned(), Facts { whole_answers: Some(is_whole), ..Facts::default() });
     }
     let llm = Llm::new(own).unwrap();
     assert_eq!(llm.complete(&request(), &quietly).await, Ok(answer("Yes.")));
-    let fireworks = Request { model: model("fireworks:m"), ..request() };
-    assert_eq!(llm.complete(&fireworks, &quietly).await, Ok(answer("No.")));
-    assert_eq!(streamed_calls(&vendor), [true, false]);
+    for (name, reply) in [("fireworks:m", "No."), ("fireworks:cannot", "Nor.")] {
+        let fireworks = Request { model: model(name), ..request() };
+        assert_eq!(llm.complete(&fireworks, &quietly).await, Ok(answer(reply)));
+    }
+    assert_eq!(streamed_calls(&vendor), [true, false, false]);
 }
 
 /// Nobody has read what came of it.
