@@ -20,8 +20,8 @@ use futures::FutureExt as _;
 use rmcp::{
     RoleClient,
     model::{
-        CallToolRequestParams, CancelledNotificationParam, ClientRequest, JsonObject, ListToolsRequest,
-        ReadResourceRequestParams, Request, RequestId, ServerResult,
+        CallToolRequestParams, CancelledNotificationParam, ClientRequest, JsonObject, ListResourcesRequest,
+        ListToolsRequest, ReadResourceRequestParams, Request, RequestId, ServerResult,
     },
     service::{Peer, PeerRequestOptions, ServiceError},
 };
@@ -163,7 +163,13 @@ impl Slot {
         if let Some(own) = known() {
             return Ok(own);
         }
-        let _ = offer::resources(&self.connected().await?.peer, &self.secrets).await;
+        let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest::default());
+        match self.answer(asked, &|_| {}).await {
+            Ok(ServerResult::ListResourcesResult(page)) => drop(offer::shown(page.resources, &self.secrets)),
+            // It has no list.
+            Ok(_) | Err(Error::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
         known().ok_or_else(|| Error::Refused("its address is known no more; call what named it again".to_owned()))
     }
 

@@ -175,11 +175,11 @@ impl Listing<'_> {
     }
 }
 
-/// The first resources; their secrets are known from then on.
+/// The first resources.
 ///
 /// # Errors
 /// [`Error`] when they cannot be listed in time.
-pub(super) async fn resources(peer: &Peer<RoleClient>, secrets: &Secrets) -> Result<Vec<OfferedResource>, Error> {
+async fn resources(peer: &Peer<RoleClient>, secrets: &Secrets) -> Result<Vec<OfferedResource>, Error> {
     let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest::default());
     let listed = request(peer, asked, PAGE_TIME, |result| match result {
         ServerResult::ListResourcesResult(page) => Some(page.resources),
@@ -188,7 +188,8 @@ pub(super) async fn resources(peer: &Peer<RoleClient>, secrets: &Secrets) -> Res
     Ok(shown(listed.await?, secrets))
 }
 
-fn shown(resources: Vec<rmcp::model::Resource>, secrets: &Secrets) -> Vec<OfferedResource> {
+/// The first of these resources; their secrets are known from then on.
+pub(super) fn shown(resources: Vec<rmcp::model::Resource>, secrets: &Secrets) -> Vec<OfferedResource> {
     let fits = resources.into_iter().filter(|resource| resource.uri.len() <= MAX_ADDRESS_BYTES).take(MAX_RESOURCES);
     let shown = fits.map(|resource| {
         // Its address first, whose secrets its name may repeat.

@@ -45,19 +45,22 @@ impl Secrets {
     /// The address of a resource, or one that stands for it: with its secrets hidden, and with a number where that is
     /// another one's already. The secrets are hidden from then on wherever they stand.
     pub fn shown_address(&self, own: String) -> String {
-        let hidden = net::hidden_address(&self.hide(own.clone())).into_owned();
-        if hidden == own {
-            return own;
-        }
         let mut known = self.addresses.lock();
         if let Some((shown, _)) = known.iter().find(|(_, known)| known.expose_secret() == own) {
             return shown.clone();
         }
-        let mut numbered = (1..).map(|n| if n == 1 { hidden.clone() } else { format!("{hidden}#{n}") });
-        let free = numbered.find(|name| known.iter().all(|(shown, _)| shown != name)).unwrap_or(hidden);
         if known.len() < MAX_ADDRESSES {
             let secrets = net::secrets_of_address(&own).into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES);
             self.granted.lock().extend(secrets.map(SecretString::from));
+        }
+        // With its own secrets hidden too, so that it stays the same wherever they are hidden again.
+        let hidden = self.hide(net::hidden_address(&own).into_owned());
+        if hidden == own {
+            return own;
+        }
+        let mut numbered = (1..).map(|n| if n == 1 { hidden.clone() } else { format!("{hidden}#{n}") });
+        let free = numbered.find(|name| known.iter().all(|(shown, _)| shown != name)).unwrap_or(hidden);
+        if known.len() < MAX_ADDRESSES {
             known.push((free.clone(), own.into()));
         }
         free
@@ -213,6 +216,11 @@ mod tests {
         let check = |own: &str, expected: &str| {
             assert_eq!(secrets.shown_address(own.to_owned()), expected);
             assert_eq!(secrets.own_address(expected).as_deref(), Some(own), "{expected}");
+            assert_eq!(
+                secrets.hide(expected.to_owned()),
+                expected,
+                "it is shown in an answer, which is hidden in again"
+            );
         };
         check("register://minutes/1931?page=2", "register://minutes/1931?page=2");
         check("postgres://app:s3cret-1@h/db", "postgres://(hidden)@h/db");
@@ -220,6 +228,7 @@ mod tests {
         check("postgres://app:s3cret-1@h/db", "postgres://(hidden)@h/db");
         check("blob://box/a.csv?v=1&sig=s3cret-3", "blob://box/a.csv?v=1&sig=(hidden)");
         check("box://tok3n-1/a", "box://(hidden)/a");
+        check("mariadb://app:mariadb@h/db", "(hidden)://(hidden)@h/db");
         assert_eq!(secrets.own_address("postgres://(hidden)@other/db"), None);
         assert_eq!(secrets.hide("s3cret-1 s3cret-2 s3cret-3 app".to_owned()), "(hidden) (hidden) (hidden) app");
     }

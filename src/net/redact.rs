@@ -117,7 +117,7 @@ pub fn redact<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>) -> Str
         if before != Before::Nothing && is_credential(word, before) {
             shown.push_str(HIDDEN);
         } else {
-            shown.push_str(&without_parameters(&cut_user(word, HIDDEN)));
+            shown.push_str(&hidden_address(word));
         }
         before = match (word, before) {
             ("", before) => before,
@@ -217,9 +217,6 @@ fn cut_user<'a>(word: &'a str, instead: &str) -> Cow<'a, str> {
 
 /// `?key=value&more` with the values of secret names hidden.
 fn without_parameters(word: &str) -> String {
-    if !word.contains('=') {
-        return word.to_owned();
-    }
     let mut shown = String::with_capacity(word.len());
     for part in word.split_inclusive(['?', '&', ';', '#']) {
         let end = part.trim_end_matches(['?', '&', ';', '#']).len();
