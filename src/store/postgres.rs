@@ -48,7 +48,9 @@ pub type Db = sqlx::Postgres;
 const LIKE: &str = " ILIKE ";
 /// Locks the rows a transaction is about to change.
 const FOR_UPDATE: &str = " FOR UPDATE";
-/// The same for those who take what is free and leave the rest to others.
+/// Keeps a row from being deleted, and excludes nobody else.
+const KEEP_ROW: &str = " FOR KEY SHARE";
+/// Locks the rows for those who take what is free and leave the rest to others.
 const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
 
 /// Lets one transaction at a time count what an owner uses and add to it; held to its end.

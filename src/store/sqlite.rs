@@ -46,6 +46,7 @@ pub type Db = sqlx::Sqlite;
 const LIKE: &str = " LIKE ";
 /// BEGIN IMMEDIATE has locked everything already.
 const FOR_UPDATE: &str = "";
+const KEEP_ROW: &str = "";
 const SKIP_LOCKED: &str = "";
 /// The same.
 const LOCK_OWNER: Option<&str> = None;

@@ -127,6 +127,10 @@ pub fn matching(
             "(newest.status IS NULL OR newest.status IN ('failed', 'cancelled') OR newest.outcome <> 'clarification')"
         }
     });
+    if !filter.metadata.is_empty() {
+        // What it holds is looked at later; few threads hold any.
+        select.push(" AND threads.metadata <> '{}'");
+    }
     if let Some(words) = &filter.words {
         select.push(" AND (");
         push_like(&mut select, "threads.title", words);

@@ -1,10 +1,10 @@
 //! Documents of threads and of collections.
 
-use sqlx::{Row as _, query, query_scalar};
+use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 use uuid::Uuid;
 
 use super::{
-    Connection, Engine, Row,
+    Connection, Db, Engine, KEEP_ROW, Row,
     rows::{owned, unsigned},
     threads::may_have_more_threads,
 };
@@ -111,17 +111,17 @@ pub async fn keep_uploads(connection: &mut Connection, run_id: RunId, set: Docum
 pub async fn keep_collections(connection: &mut Connection, new_run: &NewRun) -> Result<(), sqlx::Error> {
     const KEEP: &str = "INSERT INTO run_collections (run_id, collection_id) VALUES ($1, $2)";
     for id in &new_run.collections {
-        let set = DocumentSet::Collection(*id);
-        if is_there(connection, set).await? {
+        let mut there = QueryBuilder::<Db>::new("SELECT id FROM collections WHERE id = ");
+        there.push_bind(id.0).push(KEEP_ROW);
+        if there.build().fetch_optional(&mut *connection).await?.is_some() {
             query(KEEP).bind(new_run.run_id.0).bind(id.0).execute(&mut *connection).await?;
-            keep_uploads(connection, new_run.run_id, set).await?;
+            keep_uploads(connection, new_run.run_id, DocumentSet::Collection(*id)).await?;
         }
     }
     Ok(())
 }
 
-/// Is the set there? Then its row is locked: documents given at once are counted one after another, and it is not
-/// deleted meanwhile.
+/// Is the set there? Then its row is locked, so that documents given at once are counted one after another.
 async fn is_there(connection: &mut Connection, set: DocumentSet) -> Result<bool, sqlx::Error> {
     let lock = match set {
         DocumentSet::Thread(_) => "UPDATE threads SET title = title WHERE id = $1",
