@@ -87,7 +87,7 @@ export class Collections {
       remove.dataset.sure = "yes";
       say(remove, word("removeWhole"));
     } }, word("remove"));
-    const name = el("button", { type: "button", onclick: () => rename(collection.name, (other) => void this.rename(collection, other)) }, word("rename"));
+    const name = el("button", { type: "button", onclick: () => rename(word("collectionName"), collection.name, (other) => void this.rename(collection, other)) }, word("rename"));
     return el("div", { class: "opened" }, documents.element, el("div", {}, name, " ", remove));
   }
 

@@ -108,9 +108,9 @@ export function dialog(title, ...children) {
   return box;
 }
 
-/** Asks for another name of something. @param {string} name @param {(name: string) => void} renamed */
-export function rename(name, renamed) {
-  const input = el("input", { value: name, maxlength: "200", required: true, autofocus: true, "aria-label": word("title"), dir: "auto" });
+/** Asks for another name of something. @param {string} label @param {string} name @param {(name: string) => void} renamed */
+export function rename(label, name, renamed) {
+  const input = el("input", { value: name, maxlength: "200", required: true, autofocus: true, "aria-label": label, dir: "auto" });
   const given = () => { const other = input.value.trim(); if (other) renamed(other); };
   dialog(word("rename"), el("form", { method: "dialog", class: "reply", onsubmit: given }, input, el("button", { class: "main" }, word("save"))));
   input.select();

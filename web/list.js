@@ -53,7 +53,7 @@ export class ThreadList {
     const mine = this.asked += 1;
     try {
       const q = this.search.value.trim();
-      // What is pinned stands on top however old it is.
+      // What is pinned stands on top, also where the first page does not reach it.
       const [page, first] = await Promise.all([api.threads({ q, cursor }), cursor ? this.threads : api.threads({ q, "metadata.pinned": "true" }).then(({ data }) => data)]);
       if (mine !== this.asked) return;
       this.cursorUsed = Boolean(cursor);
@@ -96,7 +96,7 @@ export class ThreadList {
       el("a", { href: `#/t/${thread.id}`, dir: "auto", "data-focus": thread.id, "aria-current": thread.id === this.current && "page" }, el("span", { class: "name" }, name),
         thread.status !== "idle" && el("span", { class: "chip" }, named(thread.status))),
       el("span", { class: "entry-tools" }, tool(isPinned ? "unpin" : "pin", "⚑", () => this.change(thread, { metadata: { pinned: isPinned ? null : true } })),
-        tool("rename", "✎", () => rename(name, (title) => void this.change(thread, { title }))), tool("remove", "✕", () => this.remove(thread))));
+        tool("rename", "✎", () => rename(word("title"), name, (title) => void this.change(thread, { title }))), tool("remove", "✕", () => this.remove(thread))));
   }
 
   /** @param {string} id */

@@ -175,12 +175,18 @@ export class ThreadView {
     if (kind === "e") return this.showEvent(Number(id));
     if (kind !== "r") return;
     await until(() => this.views.has(id));
-    const go = () => this.views.get(id)?.element.scrollIntoView();
+    let hasActed = false;
+    for (const act of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(act, () => { hasActed = true; }, { once: true });
+    const go = () => hasActed || this.views.get(id)?.element.scrollIntoView();
     go();
     const [start, end] = (stretch ?? "").split("-").map(Number);
     if (source) return this.card(id, Number(source), end > start ? { passage: { start, end } } : {});
     // The reports above it push it down as they come.
-    await until(() => this.picture.seq >= this.known && [...this.views.values()].every(({ report }) => report.isWhole()));
+    const areWhole = () => {
+      const views = [...this.views], above = views.slice(0, views.findIndex(([run]) => run === id));
+      return above.every(([, { report }]) => report.isWhole());
+    };
+    await until(() => this.picture.seq >= this.known && areWhole());
     go();
   }
 
