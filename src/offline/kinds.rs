@@ -6,7 +6,7 @@ use std::{
     sync::LazyLock,
 };
 
-use super::is_in;
+use super::{count, is_in};
 use crate::text::{Language, is_number, is_row, is_stop_word, is_unspaced, words};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,6 @@ impl Kinds {
     pub fn fit(&self, sentence: &str, before: &str, counts: impl Fn(&str) -> bool) -> f64 {
         let said = Said { text: sentence, lower: sentence.to_lowercase(), words: words(sentence), asked: &self.asked };
         let has = self.kinds.iter().filter(|kind| said.has(**kind, before, &counts)).count();
-        let count = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         if self.kinds.is_empty() { 1.0 } else { count(has) / count(self.kinds.len()) }
     }
 }

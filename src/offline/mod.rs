@@ -47,6 +47,11 @@ const LAST_SEARCH_TURN: u32 = 2;
 /// Words of one piece of a streamed answer.
 const PIECE_WORDS: usize = 6;
 
+/// For ratios of counts.
+fn count(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
 /// What an answer is made of.
 enum Answer {
     Text(String),

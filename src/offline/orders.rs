@@ -24,11 +24,8 @@ fn list(name: &str) -> &'static str {
 /// Is the sentence meant for a machine that reads along?
 pub(super) fn is_order(sentence: &str) -> bool {
     let Text { text, first } = &Text::of(sentence);
-    if digests(text) {
-        return true;
-    }
     let begins = ["system:", "assistant:", "ai:"].iter().any(|start| text.trim_start().starts_with(start));
-    if begins || list("TAKEOVERS").split('|').any(|phrase| text.contains(phrase)) {
+    if begins || list("TAKEOVERS").split('|').any(|phrase| text.contains(phrase)) || digests(text) {
         return true;
     }
     let (reader, work, duty) = (is_reader(text), has("WORKS", text), has("DUTIES", text));
@@ -49,8 +46,8 @@ fn digests(text: &str) -> bool {
         let machine = |(_, rest): (&str, &str)| words(rest).iter().take(2).any(|word| is_listed("MACHINES", word));
         text.split_once(by).is_some_and(machine)
     };
-    let digests = || has("MACHINES", text) && list("DIGESTS").split('|').any(begins_word);
-    written() && has_to() && (digests() || list("MAKINGS").split('|').any(made))
+    let shortens = || has("MACHINES", text) && list("DIGESTS").split('|').any(begins_word);
+    written() && has_to() && (shortens() || list("MAKINGS").split('|').any(made))
 }
 
 fn is_reader(text: &str) -> bool {

@@ -5,7 +5,7 @@
 use std::{cell::LazyCell, collections::HashMap};
 
 use super::{
-    is_in,
+    count, is_in,
     kinds::{self, Kinds},
     plan,
 };
@@ -421,8 +421,8 @@ impl Scored<'_> {
     }
 }
 
-/// Is one of both stems a part of the other? German words hold theirs anywhere, English ones at the beginning:
-/// `thunderstorm`.
+/// Does a German term hold the stem that is asked for, or does one of two English stems begin the other
+/// (`thunderstorm`)?
 fn are_compound(term: &str, asked: &str, language: Language) -> bool {
     let (long, short) = if term.len() > asked.len() { (term, asked) } else { (asked, term) };
     let is_part = short.len() >= LEAST_IN_COMPOUND && long.len() >= short.len() + LEAST_BESIDE;
@@ -459,7 +459,7 @@ fn substance(text: &str) -> f64 {
 
 /// Below 1 for sentences that are long enough to have many words by chance, and for fragments that say nothing.
 fn brevity(length: usize) -> f64 {
-    let length = f64::from(u32::try_from(length).unwrap_or(u32::MAX));
+    let length = count(length);
     let long = 1.0 / (0.8 + 0.2 * (length / USUAL_LENGTH).max(1.0));
     if length < 3.0 { 0.7 } else { long }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::count;
 use crate::domain::SourceId;
 use crate::text::{self, Language, Sentence, is_number, is_row, plain, terms};
 
@@ -79,8 +80,7 @@ impl Fingerprint {
     fn overlap(&self, other: &Self) -> f64 {
         let shared = self.words.intersection(&other.words).count();
         let all = self.words.len() + other.words.len() - shared;
-        let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        if all == 0 { 1.0 } else { number(shared) / number(all) }
+        if all == 0 { 1.0 } else { count(shared) / count(all) }
     }
 }
 

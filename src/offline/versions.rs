@@ -6,7 +6,7 @@ use std::{
     sync::LazyLock,
 };
 
-use super::{Evidence, is_in, kinds::MONTHS, rank::Score, statements::Statement};
+use super::{Evidence, count, is_in, kinds::MONTHS, rank::Score, statements::Statement};
 use crate::{
     domain::SourceId,
     text::{Language, is_number, is_row, is_stop_word, stem, terms, words},
@@ -254,10 +254,6 @@ fn is_settled(document: &Document<'_>, all: &[Document<'_>], statements: &[State
 fn is_newer(other: &Document<'_>, document: &Document<'_>) -> bool {
     let newer = other.date.as_ref().zip(document.date.as_ref()).is_some_and(|(other, date)| other > date);
     newer && other.url != document.url
-}
-
-fn count(count: usize) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// The words of a title but numbers, months and ordinals, which is where editions differ.

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_found_as_can_be_shown() {
+    fn no_more_are_found_than_are_kept() {
         assert_eq!(of(&"[a](b) ".repeat(1_000)).len(), MAX_LINKS);
     }
 
