@@ -5,11 +5,18 @@ use std::{
     sync::Arc,
 };
 
-use axum::{extract::State as Shared, response::Response};
+use axum::{body::Bytes, extract::State as Shared, response::Response};
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::{State, error::ApiError, extract::Query, json::answer, page, report::rendered};
+use super::{
+    State,
+    error::ApiError,
+    extract::Query,
+    json::answer,
+    page::{self, Pages},
+    report::rendered,
+};
 use crate::{
     domain::{Envelope, Event, RunId, report::Citation},
     runs::OwnedRun,
@@ -47,7 +54,7 @@ pub async fn show(Shared(state): Shared<State>, run: OwnedRun, query: Query) -> 
             let mut written = draft.lock().await;
             let news = run.report_events(written.seq, until).await?;
             written.take(&news);
-            let html = state.pages.part(run.id(), &written).await?;
+            let html = written.html(&state.pages).await?;
             (written.attempt, false, written.settled().chars().count(), html)
         }
     };
@@ -92,11 +99,13 @@ pub struct Written {
     pub citations: Vec<Citation>,
     /// Addresses of what is cited.
     pub urls: HashSet<String>,
+    /// What was rendered of it last: its readers come with the same question.
+    rendered: Option<(Extent, Bytes)>,
 }
 
 /// How far a report is written: what tells apart two states of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+struct Extent {
     attempt: u32,
     settled_bytes: usize,
     /// Those of a paragraph may come after it.
@@ -121,7 +130,23 @@ impl Written {
         }
     }
 
-    pub fn extent(&self) -> Extent {
+    /// Its complete paragraphs as they will stand in its page; rendered once for all who read it as far.
+    async fn html(&mut self, pages: &Pages) -> Result<Bytes, ApiError> {
+        if self.settled().is_empty() {
+            return Ok(Bytes::new());
+        }
+        let extent = self.extent();
+        if let Some((known, html)) = &self.rendered
+            && *known == extent
+        {
+            return Ok(html.clone());
+        }
+        let html = pages.part(self).await?;
+        self.rendered = Some((extent, html.clone()));
+        Ok(html)
+    }
+
+    fn extent(&self) -> Extent {
         Extent { attempt: self.attempt, settled_bytes: self.settled().len(), citations: self.citations.len() }
     }
 
@@ -164,6 +189,23 @@ mod tests {
         assert_eq!((written.attempt, written.settled()), (2, "One [1]."));
         assert_eq!(written.citations.len(), 1);
         assert!(written.urls.contains("https://a.test/"));
+    }
+
+    #[tokio::test]
+    async fn a_part_is_rendered_once_for_all_its_readers() {
+        let pages = Pages::default();
+        let mut draft = Written { markdown: "One [1].\n\nTw".to_owned(), ..Written::default() };
+        let first = draft.html(&pages).await.unwrap();
+        draft.markdown.push('o');
+        assert_eq!(draft.html(&pages).await.unwrap().as_ptr(), first.as_ptr());
+        draft.citations.push(Citation::new(1, SourceId(1001), 4, 7));
+        let cited = draft.html(&pages).await.unwrap();
+        assert!(str::from_utf8(&cited).unwrap().contains("cited-1"), "the citation came later: {cited:?}");
+        draft.markdown.push_str(".\n\n");
+        let longer = draft.html(&pages).await.unwrap();
+        assert!(str::from_utf8(&longer).unwrap().contains("Two."), "{longer:?}");
+        draft.take(&[envelope(Event::ReportStarted { attempt: 2 })]);
+        assert_eq!(draft.html(&pages).await.unwrap(), "");
     }
 
     #[tokio::test]

@@ -16,10 +16,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 use tokio::sync::{OnceCell, Semaphore};
 use uuid::Uuid;
 
-use super::{
-    error::ApiError,
-    fragment::{Extent, Written},
-};
+use super::{error::ApiError, fragment::Written};
 use crate::domain::{
     RunId, Source,
     claim::{Claim, Verdict},
@@ -37,22 +34,20 @@ const DEPTH: usize = 32;
 /// the secret of the rendering, since a text may come by these characters through entities.
 const MARKS: [char; 2] = ['\u{E010}', '\u{E011}'];
 
-/// What is kept of a page or a part of one: filled by the first who asks, while the others wait.
+/// What is kept of a page: filled by the first who asks, while the others wait.
 type Cell = Arc<OnceCell<Bytes>>;
 
 /// The pages rendered last.
 #[derive(Debug)]
 pub struct Pages {
     kept: Mutex<VecDeque<(RunId, Cell)>>,
-    /// Of each report that is being written the part that was rendered last: its readers come with the same question.
-    parts: Mutex<VecDeque<(RunId, Extent, Cell)>>,
     /// One page is rendered at a time, so that a processor is left for everything else.
     rendering: Arc<Semaphore>,
 }
 
 impl Default for Pages {
     fn default() -> Self {
-        Self { kept: Mutex::default(), parts: Mutex::default(), rendering: Arc::new(Semaphore::new(1)) }
+        Self { kept: Mutex::default(), rendering: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -70,26 +65,18 @@ impl Pages {
             })
             .await
             .cloned();
-        trim(&mut self.kept.lock(), |(_, cell)| cell);
+        self.trim();
         page
     }
 
-    /// The complete paragraphs of a run's report that is being written, as they will stand in its page.
-    pub async fn part(&self, run_id: RunId, written: &Written) -> Result<Bytes, ApiError> {
-        if written.settled().is_empty() {
-            return Ok(Bytes::new());
-        }
-        let cell = self.cell_of_part(run_id, written.extent());
-        let render = || {
-            let written = written.clone();
-            self.alone(move || {
-                let urls = written.urls.iter().map(String::as_str).collect();
-                Bytes::from(article(written.settled(), &written.citations, &HashMap::new(), &urls).0)
-            })
+    /// The complete paragraphs of a report that is being written, as they will stand in its page.
+    pub async fn part(&self, written: &Written) -> Result<Bytes, ApiError> {
+        let written = written.clone();
+        let render = move || {
+            let urls = written.urls.iter().map(String::as_str).collect();
+            Bytes::from(article(written.settled(), &written.citations, &HashMap::new(), &urls).0)
         };
-        let part = cell.get_or_try_init(render).await.cloned();
-        trim(&mut self.parts.lock(), |(.., cell)| cell);
-        part
+        self.alone(render).await
     }
 
     /// Renders off the runtime's threads, one page at a time. The permit moves into the work: a client that goes away
@@ -114,24 +101,15 @@ impl Pages {
         cell
     }
 
-    /// The place of a part, which takes that of another part of the run.
-    fn cell_of_part(&self, run_id: RunId, extent: Extent) -> Cell {
-        let mut parts = self.parts.lock();
-        let place = parts.iter().position(|(known, ..)| *known == run_id);
-        let before = place.and_then(|place| parts.remove(place)).filter(|(_, known, _)| *known == extent);
-        let cell = before.map_or_else(Cell::default, |(.., cell)| cell);
-        parts.push_back((run_id, extent, Arc::clone(&cell)));
-        cell
-    }
-}
-
-/// Forgets what was used the longest ago, as far as there is too much.
-fn trim<T>(kept: &mut VecDeque<T>, cell: impl Fn(&T) -> &Cell) {
-    let size = |one: &T| cell(one).get().map_or(0, Bytes::len);
-    let mut bytes: usize = kept.iter().map(size).sum();
-    while kept.len() > KEPT_PAGES || bytes > KEPT_BYTES {
-        let Some(oldest) = kept.pop_front() else { return };
-        bytes -= size(&oldest);
+    /// Forgets what was used the longest ago, as far as there is too much.
+    fn trim(&self) {
+        let mut kept = self.kept.lock();
+        let size = |(_, cell): &(RunId, Cell)| cell.get().map_or(0, Bytes::len);
+        let mut bytes: usize = kept.iter().map(size).sum();
+        while kept.len() > KEPT_PAGES || bytes > KEPT_BYTES {
+            let Some(oldest) = kept.pop_front() else { return };
+            bytes -= size(&oldest);
+        }
     }
 }
 
@@ -492,29 +470,6 @@ mod tests {
         let error = Pages::default().alone(|| panic!("hunter2")).await.unwrap_err();
         let said = format!("{error:?}");
         assert!(said.contains("Internal") && !said.contains("hunter2"), "{said}");
-    }
-
-    fn written(markdown: &str, cited: &[usize]) -> Written {
-        let citations = cited.iter().map(|start| Citation::new(1, SourceId(1001), *start, *start + 3)).collect();
-        let mut written = Written::default();
-        (written.markdown, written.citations) = (markdown.to_owned(), citations);
-        written
-    }
-
-    #[tokio::test]
-    async fn a_part_is_rendered_once_for_all_its_readers() {
-        let (pages, run, other) = (Pages::default(), RunId::new(), RunId::new());
-        let part =
-            async |run, markdown: &str, cited: &[usize]| pages.part(run, &written(markdown, cited)).await.unwrap();
-        let first = part(run, "One [1].\n\nTw", &[]).await;
-        let (again, of_other) = (part(run, "One [1].\n\nTwo", &[]).await, part(other, "One [1].\n\n", &[]).await);
-        assert_eq!((first.as_ptr(), first == of_other), (again.as_ptr(), true));
-        assert_ne!(first.as_ptr(), of_other.as_ptr());
-        let cited = part(run, "One [1].\n\nTwo", &[4]).await;
-        assert!(str::from_utf8(&cited).unwrap().contains("cited-1"), "the citation came later: {cited:?}");
-        let longer = part(run, "One [1].\n\nTwo.\n\n", &[4]).await;
-        assert!(str::from_utf8(&longer).unwrap().contains("Two."), "{longer:?}");
-        assert_eq!(pages.parts.lock().len(), 2, "one of each run");
     }
 
     /// Entities become characters after the marks were set.
