@@ -103,6 +103,7 @@ fn settings_of_runs(config: &Config) -> runs::Settings {
         marks: config.data_dir.join("processes"),
         grace: config.http.grace,
         queue: config.queue,
+        thread_retention: config.thread_retention,
         event_retention: config.event_retention,
         longest_silence: runs::longest_silence(&config.llm),
     }

@@ -2,20 +2,23 @@
 
 use std::path::Path;
 
-use super::{Exit, print};
+use super::{Exit, print, probe::small_request};
 use crate::{
     config::{Config, shown_database},
-    domain::{ModelName, printable_line},
+    domain::{ModelName, nearest::nearest, printable_line},
     llm::{
         Endpoint, Llm,
         providers::{PROVIDERS, Provider},
     },
     mcp,
-    net::Reach,
+    net::{NoWait, Reach},
     pages::Parser,
     search::{self, Corpus, Engine, Engines, ROWS, Row},
-    store::Store,
+    store::{NEWEST_SCHEMA, Schema, Store},
 };
+
+/// Models of a list that are named.
+const SHOWN_MODELS: usize = 5;
 
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,14 +101,16 @@ fn data_folder(folder: &Path) -> Finding {
 
 async fn database(config: &Config) -> Finding {
     let place = shown_database(&config.database);
-    let opened = async {
-        let store = Store::open(&config.database).await?;
-        store.ping().await?;
-        store.close().await;
-        Ok::<_, crate::store::Error>(())
-    };
-    match opened.await {
-        Ok(()) => Finding::ok("database", format!("{place}, schema up to date")),
+    let looked = Store::look(&config.database).await.and_then(|schema| schema.check().map(|()| schema));
+    match looked {
+        Ok(Schema::Lacks(NEWEST_SCHEMA)) => {
+            Finding::ok("database", format!("{place}, empty; the first start creates its tables"))
+        }
+        Ok(Schema::Lacks(count)) => Finding::note(
+            "database",
+            format!("{place}: {count} migrations of this release are missing; the next start of it runs them"),
+        ),
+        Ok(_) => Finding::ok("database", format!("{place}, schema up to date")),
         Err(error) => Finding::broken("database", format!("{place}: {error}")),
     }
 }
@@ -121,13 +126,14 @@ async fn models(config: &Config) -> Vec<Finding> {
         findings.push(Finding::ok("models", "offline:extractive needs nothing"));
     }
     for provider in PROVIDERS {
-        let used = config.options.models().find(|model| *model.provider == *provider.name);
+        let is_its = |model: &&ModelName| *model.provider == *provider.name;
+        let used: Vec<_> = config.options.distinct_models().into_iter().filter(is_its).collect();
         let is_set = config.llm.endpoints.get(provider.name).is_some_and(Endpoint::is_set);
-        match used {
-            Some(model) => findings.push(match llm.missing(model) {
-                Some(variable) => Finding::broken("models", format!("{model} needs {variable}")),
-                None => probe(&llm, provider, model).await,
-            }),
+        match used.first() {
+            Some(model) => match llm.missing(model) {
+                Some(variable) => findings.push(Finding::broken("models", format!("{model} needs {variable}"))),
+                None => findings.extend(probe(&llm, provider, &used).await),
+            },
             None if is_set && provider.settings_of.is_none() => {
                 findings.push(Finding::note("models", format!("{} is not used by the settings", provider.name)));
             }
@@ -137,28 +143,48 @@ async fn models(config: &Config) -> Vec<Finding> {
     findings
 }
 
-async fn probe(llm: &Llm, provider: &Provider, model: &ModelName) -> Finding {
-    match llm.probe(model).await {
-        Ok(report) if !report.was_asked => {
-            let unknown = "it has no list of models to ask for, so the key is not checked";
-            Finding::note("models", format!("{} at {}: {unknown}", provider.name, report.base_url))
+/// Asks a provider for its models, and those that it does not list whether they are there.
+async fn probe(llm: &Llm, provider: &Provider, used: &[&ModelName]) -> Vec<Finding> {
+    let Some(first) = used.first() else { return Vec::new() };
+    let report = match llm.probe(first).await {
+        Ok(report) => report,
+        Err(error) => {
+            let variables = &provider.variables;
+            let advice = format!("check {} and {}", variables.base_url, variables.api_key);
+            return vec![Finding::broken("models", format!("{}: {error}; {advice}", provider.name))];
         }
-        Ok(report) => {
-            let key = if report.with_key { "key accepted" } else { "no key sent" };
-            let models = match report.model_count {
-                0 => "no list of models".to_owned(),
-                count => format!("{count} models ({}…)", report.models.join(", ")),
-            };
-            let ms = report.latency.as_millis();
-            Finding::ok("models", format!("{} at {}: {key}, {models}, {ms} ms", provider.name, report.base_url))
+    };
+    if !report.was_asked {
+        let unknown = "it has no list of models to ask for, so the key is not checked";
+        return vec![Finding::note("models", format!("{} at {}: {unknown}", provider.name, report.base_url))];
+    }
+    let key = if report.with_key { "key accepted" } else { "no key sent" };
+    let models = match report.models.len() {
+        0 => "no list of models".to_owned(),
+        count => format!("{count} models ({}…)", report.models[..count.min(SHOWN_MODELS)].join(", ")),
+    };
+    let ms = report.latency.as_millis();
+    let listed = format!("{} at {}: {key}, {models}, {ms} ms", provider.name, report.base_url);
+    let mut findings = vec![Finding::ok("models", listed)];
+    let is_doubtful = |model: &&&ModelName| !report.models.is_empty() && !report.models.contains(&model.model);
+    for model in used.iter().filter(is_doubtful) {
+        findings.push(unlisted(llm, model, &report.models).await);
+    }
+    findings
+}
+
+/// Lists leave out other names of a model, and deployments: whether it is there only a call shows.
+async fn unlisted(llm: &Llm, model: &ModelName, listed: &[String]) -> Finding {
+    match llm.complete(&small_request(model), &NoWait).await {
+        Ok(_) => Finding::ok("models", format!("{model} answers, although it is not listed")),
+        Err(failed) => {
+            let meant = nearest(&model.model, listed.iter().map(String::as_str));
+            let meant = meant.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+            Finding::broken(
+                "models",
+                format!("{model} is not listed, and a call to it failed: {}{meant}", failed.error),
+            )
         }
-        Err(error) => Finding::broken(
-            "models",
-            format!(
-                "{}: {error}; check {} and {}",
-                provider.name, provider.variables.base_url, provider.variables.api_key
-            ),
-        ),
     }
 }
 

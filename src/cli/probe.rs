@@ -45,7 +45,7 @@ async fn probe(config: &Config, model: &ModelName) -> Result<String, String> {
         return Err(format!("{model} needs {variable}"));
     }
     let ask = Ask { llm: &llm, model };
-    ask.complete(ask.request("Answer with one word: is water wet?")).await.map_err(|error| error.to_string())?;
+    ask.complete(small_request(model)).await.map_err(|error| error.to_string())?;
     let tools = ask.calls(ToolChoice::Auto).await?;
     let facts = Facts {
         window: llm.listed_window(model).await.or(llm.facts(model).window),
@@ -60,6 +60,19 @@ async fn probe(config: &Config, model: &ModelName) -> Result<String, String> {
     Ok(table(model, &facts))
 }
 
+/// A question that any model can answer by a word.
+pub(super) fn small_request(model: &ModelName) -> Request {
+    Request {
+        model: model.clone(),
+        messages: vec![Message::user("Answer with one word: is water wet?")],
+        tools: Vec::new(),
+        tool_choice: ToolChoice::Auto,
+        output: OutputFormat::Text,
+        max_tokens: MAX_TOKENS,
+        sending: Sending::default(),
+    }
+}
+
 /// The questions to one model.
 struct Ask<'a> {
     llm: &'a Llm,
@@ -68,15 +81,7 @@ struct Ask<'a> {
 
 impl Ask<'_> {
     fn request(&self, question: &str) -> Request {
-        Request {
-            model: self.model.clone(),
-            messages: vec![Message::user(question)],
-            tools: Vec::new(),
-            tool_choice: ToolChoice::Auto,
-            output: OutputFormat::Text,
-            max_tokens: MAX_TOKENS,
-            sending: Sending::default(),
-        }
+        Request { messages: vec![Message::user(question)], ..small_request(self.model) }
     }
 
     async fn complete(&self, request: Request) -> Result<Completion, Error> {

@@ -123,10 +123,11 @@ async fn until_shutdown(tasks: &mut JoinSet<()>, shutdown: &CancellationToken) -
 
 /// What this is, and what is missing.
 fn banner(config: &Config, address: SocketAddr) -> String {
+    let models: Vec<_> = config.options.distinct_models().into_iter().map(|model| model.to_string()).collect();
     let mut lines = vec![
         format!("fathom {} on http://{address}  (API: /docs, contract: /openapi.yaml)", env!("CARGO_PKG_VERSION")),
         format!("  database   {}", shown_database(&config.database)),
-        format!("  models     {}", config.options.research_model),
+        format!("  models     {}", models.join(", ")),
         format!("  search     {}", config.options.search_api),
         format!("  usable     {}", config.usable_names()),
     ];

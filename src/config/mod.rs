@@ -60,6 +60,8 @@ const ANY_PAGE: &str =
 #[derive(Clone, Debug)]
 pub struct Config {
     pub database: Database,
+    /// How long threads are kept in which nothing happens; `None`: until somebody deletes them.
+    pub thread_retention: Option<Duration>,
     /// How long events of final runs are kept; `None`: as long as their thread.
     pub event_retention: Option<Duration>,
     /// Holds the embedded database and the document index.
@@ -197,6 +199,8 @@ pub struct Flags {
     pub model: Option<String>,
     /// `NAME=VALUE`, in order.
     pub options: Vec<String>,
+    /// The IANA name of the time zone that counts where no setting names one.
+    pub timezone: Option<String>,
 }
 
 /// A setting that cannot be used; one line that says what would be accepted.
@@ -258,6 +262,10 @@ impl Config {
         }
         let choice = Choice { layers: &layers, llm: &llm, search: &search };
         let mut options = choice.options(&mut notices)?;
+        if let Some(zone) = flags.timezone.as_deref().filter(|_| layers.option("timezone").is_none()) {
+            // One that is not known here is as none.
+            let _ = options.set_text("timezone", zone);
+        }
         let mut caps = limits.caps()?;
         let networks = kind::networks(&limits.allowed_networks);
         let mcp = rooms::mcp(&layers, &file.mcp, &file.path, &options, networks.clone())?;
@@ -271,11 +279,13 @@ impl Config {
         caps.know_providers(kind::provider_names());
         let queue = limits.queue();
         caps.allow_models(limits.allowed_models, &options);
-        let http = layers.section::<rooms::Http>("http")?.settings(layers.typed("listen")?);
+        let http = layers.section::<rooms::Http>("http")?.settings(layers.typed("listen")?)?;
         let sign_in = layers.section::<rooms::SignIn>("sign_in")?.settings()?;
         notices.extend(notices_on(&http, sign_in.is_some()).map(str::to_owned));
         let stored: rooms::Stored = layers.section("database")?;
+        notices.extend(stored.left_aside(&data_dir));
         let mut config = Self {
+            thread_retention: stored.thread_retention_days.map(crate::domain::time::days),
             event_retention: stored.event_retention_days.map(crate::domain::time::days),
             database: stored.settings(&data_dir),
             data_dir,
@@ -404,6 +414,17 @@ mod tests {
         assert_eq!(config.options.research_model, ModelName::offline().into());
         assert!(config.notices[0].contains("offline:extractive"));
         assert_eq!(config.options.search_api, SearchApi::auto());
+    }
+
+    #[test]
+    fn the_machines_time_zone_counts_where_no_setting_names_one() {
+        let zone = |variables: &[(&str, &str)], zone: &str| {
+            let flags = Flags { timezone: Some(zone.to_owned()), ..Flags::default() };
+            read(&flags, variables).unwrap().options.timezone
+        };
+        assert_eq!(zone(&[], "Asia/Tokyo"), "Asia/Tokyo");
+        assert_eq!(zone(&[("FATHOM_TIMEZONE", "UTC")], "Asia/Tokyo"), "UTC");
+        assert_eq!(zone(&[], "Mars/Olympus"), "UTC");
     }
 
     #[test]
@@ -648,7 +669,7 @@ mod tests {
             of_owner: UseLimits::default(),
         };
         assert_eq!(config.queue, queue);
-        assert_eq!((config.event_retention, config.telemetry.endpoint), (None, None));
+        assert_eq!((config.event_retention, config.thread_retention, config.telemetry.endpoint), (None, None, None));
         let variables = [
             ("FATHOM_CORS_ORIGINS", "https://a.test, https://b.test"),
             ("FATHOM_OWNER_HEADER", "X-User"),

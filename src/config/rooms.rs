@@ -127,6 +127,7 @@ pub struct Stored {
     url: Option<String>,
     connections: u32,
     sqlite_synchronous: String,
+    pub thread_retention_days: Option<u64>,
     pub event_retention_days: Option<u64>,
 }
 
@@ -326,9 +327,14 @@ impl Limits {
 }
 
 impl Http {
-    pub fn settings(self, listen: SocketAddr) -> HttpSettings {
+    pub fn settings(self, listen: SocketAddr) -> Result<HttpSettings, ConfigError> {
+        if self.separate_owners && self.owner_header.is_none() && self.authentication != Authentication::Keys {
+            return Err(missing(
+                "FATHOM_SEPARATE_OWNERS needs FATHOM_OWNER_HEADER or FATHOM_AUTHENTICATION=keys; without them nobody has a name",
+            ));
+        }
         let has_any = |list: &[String]| list.iter().any(|item| item == "*");
-        HttpSettings {
+        Ok(HttpSettings {
             listen,
             open: self.open,
             allowed_hosts: match has_any(&self.allowed_hosts) {
@@ -351,7 +357,7 @@ impl Http {
             owner_header: self.owner_header.and_then(|name| HeaderName::from_str(&name).ok()),
             trusted_proxies: TrustedProxies(self.trusted_proxies.iter().filter_map(|text| network(text)).collect()),
             separate_owners: self.separate_owners,
-        }
+        })
     }
 }
 
@@ -403,12 +409,24 @@ fn missing(text: &str) -> ConfigError {
     ConfigError::Place(text.to_owned())
 }
 
+/// The file of the embedded database.
+fn embedded(data_dir: &Path) -> PathBuf {
+    data_dir.join("fathom.db")
+}
+
 impl Stored {
+    /// What has to be known of a database in the data folder that is not used.
+    pub fn left_aside(&self, data_dir: &Path) -> Option<String> {
+        let path = embedded(data_dir);
+        let is_there = self.url.is_some() && path.exists();
+        is_there.then(|| format!("DATABASE_URL is used; the threads and keys in {} are not", path.display()))
+    }
+
     pub fn settings(self, data_dir: &Path) -> Database {
         match self.url {
             Some(url) => Database::Postgres { url: url.into(), max_connections: self.connections },
             None => Database::Sqlite {
-                path: data_dir.join("fathom.db"),
+                path: embedded(data_dir),
                 synchronous: match &*self.sqlite_synchronous {
                     "normal" => Synchronous::Normal,
                     _ => Synchronous::Full,

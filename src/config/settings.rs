@@ -194,6 +194,7 @@ const TABLE: &[Row] = &[
     ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),
     ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres per process, beside four that commit, wake others, listen and are kept for probes"),
     ("database.sqlite_synchronous", "FATHOM_SQLITE_SYNCHRONOUS", None, Kind::Choice(&["full", "normal"]), Is("full"), "does the embedded database wait for the disk at each commit (full), or may a loss of power cost the last ones (normal)?"),
+    ("database.thread_retention_days", "FATHOM_THREAD_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "after how many days without a run threads are deleted with all that belongs to them; unset: never"),
     ("database.event_retention_days", "FATHOM_EVENT_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "how long events of final runs are kept; unset: as long as the thread"),
 
     ("http.cors_origins", "FATHOM_CORS_ORIGINS", None, Kind::Origins, Unset, "pages of these origins may call the API from a browser; * for all"),

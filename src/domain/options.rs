@@ -308,6 +308,17 @@ impl RunOptions {
         self.roles().into_iter().flat_map(Models::iter)
     }
 
+    /// Each of them once, in the order of the roles.
+    pub fn distinct_models(&self) -> Vec<&ModelName> {
+        let mut distinct = Vec::new();
+        for model in self.models() {
+            if !distinct.contains(&model) {
+                distinct.push(model);
+            }
+        }
+        distinct
+    }
+
     /// The options as a JSON Schema (draft 2020-12), without defaults: those are the server's, and a client generated
     /// from a schema with defaults sends them all.
     pub fn json_schema() -> Value {

@@ -65,6 +65,7 @@ async fn database(state: &State) -> &'static str {
         Database::Fine => OK,
         Database::Away => "does not answer",
         Database::LacksMigrations => "migrations are missing",
+        Database::TooNew => "needs a newer release",
         Database::ReadOnly => "takes no writes",
     }
 }

@@ -30,8 +30,6 @@ const ASIDE_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_MODELS: usize = 1024 * 1024;
 /// Longer answers are read on a thread of their own.
 const READ_HERE: usize = 256 * 1024;
-/// Model ids in a [`ProbeReport`].
-const PROBED_MODELS: usize = 5;
 
 /// Models, ready to be called. Cheap to clone; clones share connections, queues and what was learned.
 #[derive(Clone)]
@@ -65,9 +63,7 @@ pub struct ProbeReport {
     pub was_asked: bool,
     /// Was a key sent, and accepted?
     pub with_key: bool,
-    /// Models listed; zero also when the list could not be read.
-    pub model_count: usize,
-    /// The first few of them.
+    /// Names of the models listed; empty also when the list could not be read.
     pub models: Vec<String>,
     pub latency: Duration,
 }
@@ -312,7 +308,6 @@ impl Llm {
                 base_url: server.shown_url(),
                 was_asked: false,
                 with_key: server.has_key(),
-                model_count: 0,
                 models: Vec::new(),
                 latency: Duration::ZERO,
             });
@@ -328,8 +323,7 @@ impl Llm {
             base_url: server.shown_url(),
             was_asked: true,
             with_key: server.has_key(),
-            model_count: listed.0.len(),
-            models: listed.0.into_iter().take(PROBED_MODELS).map(|model| model.id).collect(),
+            models: listed.0.into_iter().map(|model| model.id).collect(),
             latency: begin.elapsed(),
         })
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Runs;
-use crate::store::{self, Load};
+use crate::store::{self, Load, Schema};
 
 /// What the database is fit for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub enum Database {
     Away,
     /// It was replaced by an older one, or an empty one.
     LacksMigrations,
+    /// A newer program migrated it, and this one does not work on it any more.
+    TooNew,
     /// It stands by, or its disk is full: it answers reads and is of no use.
     ReadOnly,
 }
@@ -27,15 +29,16 @@ impl Runs {
     /// # Errors
     /// Those of the store: it does not.
     pub async fn ping(&self) -> Result<(), store::Error> {
-        self.parts.store.has_migrations().await.map(drop)
+        self.parts.store.schema().await.map(drop)
     }
 
     /// Looks what the database is fit for, whatever others are waiting for it.
     pub async fn database(&self) -> Database {
         let store = &self.parts.store;
-        match store.has_migrations().await {
-            Ok(true) => {}
-            Ok(false) => return Database::LacksMigrations,
+        match store.schema().await {
+            Ok(Schema::Fits) => {}
+            Ok(Schema::Lacks(_)) => return Database::LacksMigrations,
+            Ok(Schema::TooNew { .. }) => return Database::TooNew,
             Err(error) => {
                 tracing::warn!(%error, "the database does not answer");
                 return Database::Away;

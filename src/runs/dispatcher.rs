@@ -26,6 +26,7 @@ const CLEANING: Duration = Duration::from_secs(10 * 60);
 /// Events of a thread that are removed in one transaction, and the pause after a round of them: nobody should wait for
 /// the cleaning.
 const PRUNED_AT_ONCE: u32 = 500;
+const THREADS_AT_ONCE: u32 = 20;
 const PRUNING_PAUSE: Duration = Duration::from_millis(50);
 
 /// A run that is to be worked on alone waits this long for this process to have nothing else to do; then nothing new is
@@ -227,6 +228,7 @@ impl Dispatcher {
             let runs = self.runs.clone();
             self.cleaning.spawn(async move {
                 forget_keys(&runs).await;
+                prune_threads(&runs).await;
                 prune_events(&runs).await;
             });
         }
@@ -238,6 +240,21 @@ async fn forget_keys(runs: &Runs) {
         Ok(0) => {}
         Ok(count) => tracing::debug!(count, "old idempotency keys were forgotten"),
         Err(error) => tracing::warn!(%error, "old idempotency keys could not be forgotten; trying again later"),
+    }
+}
+
+async fn prune_threads(runs: &Runs) {
+    let Some(retention) = runs.parts.settings.thread_retention else { return };
+    loop {
+        match runs.parts.store.prune_threads(Timestamp::now().minus(retention), THREADS_AT_ONCE).await {
+            Ok(deleted) if deleted.is_empty() => return,
+            Ok(deleted) => deleted.into_iter().for_each(|thread_id| {
+                tracing::info!(target: "audit", by = "retention", %thread_id, "a thread was deleted");
+                runs.parts.log.wake(thread_id);
+            }),
+            Err(error) => return tracing::warn!(%error, "old threads could not be deleted; trying again later"),
+        }
+        tokio::time::sleep(PRUNING_PAUSE).await;
     }
 }
 

@@ -110,6 +110,8 @@ pub struct Settings {
     /// Where the processes of this machine note what they are doing.
     pub marks: PathBuf,
     pub queue: QueueSettings,
+    /// Threads in which nothing has happened for longer are deleted; `None`: none is.
+    pub thread_retention: Option<Duration>,
     /// Events of runs that ended longer ago are removed; `None`: they are kept as long as their thread.
     pub event_retention: Option<Duration>,
     /// A run at work that stores no event for this long counts as stuck.

@@ -99,6 +99,12 @@ impl Store {
         ensure!(self, engine => engine.prune_events(before, limit).await)
     }
 
+    /// Deletes some of the threads in which nothing has happened since that time, at most `limit`, and says which.
+    /// Repeat it until it finds none.
+    pub async fn prune_threads(&self, before: Timestamp, limit: u32) -> Result<Vec<ThreadId>, Error> {
+        ensure!(self, engine => engine.prune_threads(before, limit).await)
+    }
+
     /// Where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such run.
     pub async fn run_position(&self, run_id: RunId, after_seq: i64) -> Result<Option<RunPosition>, Error> {
         ask!(self, engine => engine.run_position(run_id, after_seq).await)

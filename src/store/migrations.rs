@@ -4,8 +4,35 @@ use std::borrow::Cow;
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
+use super::Error;
+
 /// The version of the newest of them.
 pub const NEWEST_SCHEMA: i64 = 8;
+
+/// What a database's schema is to this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schema {
+    Fits,
+    /// So many migrations have not run; all of them in a database that is empty.
+    Lacks(i64),
+    /// A newer program wrote it, and said that this one does not work on it.
+    TooNew {
+        version: i64,
+        oldest_program: i64,
+    },
+}
+
+impl Schema {
+    /// # Errors
+    /// [`Error::Unusable`] for a schema that this program does not work on.
+    pub fn check(self) -> Result<(), Error> {
+        let Self::TooNew { version, oldest_program } = self else { return Ok(()) };
+        Err(Error::Unusable(format!(
+            "its schema has version {version} and needs a program that knows at least version {oldest_program}, while \
+             this one knows version {NEWEST_SCHEMA}: start the newer release that wrote it, or use another database"
+        )))
+    }
+}
 
 /// The scripts of an engine, by the name of its folder.
 macro_rules! scripts {

@@ -38,7 +38,7 @@ pub use log_records::{
     CallRecord, Commit, Entry, EventRow, EventRows, Finish, Gap, NewEvent, PageLimit, Pruned, RunPosition, Step,
     StepKind, ThreadPosition,
 };
-pub use migrations::NEWEST_SCHEMA;
+pub use migrations::{NEWEST_SCHEMA, Schema};
 pub use records::{
     Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, FirstAnswer, Held,
     IdempotencyKey, Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview,
@@ -128,11 +128,22 @@ impl Store {
         self.health.takes_writes(|| self.probe_write()).await
     }
 
-    /// Whether the database has every migration of this program. The service runs them before it listens, but a
-    /// database may be replaced by an older one, or an empty one, beneath it. Asked over a connection that nobody but
-    /// probes uses.
-    pub async fn has_migrations(&self) -> Result<bool, Error> {
-        Ok(ask!(self, engine => engine.schema_version().await)? >= NEWEST_SCHEMA)
+    /// What a database's schema is to this program; nothing is changed in it. A file that is not there has none.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and [`Error::Unusable`] when migrations are missing that could not be made.
+    pub async fn look(database: &Database) -> Result<Schema, Error> {
+        match database {
+            Database::Postgres { url, .. } => postgres::look(url).await,
+            Database::Sqlite { path, .. } => sqlite::look(path).await,
+        }
+    }
+
+    /// What the schema is to this program. The service runs its migrations before it listens, but a database may be
+    /// replaced by an older one, or an empty one, beneath it, or migrated by a newer program. Asked over a connection
+    /// that nobody but probes uses.
+    pub async fn schema(&self) -> Result<Schema, Error> {
+        ask!(self, engine => engine.schema().await)
     }
 
     /// Succeeds when the database answers a read.

@@ -6,11 +6,12 @@ use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
     ConnectOptions, Connection as _, Executor as _,
     postgres::{PgConnectOptions, PgConnection},
+    query_scalar,
 };
 use uuid::Uuid;
 
 use super::{
-    Error, READER_LIMIT,
+    Error, READER_LIMIT, Schema,
     migrations::{self, scripts},
 };
 use dedicated::Dedicated;
@@ -89,7 +90,7 @@ impl Engine {
         let mut connection = connect(&options).await?;
         // It takes an advisory lock while it works, so that replicas that start together do not collide.
         migrations::migrator(scripts!("postgres")).run_direct(&mut connection).await?;
-        queries::check_schema(&mut connection, migrations::NEWEST_SCHEMA).await?;
+        queries::check_schema(&mut connection).await?;
         connection.close().await?;
         let trust = Trust::new();
         let pool = Pool::new(&options, max_connections, trust.clone())?;
@@ -142,6 +143,20 @@ impl Engine {
     async fn begin(&self) -> Result<Transaction, sqlx::Error> {
         self.pool.begin().await
     }
+}
+
+/// What the schema is to this program, and whether it may be made where it is missing.
+pub async fn look(url: &SecretString) -> Result<Schema, Error> {
+    const MAY_CREATE: &str = "SELECT COALESCE(has_schema_privilege(current_schema(), 'CREATE'), FALSE)";
+    let mut connection = connect(&connect_options(url)?).await?;
+    let schema = queries::read_schema(&mut connection).await?;
+    if matches!(schema, Schema::Lacks(_)) && !query_scalar::<_, bool>(MAY_CREATE).fetch_one(&mut connection).await? {
+        let reason =
+            "its user may not create tables: make the user the owner of the database, or GRANT CREATE ON SCHEMA public";
+        return Err(Error::Unusable(reason.to_owned()));
+    }
+    connection.close().await?;
+    Ok(schema)
 }
 
 /// Tries a connection on which nothing is under way but what was given up.

@@ -12,7 +12,7 @@ use sqlx::{
 };
 
 use super::{
-    Error, READER_LIMIT, Synchronous,
+    Error, READER_LIMIT, Schema, Synchronous,
     migrations::{self, scripts},
 };
 use crate::files;
@@ -168,6 +168,18 @@ fn create_privately(path: &Path) -> Result<(), Error> {
     })
 }
 
+/// What the schema is to this program. The file has to be writable, as it will be written to.
+pub async fn look(path: &Path) -> Result<Schema, Error> {
+    if !path.exists() {
+        return Ok(Schema::Lacks(migrations::NEWEST_SCHEMA));
+    }
+    let mut connection = common_options(path).connect().await?;
+    connection.begin_with(BEGIN).await?.rollback().await?;
+    let schema = queries::read_schema(&mut connection).await?;
+    connection.close().await?;
+    Ok(schema)
+}
+
 async fn migrate_patiently(options: &SqliteConnectOptions, path: &Path) -> Result<(), Error> {
     let since = Instant::now();
     loop {
@@ -192,7 +204,7 @@ async fn migrate(options: &SqliteConnectOptions) -> Result<(), Error> {
     let mut connection = options.connect().await?;
     let mut tx = connection.begin_with(BEGIN).await?;
     migrations::migrator(scripts!("sqlite")).run_direct(&mut *tx).await?;
-    queries::check_schema(&mut tx, migrations::NEWEST_SCHEMA).await?;
+    queries::check_schema(&mut tx).await?;
     tx.commit().await?;
     Ok(connection.close().await?)
 }
@@ -327,8 +339,8 @@ mod tests {
         for _ in 0..READERS {
             readers.push(engine.reader().await.unwrap());
         }
-        let probed = tokio::time::timeout(READER_LIMIT / 2, engine.schema_version()).await;
-        assert_eq!(probed.expect("at once").unwrap(), migrations::NEWEST_SCHEMA);
+        let probed = tokio::time::timeout(READER_LIMIT / 2, engine.schema()).await;
+        assert_eq!(probed.expect("at once").unwrap(), Schema::Fits);
         assert!(tokio::time::timeout(READER_LIMIT / 6, engine.reader()).await.is_err(), "they were all there are");
     }
 

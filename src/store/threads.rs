@@ -264,6 +264,6 @@ impl Store {
 
     /// Deletes a thread and all that belongs to it; `false` when there was none. A worker of its active run is fenced.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
-        remove!(self, engine => engine.delete_thread(thread_id).await)
+        remove!(self, engine => engine.delete_thread(thread_id, None).await)
     }
 }

@@ -12,8 +12,8 @@ use fathom::{
     },
     store::{
         Admission, CallRecord, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Commit, Created, Cursor, Database,
-        End, Entry, Error, Finish, Held, IdempotencyKey, Lease, NewEvent, NewRun, NewThread, QueueLimits, Renewal,
-        RetryOf, RunFilter, Step, StepKind, Store, Synchronous, ThreadFilter,
+        End, Entry, Error, Finish, Held, IdempotencyKey, Lease, NEWEST_SCHEMA, NewEvent, NewRun, NewThread,
+        QueueLimits, Renewal, RetryOf, RunFilter, Schema, Step, StepKind, Store, Synchronous, ThreadFilter,
     },
 };
 use test_case::test_case;
@@ -413,14 +413,14 @@ async fn a_search_reads_no_messages_of_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn missing_migrations_are_noticed(database: TestDatabase) {
     let store = database.open().await;
-    assert!(store.has_migrations().await.unwrap());
+    assert_eq!(store.schema().await.unwrap(), Schema::Fits);
     let newest = "DELETE FROM _sqlx_migrations WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)";
     database.execute(newest).await;
-    assert!(!store.has_migrations().await.unwrap());
+    assert_eq!(store.schema().await.unwrap(), Schema::Lacks(1));
     database.execute("DELETE FROM _sqlx_migrations").await;
-    assert!(!store.has_migrations().await.unwrap());
+    assert_eq!(store.schema().await.unwrap(), Schema::Lacks(NEWEST_SCHEMA));
     database.execute("DROP TABLE _sqlx_migrations").await;
-    assert!(!store.has_migrations().await.unwrap());
+    assert_eq!(store.schema().await.unwrap(), Schema::Lacks(NEWEST_SCHEMA));
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]

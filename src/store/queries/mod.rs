@@ -40,7 +40,7 @@ mod uploads;
 pub mod usage;
 mod webhooks;
 
-pub use schema::check_schema;
+pub use schema::{check_schema, read_schema};
 
 use super::{Db, Engine, FOR_UPDATE, KEEP_ROW, LIKE, LOCK_OWNER, SKIP_LOCKED, is_thread_busy, write_group};
 

@@ -1,11 +1,12 @@
-//! Old events are removed. Runs of a thread follow one another, so what is removed is always the log's beginning.
+//! Old events and threads are removed. Runs of a thread follow one another, so what is removed of a log is always its
+//! beginning.
 
 use sqlx::{Row as _, query};
 use uuid::Uuid;
 
 use super::Engine;
 use crate::{
-    domain::Timestamp,
+    domain::{ThreadId, Timestamp},
     store::{Error, Pruned},
 };
 
@@ -35,6 +36,25 @@ impl Engine {
             pruned.threads += 1;
         }
         Ok(pruned)
+    }
+
+    /// Deletes threads that were created before, and whose runs have all ended before; each in a transaction of its
+    /// own, and not if anything happened in it meanwhile.
+    pub async fn prune_threads(&self, before: Timestamp, limit: u32) -> Result<Vec<ThreadId>, Error> {
+        const SELECT: &str = "SELECT id, last_seq FROM threads WHERE created_at <= $1 AND NOT EXISTS \
+            (SELECT 1 FROM runs WHERE runs.thread_id = threads.id \
+             AND (runs.finished_at IS NULL OR runs.finished_at > $1)) LIMIT $2 + 0";
+        let mut connection = self.reader().await?;
+        let rows = query(SELECT).bind(before.0).bind(i64::from(limit)).fetch_all(&mut *connection).await?;
+        drop(connection);
+        let mut deleted = Vec::new();
+        for row in rows {
+            let thread_id = ThreadId(row.try_get("id")?);
+            if self.delete_thread(thread_id, Some(row.try_get("last_seq")?)).await? {
+                deleted.push(thread_id);
+            }
+        }
+        Ok(deleted)
     }
 
     /// The thread's row first, as commits lock it before they write events; another replica may have been faster.

@@ -1,35 +1,35 @@
-//! May this program work on the schema it found? Asked after the migrations it knows have run.
+//! May this program work on the schema it found?
 
-use sqlx::{Row as _, query, query_scalar};
+use sqlx::query_scalar;
 
 use super::{Connection, Engine};
-use crate::store::Error;
+use crate::store::{Error, NEWEST_SCHEMA, Schema};
 
 impl Engine {
-    /// The newest migration that has run; 0 when none has. Asked by probes, over a connection of theirs.
-    pub async fn schema_version(&self) -> Result<i64, Error> {
-        const SELECT: &str = "SELECT CAST(COALESCE(MAX(version), 0) AS BIGINT) FROM _sqlx_migrations";
-        let mut connection = self.prober().await?;
-        match query_scalar(SELECT).fetch_one(&mut *connection).await.map_err(Error::from) {
-            // There is no table of migrations.
-            Err(Error::Unusable(_)) => Ok(0),
-            version => version,
-        }
+    /// Asked by probes, over a connection of theirs.
+    pub async fn schema(&self) -> Result<Schema, Error> {
+        read_schema(&mut *self.prober().await?).await
     }
 }
 
-/// Refuses a schema that a newer program wrote, unless that said that programs like this one still work on it.
-pub async fn check_schema(connection: &mut Connection, newest_known: i64) -> Result<(), Error> {
-    const SELECT: &str = "SELECT (SELECT MAX(version) FROM _sqlx_migrations) AS version, \
-        (SELECT MAX(oldest_program) FROM schema_compatibility) AS oldest_program";
-    let row = query(SELECT).fetch_one(connection).await?;
-    let version: i64 = row.try_get("version")?;
-    let oldest_program = row.try_get::<Option<i64>, _>("oldest_program")?.unwrap_or(version);
-    if version <= newest_known || oldest_program <= newest_known {
-        return Ok(());
+/// What the schema is to this program.
+pub async fn read_schema(connection: &mut Connection) -> Result<Schema, Error> {
+    const VERSION: &str = "SELECT CAST(COALESCE(MAX(version), 0) AS BIGINT) FROM _sqlx_migrations";
+    const OLDEST: &str = "SELECT CAST(COALESCE(MAX(oldest_program), 0) AS BIGINT) FROM schema_compatibility";
+    let version: i64 = match query_scalar(VERSION).fetch_one(&mut *connection).await.map_err(Error::from) {
+        // There is no table of migrations.
+        Err(Error::Unusable(_)) => 0,
+        version => version?,
+    };
+    if version <= NEWEST_SCHEMA {
+        return Ok(if version == NEWEST_SCHEMA { Schema::Fits } else { Schema::Lacks(NEWEST_SCHEMA - version) });
     }
-    Err(Error::Unusable(format!(
-        "its schema has version {version} and needs a program that knows at least version {oldest_program}, while this \
-         one knows version {newest_known}: start the newer release that wrote it, or use another database"
-    )))
+    let oldest_program: i64 = query_scalar(OLDEST).fetch_one(&mut *connection).await?;
+    Ok(if oldest_program <= NEWEST_SCHEMA { Schema::Fits } else { Schema::TooNew { version, oldest_program } })
+}
+
+/// Refuses a schema that a newer program wrote, unless that said that programs like this one still work on it. Asked
+/// after the migrations that this program knows have run.
+pub async fn check_schema(connection: &mut Connection) -> Result<(), Error> {
+    read_schema(connection).await?.check()
 }

@@ -100,13 +100,19 @@ async fn configured_origins_are_let_in() {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_whose_database_lacks_migrations_is_not_ready(database: TestDatabase) {
+async fn a_service_whose_database_has_another_schema_is_not_ready(database: TestDatabase) {
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     until("the service is ready", async || (service.get("/readyz").await.status == 200).then_some(())).await;
-    database.execute("DELETE FROM _sqlx_migrations").await;
-    let answer = service.get("/readyz").await.expect(503).json();
-    assert_eq!(answer["checks"]["database"], "migrations are missing", "{answer}");
+    let later = "INSERT INTO schema_compatibility (version, oldest_program) VALUES (1000, 1000); \
+        INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+        SELECT 1000, 'later', TRUE, checksum, 1 FROM _sqlx_migrations WHERE version = 1";
+    let changes = [(later, "needs a newer release"), ("DELETE FROM _sqlx_migrations", "migrations are missing")];
+    for (change, expected) in changes {
+        database.execute(change).await;
+        let answer = service.get("/readyz").await.expect(503).json();
+        assert_eq!(answer["checks"]["database"], expected, "{answer}");
+    }
     service.stop().await;
     world.finish();
 }

@@ -122,6 +122,25 @@ async fn old_runs_lose_their_events_and_no_others(database: TestDatabase) {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_in_which_nothing_happens_are_deleted(database: TestDatabase) {
+    let store = database.open().await;
+    let [busy, ..] = three_runs(&store).await;
+    let (old, waiting) = (claimed(&store).await, claimed(&store).await);
+    end(&store, old).await;
+    assert_eq!(store.prune_threads(Timestamp(NOW.0 - 1), 9).await.unwrap(), []);
+    assert_eq!(store.prune_threads(LATER, 9).await.unwrap(), [old.thread_id]);
+    assert_eq!(store.prune_threads(LATER, 9).await.unwrap(), []);
+    assert!(store.thread(old.thread_id).await.unwrap().is_none() && store.run(old.run_id).await.unwrap().is_none());
+    for thread_id in [busy.thread_id, waiting.thread_id] {
+        assert!(store.thread(thread_id).await.unwrap().is_some(), "a run of it is at work");
+    }
+    end(&store, waiting).await;
+    assert_eq!(store.prune_threads(LATER, 9).await.unwrap(), [waiting.thread_id]);
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_are_told_of_what_was_removed(database: TestDatabase) {
     let store = database.open().await;
     let [first, second, third] = three_runs(&store).await;

@@ -106,6 +106,7 @@ impl World {
             .args(arguments)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("TZ", "UTC")
             .envs(self.environment())
             .current_dir(self.folder())
             .kill_on_drop(true);
