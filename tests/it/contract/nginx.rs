@@ -261,6 +261,26 @@ async fn a_reader_that_goes_is_gone_behind_nginx_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn documents_of_some_size_come_through_nginx() {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &[]).await;
+    let proxy = Proxy::start(world.folder(), &service.address).await;
+    let post = async |path: &str, content_type: &str, body: String| {
+        let request = proxy.client.post(format!("http://{}/api/v1/{path}", proxy.plain));
+        let response = request.header("content-type", content_type).body(body).send().await.unwrap();
+        assert_eq!(response.status(), 201, "{path}");
+        response.json::<serde_json::Value>().await.unwrap()
+    };
+    let text = || "Dues are paid at the gate. ".repeat(150_000);
+    post("documents?name=dues.txt", "text/plain", text()).await;
+    let collection = post("collections", "application/json", r#"{"name":"Harbour"}"#.to_owned()).await;
+    let id = collection["id"].as_str().unwrap();
+    post(&format!("collections/{id}/documents?name=dues.txt"), "text/plain", text()).await;
+    service.stop().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn problems_behind_nginx_are_those_of_the_contract() {
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &[]).await;
@@ -275,6 +295,9 @@ async fn problems_behind_nginx_are_those_of_the_contract() {
     };
     let (status, headers, body) = post((2 << 20) + 10).await;
     assert_eq!((status, &headers["x-request-id"]), (413, &"mine".parse().unwrap()));
+    Contract::get().check("POST", "/api/v1/threads", status, &headers, &body);
+    let (status, headers, body) = post((3 << 20) + 10).await;
+    assert_eq!(status, 413, "nginx says no by itself");
     Contract::get().check("POST", "/api/v1/threads", status, &headers, &body);
     service.stop().await;
     let (status, headers, body) = post(10).await;
