@@ -52,6 +52,8 @@ export class AskView {
     document.title = "Fathom";
     if (!document.activeElement?.closest("#notices")) this.box.focus();
     const options = await api.options();
+    this.zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    if (this.zone) options.defaults.timezone = this.zone;
     this.presets = options.presets ?? [];
     fill(this.depths, el("legend", {}, word("depth")), this.presets.map(depth));
     this.depths.hidden = !this.presets.length;
@@ -92,7 +94,7 @@ export class AskView {
   /** What differs from the server's choice. The model picker sets all roles. @param {unknown} [name] a depth @returns {Record<string, unknown>} */
   chosen(name = this.depth()) {
     /** @type {Record<string, unknown>} */
-    const chosen = { ...this.presets.find((preset) => preset.name === name)?.options };
+    const chosen = { timezone: this.zone, ...this.presets.find((preset) => preset.name === name)?.options };
     for (const field of this.fields) {
       const value = valueOf(field);
       if (value !== undefined) chosen[field.name] = value;

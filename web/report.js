@@ -79,6 +79,7 @@ export class ReportView {
     const asked = this.run && { attempt: this.run.attempt, chars: this.run.text.length };
     const fragment = await api.fragment(this.id, this.isReplay && this.run && !isOver(this.run) ? this.run.seq : undefined);
     this.have = { attempt: asked?.attempt ?? 0, chars: asked?.chars ?? 0, complete: fragment.complete };
+    this.body.lang = fragment.language ?? "";
     if (fragment.html || this.isReplay) rendered(this.body, fragment.html, (content) => this.turn(content));
     if (fragment.complete) this.finish();
     else this.contents.hidden = this.tools.hidden = true;

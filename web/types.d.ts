@@ -55,7 +55,7 @@ export interface Share {
   expires_at: string | null;
   revoked_at: string | null;
 }
-export interface Fragment { attempt: number; complete: boolean; chars: number; html: string }
+export interface Fragment { attempt: number; complete: boolean; chars: number; language: string | null; html: string }
 export interface OptionSchema {
   type?: string | string[];
   minimum?: number;

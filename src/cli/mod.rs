@@ -19,6 +19,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use self::print::complain;
 use clap::{Args, Parser, Subcommand};
+use jiff::tz::TimeZone;
 
 use crate::{
     config::{
@@ -162,7 +163,12 @@ impl Command {
             Self::Serve(args) | Self::Health(args) => (args.listen.clone(), args.open),
             _ => (None, false),
         };
-        Flags { listen, open, ..self.settings_mut().flags() }
+        // Who asks here is where this machine is; who asks a service says it.
+        let timezone = match self {
+            Self::Research(_) => TimeZone::system().iana_name().map(str::to_owned),
+            _ => None,
+        };
+        Flags { listen, open, timezone, ..self.settings_mut().flags() }
     }
 }
 
@@ -392,6 +398,7 @@ impl SettingsArgs {
             documents: (!self.docs.is_empty()).then(|| join_folders(&self.docs)),
             model: self.model.clone(),
             options: self.options.clone(),
+            timezone: None,
         }
     }
 }

@@ -212,7 +212,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "timezone",
         kind: OptionKind::TimeZone,
         default: "\"UTC\"",
-        meaning: "time zone of the user, by its IANA name; the date in prompts is the one there",
+        meaning: "time zone of the user, by its IANA name, which dates the prompts; the page sends the browser's, and fathom research takes the machine's",
     },
     OptionSpec {
         name: "max_content_length",

@@ -134,6 +134,19 @@ pub fn language_code(text: &str) -> Option<&'static str> {
     WORDINGS.iter().find(|wording| wording.language == found).map(|wording| wording.code)
 }
 
+/// ISO 639-1 code of a text's language, whichever it is, if it is certain.
+pub fn any_language_code(text: &str) -> Option<&'static str> {
+    /// Codes of three letters, as they are known to who detects them, each with the one of two letters.
+    const CODES: &str = "eng en rus ru cmn zh spa es por pt ita it ben bn fra fr deu de ukr uk kat ka ara ar hin hi \
+        jpn ja heb he yid yi pol pl amh am jav jv kor ko nob nb dan da swe sv fin fi tur tr nld nl hun hu ces cs ell el \
+        bul bg bel be mar mr kan kn ron ro slv sl hrv hr srp sr mkd mk lit lt lav lv est et tam ta vie vi urd ur tha th \
+        guj gu uzb uz pan pa aze az ind id tel te pes fa mal ml ori or mya my nep ne sin si khm km tuk tk aka ak zul zu \
+        sna sn slk sk cat ca tgl tl hye hy cym cy";
+    let found = language(text)?.code();
+    let mut codes = CODES.split_whitespace().skip_while(|code| *code != found);
+    codes.nth(1)
+}
+
 /// The same of a text that is shorter than is certain: a guess that something else has to confirm.
 pub fn language_code_of_few(text: &str) -> Option<&'static str> {
     let found = detected(text, FEW_LETTERS)?;

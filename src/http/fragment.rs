@@ -33,6 +33,8 @@ struct Fragment<'a> {
     complete: bool,
     /// Unicode scalar values of Markdown that it was made of.
     chars: usize,
+    /// Its language, ISO 639-1; `None` where it is not certain.
+    language: Option<&'a str>,
     html: &'a str,
 }
 
@@ -41,12 +43,12 @@ pub async fn show(Shared(state): Shared<State>, run: OwnedRun, query: Query) -> 
     let until = query.number("until", i64::MAX, 0..=i64::MAX)?;
     let is_now = until == i64::MAX;
     let report = if is_now { run.report().await? } else { None };
-    let (attempt, complete, chars, html) = match report {
+    let (attempt, complete, chars, page) = match report {
         Some(report) => {
             state.drafts.forget(run.id());
             let (attempt, chars) = (run.report_attempts().await?.max(1), report.markdown.chars().count());
             let page = rendered(&state, run.id(), report, async || run.sources().await).await?;
-            (attempt, true, chars, page::main_of(&page))
+            (attempt, true, chars, page)
         }
         None => {
             // What was written up to an earlier event is nobody else's question.
@@ -54,11 +56,13 @@ pub async fn show(Shared(state): Shared<State>, run: OwnedRun, query: Query) -> 
             let mut written = draft.lock().await;
             let news = run.report_events(written.seq, until).await?;
             written.take(&news);
-            let html = written.html(&state.pages).await?;
-            (written.attempt, false, written.settled().chars().count(), html)
+            let page = written.page(&state.pages).await?;
+            (written.attempt, false, written.settled().chars().count(), page)
         }
     };
-    answer(&Fragment { attempt, complete, chars, html: str::from_utf8(&html).unwrap_or_default() })
+    let html = page::main_of(&page);
+    let (language, html) = (page::language_of(&page), str::from_utf8(&html).unwrap_or_default());
+    answer(&Fragment { attempt, complete, chars, language, html })
 }
 
 /// The text of a report that is being written; one of its readers goes on with it, while the others wait.
@@ -130,20 +134,20 @@ impl Written {
         }
     }
 
-    /// Its complete paragraphs as they will stand in its page; rendered once for all who read it as far.
-    async fn html(&mut self, pages: &Pages) -> Result<Bytes, ApiError> {
+    /// A page of its complete paragraphs; rendered once for all who read it as far.
+    async fn page(&mut self, pages: &Pages) -> Result<Bytes, ApiError> {
         if self.settled().is_empty() {
             return Ok(Bytes::new());
         }
         let extent = self.extent();
-        if let Some((known, html)) = &self.rendered
+        if let Some((known, page)) = &self.rendered
             && *known == extent
         {
-            return Ok(html.clone());
+            return Ok(page.clone());
         }
-        let html = pages.part(self).await?;
-        self.rendered = Some((extent, html.clone()));
-        Ok(html)
+        let page = pages.part(self).await?;
+        self.rendered = Some((extent, page.clone()));
+        Ok(page)
     }
 
     fn extent(&self) -> Extent {
@@ -195,17 +199,17 @@ mod tests {
     async fn a_part_is_rendered_once_for_all_its_readers() {
         let pages = Pages::default();
         let mut draft = Written { markdown: "One [1].\n\nTw".to_owned(), ..Written::default() };
-        let first = draft.html(&pages).await.unwrap();
+        let first = draft.page(&pages).await.unwrap();
         draft.markdown.push('o');
-        assert_eq!(draft.html(&pages).await.unwrap().as_ptr(), first.as_ptr());
+        assert_eq!(draft.page(&pages).await.unwrap().as_ptr(), first.as_ptr());
         draft.citations.push(Citation::new(1, SourceId(1001), 4, 7));
-        let cited = draft.html(&pages).await.unwrap();
+        let cited = draft.page(&pages).await.unwrap();
         assert!(str::from_utf8(&cited).unwrap().contains("cited-1"), "the citation came later: {cited:?}");
         draft.markdown.push_str(".\n\n");
-        let longer = draft.html(&pages).await.unwrap();
+        let longer = draft.page(&pages).await.unwrap();
         assert!(str::from_utf8(&longer).unwrap().contains("Two."), "{longer:?}");
         draft.take(&[envelope(Event::ReportStarted { attempt: 2 })]);
-        assert_eq!(draft.html(&pages).await.unwrap(), "");
+        assert_eq!(draft.page(&pages).await.unwrap(), "");
     }
 
     #[tokio::test]

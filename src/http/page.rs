@@ -34,6 +34,9 @@ const DEPTH: usize = 32;
 /// the secret of the rendering, since a text may come by these characters through entities.
 const MARKS: [char; 2] = ['\u{E010}', '\u{E011}'];
 
+/// How the columns of a table may be aligned.
+const ALIGNMENTS: [&str; 3] = ["left", "center", "right"];
+
 /// What is kept of a page: filled by the first who asks, while the others wait.
 type Cell = Arc<OnceCell<Bytes>>;
 
@@ -69,12 +72,14 @@ impl Pages {
         page
     }
 
-    /// The complete paragraphs of a report that is being written, as they will stand in its page.
+    /// A page of the complete paragraphs of a report that is being written.
     pub async fn part(&self, written: &Written) -> Result<Bytes, ApiError> {
         let written = written.clone();
         let render = move || {
             let urls = written.urls.iter().map(String::as_str).collect();
-            Bytes::from(article(written.settled(), &written.citations, &HashMap::new(), &urls).0)
+            let text = written.settled();
+            let (article, _) = article(text, &written.citations, &HashMap::new(), &urls);
+            Bytes::from(framed("", &attributes(wording::any_language_code(text), text), &article))
         };
         self.alone(render).await
     }
@@ -120,10 +125,31 @@ pub fn render(report: &Report, sources: &[Source]) -> String {
     let doubts = doubts(report);
     let (article, title) = article(text, &report.citations, &doubts, &urls);
     let title = if title.trim().is_empty() { "Report" } else { title.trim() };
-    let language = wording::language_code(text).map(|code| format!(" lang=\"{code}\"")).unwrap_or_default();
-    let direction = if wording::is_right_to_left(text) { " dir=\"rtl\"" } else { "" };
+    let attributes = attributes(language(report), text);
     let list = if list.is_empty() { String::new() } else { source_list(report, sources) };
-    framed(title, &format!("{language}{direction}"), &format!("{article}{list}"))
+    framed(title, &attributes, &format!("{article}{list}"))
+}
+
+/// ISO 639-1 code of a report's language: that of the words which code put into it, whatever it quotes. English ones
+/// also stand in reports in languages for which there are no words.
+fn language(report: &Report) -> Option<&'static str> {
+    let (text, list) = report.parts();
+    let code = report.wording().code;
+    let found = || wording::any_language_code(text);
+    match () {
+        () if list.is_empty() => found(),
+        () if code == "en" => {
+            Some(found().filter(|found| wording::Wording::of_code(found).code == code).unwrap_or(code))
+        }
+        () => Some(code),
+    }
+}
+
+/// Those of a page in this language.
+fn attributes(language: Option<&str>, text: &str) -> String {
+    let language = language.map(|code| format!(" lang=\"{code}\"")).unwrap_or_default();
+    let direction = if wording::is_right_to_left(text) { " dir=\"rtl\"" } else { "" };
+    format!("{language}{direction}")
 }
 
 /// A whole page around what it shows; `attributes` are those of the page.
@@ -146,6 +172,12 @@ pub fn policy() -> HeaderValue {
         HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
     });
     POLICY.clone()
+}
+
+/// The language of a rendered page.
+pub fn language_of(page: &Bytes) -> Option<&str> {
+    let (tag, _) = str::from_utf8(page).ok()?.split_once("<head")?;
+    Some(tag.split_once("lang=\"")?.1.split_once('"')?.0)
 }
 
 /// What stands in `main` of a rendered page.
@@ -278,12 +310,24 @@ pub fn escaped(text: &str) -> String {
 /// The text as HTML, and the words of its first heading. Markup in it is shown as text, and what is left is cleaned
 /// all the same.
 fn body(markdown: &str, urls: &HashSet<&str>, secret: &str) -> (String, String) {
-    let parser = Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let parser = Parser::new_ext(markdown, options);
     let mut flat = Flat { urls, secret, open: Vec::new(), title: Title::Before };
     let events: Vec<_> = parser.filter_map(|event| flat.take(event)).collect();
     let mut body = String::with_capacity(markdown.len() * 3 / 2);
     html::push_html(&mut body, events.into_iter());
-    let body = ammonia::Builder::default().rm_tags(["img"]).clean(&body).to_string();
+    let mut cleaner = ammonia::Builder::default();
+    cleaner.rm_tags(["img"]);
+    for side in ALIGNMENTS {
+        for cell in ["td", "th"] {
+            // A `<` of the text is an entity here, so this is the writer's own.
+            let (styled, classed) =
+                (format!("<{cell} style=\"text-align: {side}\">"), format!("<{cell} class=\"{side}\">"));
+            body = body.replace(&styled, &classed);
+            cleaner.add_allowed_classes(cell, [side]);
+        }
+    }
+    let body = cleaner.clean(&body).to_string();
     let title = match flat.title {
         Title::Before => String::new(),
         Title::Inside(title) | Title::Known(title) => title,
@@ -321,6 +365,7 @@ impl Flat<'_> {
             },
             Event::InlineHtml(text) if is_harmless(&text) => Some(Event::InlineHtml(text)),
             Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
+            Event::TaskListMarker(is_done) => Some(Event::Text(if is_done { "☑ " } else { "☐ " }.into())),
             event => Some(event),
         }
     }
@@ -417,7 +462,8 @@ h1,h2,h3,h4{line-height:1.25;margin:2em 0 .6em;text-wrap:balance}h1{font-size:1.
 h3{font-size:1.15rem}a{color:#0b57d0}.cite{text-decoration:none;font-size:.85em;white-space:nowrap}\
 .cite:hover{text-decoration:underline}:target{background:var(--mark)}\
 .wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse}\
-td,th{border:1px solid var(--line);padding:.35rem .7rem;vertical-align:top;text-align:start}th{background:var(--soft)}\
+td,th{border:1px solid var(--line);padding:.35rem .7rem;vertical-align:top;text-align:start}\
+.left{text-align:left}.center{text-align:center}.right{text-align:right}th{background:var(--soft)}\
 pre{overflow-x:auto;padding:.8rem 1rem;background:var(--soft);border-radius:.4rem}\
 code{font:.9em/1.5 ui-monospace,monospace}:not(pre)>code{background:var(--soft);padding:.1em .3em;border-radius:.25rem}\
 blockquote{margin:1rem 0;padding:.1rem 1rem;border-inline-start:.25rem solid var(--line)}\
@@ -523,6 +569,20 @@ mod tests {
     }
 
     #[test]
+    fn columns_keep_their_alignment_and_tasks_their_marks() {
+        let text =
+            "| a | b | c |\n|:--|:-:|--:|\n| x | y | ` style=\"text-align: left\"` |\n\n- [x] done\n- [ ] open\n";
+        let page = page(text, &[]);
+        let body = main_of(&page);
+        for cell in
+            ["<td class=\"left\">x", "<th class=\"center\">b", "<td class=\"right\"><code> style=\"text-align: left\"<"]
+        {
+            assert!(body.contains(cell), "{cell} in {body}");
+        }
+        assert!(body.contains("<li>☑ done") && body.contains("<li>☐ open"), "{body}");
+    }
+
+    #[test]
     fn language_and_direction_are_the_texts_own() {
         let german = "# Wer zahlt die Schleuse?\n\nDie Schleuse wird aus Hafengebühren bezahlt, die der Rat jedes Jahr \
                       neu festsetzt [1]. Niemand sonst zahlt dafür.\n\n### Quellen\n\n- [1] A: https://a.test\n";
@@ -532,6 +592,12 @@ mod tests {
         assert!(german.contains("<h2>Quellen</h2>\n<ul"), "{german}");
         let arabic = "تُدفع تكاليف البوابة من رسوم الميناء التي يحددها المجلس كل عام. ".repeat(3);
         assert!(page(&arabic, &[]).contains("<html lang=\"ar\" dir=\"rtl\">"));
+        let chinese = "# 谁付钱\n\n## 概要\n\nThe gate is paid by harbour dues, which the council of the town sets every year \
+                       for all who moor there [1].\n\n### 来源\n\n- [1] A: https://a.test\n";
+        assert!(page(chinese, &[]).contains("<html lang=\"zh\">"), "whatever it quotes");
+        let polish = "Śluza jest opłacana z opłat portowych, które rada miasta ustala co roku na nowo dla wszystkich \
+                      łodzi.\n\n### Sources\n\n- [1] A: https://a.test\n";
+        assert!(page(polish, &[]).contains("<html lang=\"pl\">"));
         let uncited = page(
             "Paid by dues.\n\n### Sources\n\nThe text above does not say which source stands behind \
             which statement. It was written from:\n\n- [1] A: https://a.test\n",

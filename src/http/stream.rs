@@ -1,4 +1,4 @@
-//! The events of a thread or run: as a stream, or a page at a time. `sse.rs` has the wire.
+//! The events of a thread or run: as a stream, or a page at a time. `sse/` has the wire.
 
 use std::sync::Arc;
 

@@ -63,7 +63,10 @@ async fn a_report_is_shown_as_it_was_at_an_event(database: TestDatabase) {
     let at = async |seq: u64| service.get(&format!("{path}?until={seq}")).await.expect(200).json();
     let whole = service.get(&path).await.expect(200).json();
     assert!(whole["complete"] == true && whole["html"].as_str().unwrap().contains("id=\"source-1\""), "{whole}");
-    assert_eq!(at(begins - 1).await, json!({ "attempt": 0, "complete": false, "chars": 0, "html": "" }));
+    assert_eq!(
+        at(begins - 1).await,
+        json!({ "attempt": 0, "complete": false, "chars": 0, "language": null, "html": "" })
+    );
     let shown: Vec<Value> = futures::future::join_all(deltas.iter().map(|seq| at(*seq))).await;
     let chars: Vec<u64> = shown.iter().map(|fragment| fragment["chars"].as_u64().unwrap()).collect();
     assert!(chars.is_sorted() && *chars.last().unwrap() > 0, "{chars:?}");
