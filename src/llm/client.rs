@@ -358,16 +358,24 @@ impl Llm {
 
     async fn call(
         &self,
-        server: &Server,
+        server: &Arc<Server>,
         request: &Request,
         tokens: u64,
         caller: &dyn Caller,
     ) -> Result<Completion, Failure> {
         let mut permit = turn(server, request, tokens, caller).await;
         may_begin(request, caller).await;
-        let answer = tokio::time::timeout(self.inner.settings.total_timeout, transport::call(server, request)).await;
-        let Answer { body, cost } = answer.map_err(|_| Error::Timeout { model: request.model.clone() })??;
+        let settings = &self.inner.settings;
+        let ends = tokio::time::Instant::now() + settings.total_timeout;
         let (reader, assembly) = (server.reader(), Assembly::new(request));
+        let answer = transport::call(server, request, settings.idle_timeout, ends);
+        let late = |_| Error::Timeout { model: request.model.clone() };
+        let (body, cost) = match tokio::time::timeout_at(ends, answer).await.map_err(late)?? {
+            Answer::Whole { body, cost } => (body, cost),
+            Answer::Stream(frames) => {
+                return all_of(Reading::new(*frames, assembly, Arc::clone(server), permit), &request.model).await;
+            }
+        };
         let mut completion = if body.len() <= READ_HERE {
             read(reader, assembly, body)?
         } else {
@@ -407,13 +415,9 @@ impl Llm {
         caller: &dyn Caller,
     ) -> Result<Completion, Failure> {
         let limit = self.inner.settings.total_timeout;
-        let (mut reading, mut piece) = self.begin(server, request, tokens, caller, limit).await?;
-        loop {
-            match piece {
-                Some(Delta::Text(_)) => piece = reading.next().await?,
-                Some(Delta::End(completion)) => return Ok(completion),
-                None => return Err(malformed(&request.model, "the stream has no end").into()),
-            }
+        match self.begin(server, request, tokens, caller, limit).await? {
+            (_, Some(Delta::End(completion))) => Ok(completion),
+            (reading, _) => all_of(reading, &request.model).await,
         }
     }
 
@@ -505,10 +509,14 @@ fn without_carry(request: &Request, failed: &Failed) -> Option<Request> {
     carries.then_some(plain)
 }
 
+/// Waits for all of an answer that is streamed.
+async fn all_of(mut reading: Reading, model: &ModelName) -> Result<Completion, Failure> {
+    reading.gathered().await?.ok_or_else(|| malformed(model, "the stream has no end").into())
+}
+
 /// Reads an answer that came in one piece.
 fn read(mut reader: Reader, mut assembly: Assembly, body: Vec<u8>) -> Result<Completion, Failure> {
-    let body = String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    reader.whole(&body, &mut assembly)?;
+    reader.whole(&transport::text_of(body), &mut assembly)?;
     assembly.finish().map(|(completion, _)| completion)
 }
 

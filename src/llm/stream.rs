@@ -10,9 +10,10 @@ use futures::{Stream, StreamExt};
 use super::assembly::Assembly;
 use super::failure::Failure;
 use super::server::Server;
-use super::transport::Frames;
+use super::transport::{Frames, Piece};
 use super::wire::Reader;
 use super::{Completion, Error};
+use crate::domain::Cost;
 
 /// A piece of a streamed answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +59,8 @@ pub(super) struct Reading {
     reader: Reader,
     /// Read, but not passed on yet.
     end: Option<Completion>,
+    /// What it cost, where that is said beside it.
+    cost: Option<Cost>,
     /// HTTP requests made, this one included; for the completion.
     pub(super) attempts: u32,
     server: Arc<Server>,
@@ -68,22 +71,36 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn new(frames: Frames, assembly: Assembly, server: Arc<Server>, permit: Permit) -> Self {
         let reader = server.reader();
-        Self { frames, assembly: Some(assembly), reader, end: None, attempts: 1, server, permit: Some(permit) }
+        Self {
+            frames,
+            assembly: Some(assembly),
+            reader,
+            end: None,
+            cost: None,
+            attempts: 1,
+            server,
+            permit: Some(permit),
+        }
     }
 
     /// The next piece; `None` after the end.
     pub(super) async fn next(&mut self) -> Result<Option<Delta>, Failure> {
         while let Some(assembly) = &mut self.assembly {
             let text = match self.frames.next().await {
-                Some(Ok(frame)) => {
+                Some(Ok(Piece::Event(frame))) => {
                     assembly.begin_event();
                     self.reader.event(frame, assembly)?;
                     assembly.news()
                 }
+                Some(Ok(Piece::Whole(answer, cost))) => {
+                    self.reader.whole(answer, assembly)?;
+                    self.cost = cost;
+                    self.finish(Assembly::finish)?
+                }
                 // What may follow the model's own end is the usage at most.
-                Some(Err(_)) if assembly.is_finished() => self.finish()?,
+                Some(Err(_)) if assembly.is_finished() => self.finish(Assembly::finish_stream)?,
                 Some(Err(failure)) => return Err(failure),
-                None => self.finish()?,
+                None => self.finish(Assembly::finish_stream)?,
             };
             if !text.is_empty() {
                 return Ok(Some(Delta::Text(text)));
@@ -92,10 +109,11 @@ impl Reading {
         Ok(self.end.take().map(|completion| Delta::End(Completion { attempts: self.attempts, ..completion })))
     }
 
-    /// Takes in the end of the chunks and returns the rest of the text.
-    fn finish(&mut self) -> Result<String, Failure> {
+    /// Takes in the end of the pieces, from which `ended` makes the answer, and returns the rest of the text.
+    fn finish(&mut self, ended: fn(Assembly) -> Result<(Completion, usize), Failure>) -> Result<String, Failure> {
         let Some(assembly) = self.assembly.take() else { return Ok(String::new()) };
-        let (completion, passed) = assembly.finish_stream()?;
+        let (mut completion, passed) = ended(assembly)?;
+        completion.usage.cost = completion.usage.cost.or(self.cost);
         if let Some(mut permit) = self.permit.take() {
             permit.used(completion.usage.total());
         }
@@ -103,6 +121,17 @@ impl Reading {
         let rest = completion.text.get(passed..).unwrap_or_default().to_owned();
         self.end = Some(completion);
         Ok(rest)
+    }
+
+    /// The whole answer, once all of it has come; `None` when it was handed out before.
+    pub(super) async fn gathered(&mut self) -> Result<Option<Completion>, Failure> {
+        loop {
+            match self.next().await? {
+                Some(Delta::Text(_)) => {}
+                Some(Delta::End(completion)) => return Ok(Some(completion)),
+                None => return Ok(None),
+            }
+        }
     }
 
     /// The public stream: `first`, which was waited for already, and all that follows.

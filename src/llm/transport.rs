@@ -29,28 +29,37 @@ const MAX_ERROR: usize = 1024 * 1024;
 const ERROR_TIME: Duration = Duration::from_secs(10);
 /// Bytes of one line of a stream.
 const MAX_LINE: usize = 4 * 1024 * 1024;
+/// What server-sent events come as.
+const EVENT_STREAM: &str = "text/event-stream";
 /// Bytes of a stream for each token that the model may write: servers wrap each in half a kilobyte of JSON.
 const STREAM_BYTES_PER_TOKEN: usize = 1024;
 
-/// A whole answer.
-pub(super) struct Answer {
-    pub body: Vec<u8>,
-    /// What it cost, where its provider says so beside it.
-    pub cost: Option<Cost>,
+/// What came for a call that did not ask for a stream.
+pub(super) enum Answer {
+    Whole {
+        body: Vec<u8>,
+        /// What it cost, where its provider says so beside it.
+        cost: Option<Cost>,
+    },
+    /// Some gateways stream whatever they are asked for.
+    Stream(Box<Frames>),
 }
 
-/// Makes one call and returns its answer.
+/// Makes one call and returns its answer. One that is streamed ends at `ends` and never pauses for longer than `idle`.
 ///
 /// # Cancel safety
 /// Dropping the future closes the connection.
-pub(super) async fn call(server: &Server, request: &Request) -> Result<Answer, Failure> {
+pub(super) async fn call(server: &Server, request: &Request, idle: Duration, ends: Instant) -> Result<Answer, Failure> {
     let response = send(server, request, false).await?;
     let cost = server.cost(response.headers());
+    if is_stream(&response) {
+        return Ok(Answer::Stream(Box::new(Frames::new(response, request, cost, StreamTime::new(idle, ends)))));
+    }
     let body = net::read_body(response, MAX_ANSWER).await.map_err(|problem| match problem {
         net::Error::TooLarge { max_bytes } => too_long(&request.model, "its answer", max_bytes),
         other => unreachable_server(&request.model, other),
     })?;
-    Ok(Answer { body, cost })
+    Ok(Answer::Whole { body, cost })
 }
 
 /// Begins a streamed call, which ends at `ends` and never pauses for longer than `idle`.
@@ -62,21 +71,18 @@ pub(super) async fn stream(
 ) -> Result<Frames, Failure> {
     let begun = tokio::time::timeout_at(ends.min(Instant::now() + idle), send(server, request, true)).await;
     let response = begun.map_err(|_| Error::Timeout { model: request.model.clone() })??;
-    let max_bytes = MAX_ANSWER.max(STREAM_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize));
-    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let is_binary = content_type.starts_with(net::frames::CONTENT_TYPE);
-    Ok(Frames {
-        response,
-        pieces: if is_binary {
-            Pieces::Frames(net::frames::Frames::new(MAX_LINE))
-        } else {
-            Pieces::Lines(net::Events::new(MAX_LINE))
-        },
-        left: max_bytes,
-        max_bytes,
-        time: StreamTime::new(idle, ends),
-        model: request.model.clone(),
-    })
+    let cost = server.cost(response.headers());
+    Ok(Frames::new(response, request, cost, StreamTime::new(idle, ends)))
+}
+
+fn content_type(response: &reqwest::Response) -> &str {
+    response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// Does it say that a stream of events follows?
+fn is_stream(response: &reqwest::Response) -> bool {
+    let content_type = content_type(response);
+    content_type.starts_with(EVENT_STREAM) || content_type.starts_with(net::frames::CONTENT_TYPE)
 }
 
 /// The first `max` bytes of a body, or what of it came in time.
@@ -128,10 +134,22 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
     Err(failure)
 }
 
-/// The chunks of one streamed answer as they came, without `[DONE]`.
+/// What a server sends where an answer is streamed.
+pub(super) enum Piece<'a> {
+    /// A chunk as it came, never `[DONE]`.
+    Event(&'a str),
+    /// The whole answer: some servers stream nothing, whatever they are asked for. With what it cost, where its
+    /// provider says so beside it.
+    Whole(&'a str, Option<Cost>),
+}
+
+/// The pieces of one streamed answer.
 pub(super) struct Frames {
     response: reqwest::Response,
     pieces: Pieces,
+    cost: Option<Cost>,
+    /// Has anything come but blanks?
+    has_begun: bool,
     /// Bytes that may come in all, and still.
     max_bytes: usize,
     left: usize,
@@ -143,6 +161,34 @@ pub(super) struct Frames {
 enum Pieces {
     Lines(net::Events),
     Frames(net::frames::Frames),
+    /// Not at all.
+    Whole(Body),
+}
+
+/// A body with one JSON text, no longer than a line of a stream may be.
+#[derive(Default)]
+struct Body {
+    bytes: Vec<u8>,
+    /// Once all has come.
+    text: String,
+}
+
+impl Body {
+    /// Takes in more bytes; `false` when there are too many.
+    fn push(&mut self, chunk: &[u8]) -> bool {
+        self.bytes.extend_from_slice(chunk);
+        self.bytes.len() <= MAX_LINE
+    }
+
+    fn finish(&mut self) -> bool {
+        self.text = text_of(std::mem::take(&mut self.bytes));
+        !self.text.is_empty()
+    }
+}
+
+/// A body as text, whatever is in it.
+pub(super) fn text_of(body: Vec<u8>) -> String {
+    String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 impl Pieces {
@@ -151,6 +197,7 @@ impl Pieces {
         match self {
             Self::Lines(lines) => lines.push(chunk),
             Self::Frames(frames) => frames.push(chunk),
+            Self::Whole(body) => body.push(chunk),
         }
     }
 
@@ -160,6 +207,7 @@ impl Pieces {
             let is_there = match self {
                 Self::Lines(lines) => lines.advance(),
                 Self::Frames(frames) => frames.advance()?,
+                Self::Whole(_) => false,
             };
             if !is_there || !says_nothing(self.data()) {
                 return Ok(is_there);
@@ -172,6 +220,7 @@ impl Pieces {
         match self {
             Self::Lines(lines) => lines.finish() && !says_nothing(lines.data()),
             Self::Frames(_) => false,
+            Self::Whole(body) => body.finish(),
         }
     }
 
@@ -179,18 +228,33 @@ impl Pieces {
         match self {
             Self::Lines(lines) => lines.data(),
             Self::Frames(frames) => frames.data(),
+            Self::Whole(body) => &body.text,
         }
     }
 }
 
 impl Frames {
-    /// The next chunk; `None` at the end.
+    fn new(response: reqwest::Response, request: &Request, cost: Option<Cost>, time: StreamTime) -> Self {
+        let max_bytes = MAX_ANSWER.max(STREAM_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize));
+        let pieces = if content_type(&response).starts_with(net::frames::CONTENT_TYPE) {
+            Pieces::Frames(net::frames::Frames::new(MAX_LINE))
+        } else {
+            Pieces::Lines(net::Events::new(MAX_LINE))
+        };
+        let model = request.model.clone();
+        Self { response, pieces, cost, has_begun: false, max_bytes, left: max_bytes, time, model }
+    }
+
+    /// The next piece; `None` at the end.
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
-    pub(super) async fn next(&mut self) -> Option<Result<&str, Failure>> {
+    pub(super) async fn next(&mut self) -> Option<Result<Piece<'_>, Failure>> {
         match self.advance().await {
-            Ok(true) => Some(Ok(self.pieces.data())),
+            Ok(true) => Some(Ok(match &self.pieces {
+                Pieces::Whole(body) => Piece::Whole(&body.text, self.cost),
+                pieces => Piece::Event(pieces.data()),
+            })),
             Ok(false) => None,
             Err(failure) => Some(Err(failure)),
         }
@@ -214,11 +278,30 @@ impl Frames {
         let Some(left) = self.left.checked_sub(chunk.len()) else {
             return Err(too_long(&self.model, "its stream", self.max_bytes));
         };
-        if self.left == self.max_bytes && is_page(&chunk) {
-            return Err(failure::web_page(&self.model));
+        if !self.has_begun {
+            self.begin(&chunk)?;
         }
         self.left = left;
-        if self.pieces.push(&chunk) { Ok(true) } else { Err(too_long(&self.model, "a line of its stream", MAX_LINE)) }
+        if self.pieces.push(&chunk) {
+            return Ok(true);
+        }
+        let what = if matches!(self.pieces, Pieces::Whole(_)) { "its answer" } else { "a line of its stream" };
+        Err(too_long(&self.model, what, MAX_LINE))
+    }
+
+    /// Sees from its first bytes whether it is a stream. What it is called says little: gateways call answers streams
+    /// that are none, and the other way round.
+    fn begin(&mut self, chunk: &[u8]) -> Result<(), Failure> {
+        let Pieces::Lines(_) = self.pieces else { return Ok(()) };
+        match chunk.trim_ascii_start().first() {
+            // A page; no event begins so.
+            Some(b'<') => return Err(failure::web_page(&self.model)),
+            // Nor does a line of a stream.
+            Some(b'{') => self.pieces = Pieces::Whole(Body::default()),
+            _ => {}
+        }
+        self.has_begun = !chunk.trim_ascii_start().is_empty();
+        Ok(())
     }
 }
 
@@ -262,11 +345,6 @@ impl StreamTime {
         }
         Poll::Pending
     }
-}
-
-/// Does a page begin here? No event of any dialect begins so.
-fn is_page(first: &[u8]) -> bool {
-    first.trim_ascii_start().starts_with(b"<")
 }
 
 /// Is it an empty event, or the mark of the end?

@@ -610,6 +610,54 @@ async fn a_proxys_page_is_no_stream() {
     assert_eq!(vendor.sent().len(), 5);
 }
 
+/// What a server calls its answer says little.
+#[tokio::test]
+async fn answers_are_known_by_their_bytes() {
+    let body = json!({"choices": [{"message": {"content": "Yes."}, "finish_reason": "stop"}]}).to_string();
+    let bare = Completion { usage: Usage::default(), ..answer("Yes.") };
+    for kind in ["application/json", "text/event-stream", "text/plain"] {
+        let late = Reply::bytes(kind, vec![b"\n \n".to_vec(), body[..9].into(), body[9..].into()]);
+        assert_eq!(streamed(late.clone(), &request()).await, bare, "{kind}");
+        assert_eq!(complete(late, &request()).await.as_ref(), Ok(&bare), "{kind}");
+    }
+    let error = r#"{"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}"#;
+    let (_, refused) = stream(Reply::json(200, error), &request()).await;
+    assert!(matches!(refused, Some(Error::Auth { .. })), "{refused:?}");
+    let (_vendor, llm) =
+        world([Reply::json(200, "{").then_cut(), Reply::json(200, "{}}"), Reply::streams(&["Yes."])]).await;
+    let mut begun_again = llm.stream(&request(), &quietly).await.unwrap();
+    assert_eq!(begun_again.next().await, Some(Ok(Delta::Text("Yes.".into()))));
+}
+
+/// In one piece it may be as long as one event.
+#[tokio::test]
+async fn an_answer_in_one_piece_is_bounded() {
+    let long = |megabytes: usize| {
+        let content = "x".repeat(megabytes << 20);
+        let body = json!({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}).to_string();
+        Reply::json(200, &body)
+    };
+    let wide = Request { max_tokens: 1_000_000, ..request() };
+    assert_eq!(streamed(long(3), &wide).await.text.len(), 3 << 20);
+    let vendor = FakeVendor::start([long(5)]).await;
+    let llm = Llm::new(Settings { retry_for: Duration::ZERO, ..settings(&vendor) }).unwrap();
+    let failed = llm.stream(&wide, &quietly).await.err().unwrap();
+    assert!(failed.error.to_string().contains("its answer"), "{failed:?}");
+}
+
+/// A stream that nobody asked for may take its time, but not fall silent, and what is cut off is begun again.
+#[tokio::test]
+async fn a_stream_that_nobody_asked_for_is_bounded() {
+    let silent = || Reply::stream([chunk(json!({"content": "Ye"}), None)]).then_stall();
+    let vendor = FakeVendor::start([silent(), Reply::streams(&["No."]).then_cut(), Reply::streams(&["Yes."])]).await;
+    let llm = Llm::new(Settings { idle_timeout: Duration::from_millis(100), ..settings(&vendor) }).unwrap();
+    assert_eq!(llm.complete(&request(), &quietly).await, Ok(Completion { attempts: 2, ..answer("No.") }));
+    let vendor = FakeVendor::start([silent(), silent(), silent()]).await;
+    let llm = Llm::new(Settings { total_timeout: Duration::from_millis(100), ..settings(&vendor) }).unwrap();
+    let failed = llm.complete(&request(), &quietly).await.unwrap_err();
+    assert!(matches!(failed.error, Error::Timeout { .. }), "{failed:?}");
+}
+
 #[tokio::test]
 async fn a_dropped_stream_closes_its_connection() {
     let (vendor, llm) = world([Reply::stream([chunk(json!({"content": "Ye"}), None)]).then_stall()]).await;

@@ -290,13 +290,15 @@ fn events(events: &[Value]) -> Reply {
     Reply::stream(events.iter().map(|event| format!("data: {event}\n\n")))
 }
 
-async fn whole(wire: Wire, said: &Said) -> Completion {
-    let vendor = FakeVendor::start([said.whole(wire)]).await;
+/// What is read of that answer to a call that did not ask for a stream.
+async fn whole(wire: Wire, reply: Reply) -> Completion {
+    let vendor = FakeVendor::start([reply]).await;
     llm(wire, &vendor).complete(&request(model(wire).1), &|_| {}).await.unwrap()
 }
 
-async fn streamed(wire: Wire, said: &Said) -> Completion {
-    let vendor = FakeVendor::start([said.streamed(wire)]).await;
+/// What is read of it as an answer to one that did.
+async fn streamed(wire: Wire, reply: Reply) -> Completion {
+    let vendor = FakeVendor::start([reply]).await;
     let mut stream = llm(wire, &vendor).stream(&request(model(wire).1), &|_| {}).await.unwrap();
     while let Some(delta) = stream.next().await {
         if let Delta::End(completion) = delta.unwrap() {
@@ -329,8 +331,22 @@ async fn malformed_answers_are_read_alike_in_every_dialect() {
     for (name, said, read) in &cases() {
         for wire in Wire::ALL {
             let place = format!("{name}, {}", wire.title());
-            check(&place, &whole(wire, said).await, read);
-            check(&format!("{place}, streamed"), &streamed(wire, said).await, read);
+            check(&place, &whole(wire, said.whole(wire)).await, read);
+            check(&format!("{place}, streamed"), &streamed(wire, said.streamed(wire)).await, read);
+        }
+    }
+}
+
+/// Gateways stream what was not to be streamed, and the other way round.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_counts_in_whichever_form_it_comes() {
+    let both = Said { text: Some("I will search."), call: Some(("search_web", json!({"q": "depth"}))) };
+    for said in [text("<think>hm</think>Deep."), both] {
+        for wire in Wire::ALL {
+            let place = wire.title();
+            let (in_pieces, in_one) = (|| said.streamed(wire), || said.whole(wire));
+            assert_eq!(whole(wire, in_pieces()).await, streamed(wire, in_pieces()).await, "{place}");
+            assert_eq!(streamed(wire, in_one()).await, whole(wire, in_one()).await, "{place}");
         }
     }
 }
