@@ -8,6 +8,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     auth::{Issuer, Keys},
     config::Config,
+    domain::SearchFallback,
     events::{CommitRetry, EventLog, Writer},
     llm::Llm,
     pages::{Parser, Web},
@@ -65,7 +66,7 @@ impl App {
         let engines =
             Engines::new(search::Settings { instruction, ..config.search.clone() }, parser).context("search")?;
         // What runs search by default is made ready; other documents are indexed when a run first asks for them.
-        if let Ok(engine) = engines.select(&config.options.search_api) {
+        if let Ok(engine) = engines.select(&config.options.search_api, &SearchFallback::default()) {
             engine.open().await?;
         }
         let issuer = config.sign_in.clone().map(Issuer::new).transpose().context("sign-in through others")?;

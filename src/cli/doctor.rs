@@ -223,7 +223,7 @@ async fn search(config: &Config) -> Vec<Finding> {
     };
     let (mut findings, mut unused) = (Vec::new(), Vec::new());
     for row in ROWS {
-        let chosen = config.options.search_api.names().any(|name| name == row.name);
+        let chosen = config.options.engines().any(|name| name == row.name);
         match engines.get(row.name) {
             Ok(engine) if chosen || config.search.is_configured(row) => findings.extend(try_engine(row, engine).await),
             Ok(_) if row.by_model => {}
@@ -235,7 +235,7 @@ async fn search(config: &Config) -> Vec<Finding> {
         findings
             .push(Finding::note("search", format!("{} need no key; the settings do not use them", unused.join(", "))));
     }
-    if let Err(missing) = engines.select(&config.options.search_api) {
+    if let Err(missing) = engines.select(&config.options.search_api, &config.options.search_fallback) {
         findings.push(Finding::broken("search", missing.to_string()));
     }
     findings

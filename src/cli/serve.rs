@@ -9,6 +9,7 @@ use super::{Exit, complain, print, signals};
 use crate::{
     app::App,
     config::{Authentication, Config, HttpSettings, shown_database},
+    domain::SearchFallback,
     http::{self, State},
     runs::Dispatcher,
     search::{self, ROWS},
@@ -128,7 +129,7 @@ fn banner(config: &Config, address: SocketAddr) -> String {
         format!("fathom {} on http://{address}  (API: /docs, contract: /openapi.yaml)", env!("CARGO_PKG_VERSION")),
         format!("  database   {}", shown_database(&config.database)),
         format!("  models     {}", models.join(", ")),
-        format!("  search     {}", config.options.search_api),
+        format!("  search     {}{}", config.options.search_api, stands_in(&config.options.search_fallback)),
         format!("  usable     {}", config.usable_names()),
     ];
     lines.extend(config.not_usable().map(|missing| format!("  not usable {missing}")));
@@ -140,6 +141,11 @@ fn banner(config: &Config, address: SocketAddr) -> String {
     }
     lines.extend(config.notices.iter().map(|notice| format!("  note       {notice}")));
     lines.join("\n") + "\n"
+}
+
+/// What is searched should that fail.
+fn stands_in(fallback: &SearchFallback) -> String {
+    if fallback.is_none() { String::new() } else { format!("; when that fails: {fallback}") }
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct Choice<'a> {
 
 impl Choice<'_> {
     /// # Errors
-    /// None as long as the layers were checked.
+    /// Engines that cannot be of one run; none else as long as the layers were checked.
     pub fn options(&self, notices: &mut Vec<String>) -> Result<RunOptions, ConfigError> {
         let mut options = RunOptions::default();
         self.default_models(&mut options, notices)?;
@@ -43,6 +43,7 @@ impl Choice<'_> {
                 }
             }
         }
+        search::check_fallback(&options.search_fallback, &options.search_api, ROWS.iter().copied())?;
         Ok(options)
     }
 

@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::{
     domain::{
-        Caps, ModelName, Models, SearchApi, UseLimits,
+        Caps, ModelName, Models, SearchApi, SearchFallback, UseLimits,
         options::{OptionError, OptionKind, OptionSpec, unknown_provider},
     },
     llm::{ProviderLimits, providers},
@@ -217,16 +217,25 @@ fn joined(value: Value) -> Value {
     }
 }
 
+/// Refuses names that no engine has, where they are names of engines.
+fn of_engines(kind: OptionKind) -> impl Fn(Value) -> Result<Value, OptionError> {
+    let rows = || search::ROWS.iter().copied();
+    move |value| {
+        match (kind, SearchApi::deserialize(&value), SearchFallback::deserialize(&value)) {
+            (OptionKind::Engines, Ok(named), _) => search::check_names(&named, rows())?,
+            (OptionKind::Fallback, _, Ok(named)) => search::check_fallback(&named, &SearchApi::none(), rows())?,
+            _ => {}
+        }
+        Ok(value)
+    }
+}
+
 fn checked_option(spec: &OptionSpec, value: Value) -> Result<Value, String> {
     let value = if spec.kind == OptionKind::Model { joined(value) } else { value };
     if let (OptionKind::Model, Some(Ok(models))) = (spec.kind, value.as_str().map(Models::from_str)) {
         models.iter().try_for_each(known).map_err(|expected| format!("{expected}, not {value}"))?;
     }
-    let searches = |value: Value| match (spec.kind, SearchApi::deserialize(&value)) {
-        (OptionKind::Engines, Ok(named)) => search::check_names(&named, search::ROWS.iter().copied()).map(|()| value),
-        _ => Ok(value),
-    };
-    spec.check(value).and_then(searches).map_err(|error| match error {
+    spec.check(value).and_then(of_engines(spec.kind)).map_err(|error| match error {
         OptionError::Invalid { expected, given, .. } => format!("{expected}, not {given}"),
         other => other.to_string(),
     })

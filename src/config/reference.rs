@@ -280,6 +280,7 @@ pub fn option_values(kind: OptionKind) -> String {
         OptionKind::Engines => {
             format!("auto, none, {}", ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))
         }
+        OptionKind::Fallback => "none, or names as of search_api".to_owned(),
     }
 }
 

@@ -63,7 +63,7 @@ impl Config {
         all.push(Usable::unless(ModelName::OFFLINE, None, true));
         let missing = |row| self.search.missing(row).map(|setting| setting.variable);
         let wanted = |row: &Row| {
-            let is_named = self.options.search_api.names().any(|name| name == row.name);
+            let is_named = self.options.engines().any(|name| name == row.name);
             let is_set = |setting: &search::Setting| setting.is_own() && self.search.given.contains_key(setting.key);
             is_named || row.settings.iter().any(is_set)
         };

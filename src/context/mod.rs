@@ -14,7 +14,11 @@ mod spending;
 mod waits;
 mod watch;
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -131,6 +135,8 @@ struct RunContext {
     spending: Arc<Spending>,
     /// Models that answer in place of a role's own, as was announced last. Locked for map access only.
     stand_ins: Mutex<HashMap<Role, ModelName>>,
+    /// Search engines that have answered in place of others. Locked for set access only.
+    stand_in_engines: Mutex<HashSet<String>>,
     refused_tools: RefusedTools,
     /// Turns of pages to be summarised.
     summaries: Semaphore,
@@ -189,6 +195,7 @@ impl Cx {
             waits: RunWaits::default(),
             spending,
             stand_ins: Mutex::default(),
+            stand_in_engines: Mutex::default(),
             report_attempts: earlier.report_attempts,
             date: OnceCell::new(),
             sources: Mutex::new(sources),
@@ -251,6 +258,11 @@ impl Cx {
             return entry.event(&self.scope, warning);
         }
         entry
+    }
+
+    /// Notes that this search engine has answered in place of others; is it the first time in the run?
+    pub fn is_first_answer_of(&self, engine: &str) -> bool {
+        self.run.stand_in_engines.lock().insert(engine.to_owned())
     }
 
     /// Adds to what is known of the limits of the run's research; a replay adds the same.

@@ -522,6 +522,8 @@ pub enum WarningCode {
     McpServerFailed,
     /// A role's model is away, out of quota or refuses its key; another one stands in.
     ModelReplaced,
+    /// The search engines of the run are away, out of quota or refuse their keys; another one stands in.
+    EngineReplaced,
 }
 
 #[cfg(test)]

@@ -63,6 +63,8 @@ pub struct Limits {
     pub ended_by: Option<EndedBy>,
     /// Engines, with the number of searches of each that failed.
     pub failed_searches: Vec<(String, usize)>,
+    /// Engines and those that answered in their place, with the number of searches.
+    pub replaced_engines: Vec<((String, String), usize)>,
     /// Pages that could not be read, each once.
     pub unread_pages: Vec<String>,
     /// Collections of documents that were not there any more.
@@ -79,10 +81,12 @@ pub struct Limits {
 impl Limits {
     /// Counts a search of that engine that failed.
     pub fn search_failed(&mut self, engine: &str) {
-        match self.failed_searches.iter_mut().find(|(name, _)| name == engine) {
-            Some((_, count)) => *count += 1,
-            None => self.failed_searches.push((engine.to_owned(), 1)),
-        }
+        count(&mut self.failed_searches, engine.to_owned());
+    }
+
+    /// Counts a search that `by` answered in place of that engine.
+    pub fn engine_replaced(&mut self, engine: &str, by: &str) {
+        count(&mut self.replaced_engines, (engine.to_owned(), by.to_owned()));
     }
 
     /// Adds what the report does not answer, or not wholly.
@@ -100,6 +104,7 @@ impl Limits {
         let unanswered = if self.unresearched.is_empty() { words.unanswered } else { words.left_open };
         let cut = self.is_cut.then(|| words.the_end.to_owned());
         let searches = self.failed_searches.iter().map(|(engine, count)| format!("{engine} ({count})"));
+        let replaced = self.replaced_engines.iter().map(|((engine, by), count)| format!("{engine} → {by} ({count})"));
         let collections = (self.missing_collections > 0).then_some(self.missing_collections);
         let lines = [
             line(words.cut_off, cut.into_iter().chain(self.cut_notes.iter().map(|text| quoted(text)))),
@@ -113,11 +118,20 @@ impl Limits {
             line(words.other_language, self.other_language.map(|(asked, written)| format!("{asked} → {written}"))),
             line(words.ended_early, self.ended_by.map(|by| by.said(words).to_owned())),
             line(words.failed_searches, searches),
+            line(words.replaced_engines, replaced),
             line(words.missing_collections, collections.map(|number| number.to_string())),
             line(words.unread_pages, self.unread_pages.iter().map(|page| text(page))),
         ];
         let lines: Vec<String> = lines.into_iter().flatten().collect();
         if lines.is_empty() { String::new() } else { format!("{}{}\n", heading(wording), lines.join("\n")) }
+    }
+}
+
+/// Counts one more of these.
+fn count<T: PartialEq>(counts: &mut Vec<(T, usize)>, what: T) {
+    match counts.iter_mut().find(|(known, _)| *known == what) {
+        Some((_, count)) => *count += 1,
+        None => counts.push((what, 1)),
     }
 }
 
@@ -198,6 +212,7 @@ mod tests {
             empty_topics: vec!["The [loan](https://evil.test)".to_owned()],
             ended_by: Some(EndedBy::Budget),
             failed_searches: vec![("tavily".to_owned(), 2)],
+            replaced_engines: vec![(("brave".to_owned(), "searxng".to_owned()), 3)],
             open_contradictions: vec![Contradiction {
                 one: stated("412,000", "a.test"),
                 other: stated("421,000", "b.test"),
@@ -215,6 +230,7 @@ mod tests {
             - Not in the language of the question: de → en\n\
             - The research ended early: the spending limit was reached\n\
             - Searches that failed: tavily (2)\n\
+            - Searched with another engine, as the chosen one failed: brave → searxng (3)\n\
             - Collections of documents that are not there any more: 2\n";
         assert_eq!(section, expected);
         assert_eq!(Limits::default().section(&[], &[], Wording::of("")), "");

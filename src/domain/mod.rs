@@ -62,7 +62,7 @@ pub use run::{
     Failure, FailureCode, Message, MessageRole, ModelUsage, Outcome, Progress, Researchers, Run, RunDetails, RunStatus,
     Thread, ThreadStatus, Usage, Waiting,
 };
-pub use search_api::SearchApi;
+pub use search_api::{SearchApi, SearchFallback};
 pub use search_filter::{Domains, TimeRange, Topic};
 pub use share::Share;
 pub use sub_question::{AnswerStatus, SubQuestion};

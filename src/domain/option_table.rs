@@ -131,6 +131,12 @@ pub const OPTIONS: &[OptionSpec] = &[
         meaning: "where researchers search: one engine, or several separated by commas; auto: the first that is configured",
     },
     OptionSpec {
+        name: "search_fallback",
+        kind: OptionKind::Fallback,
+        default: "\"none\"",
+        meaning: "engines that stand in, in this order, for a query that all of search_api failed: away, out of quota, or their key refused; names separated by commas",
+    },
+    OptionSpec {
         name: "collections",
         kind: OptionKind::Collections,
         default: "[]",

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 pub use super::option_table::OPTIONS;
 use super::{
-    Caps, CollectionId, Cost, Domains, Effort, McpConfig, McpServers, ModelName, Models, SearchApi, TimeRange, Topic,
-    Verify, nearest::nearest, time,
+    Caps, CollectionId, Cost, Domains, Effort, McpConfig, McpServers, ModelName, Models, SearchApi, SearchFallback,
+    TimeRange, Topic, Verify, nearest::nearest, time,
 };
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
@@ -59,6 +59,9 @@ pub struct RunOptions {
     #[serde(default)]
     pub verify: Verify,
     pub search_api: SearchApi,
+    /// Runs stored before there was this option have none.
+    #[serde(default)]
+    pub search_fallback: SearchFallback,
     /// Each once; runs stored before there was this option have none.
     #[serde(default)]
     pub collections: Vec<CollectionId>,
@@ -137,6 +140,8 @@ pub enum OptionKind {
     Model,
     /// `auto`, `none`, or names of search engines; which there are is known by `search`.
     Engines,
+    /// `none`, or names of search engines as before.
+    Fallback,
     /// Ids of collections; which there are is known by `store`.
     Collections,
     /// `all`, `none`, or names of MCP servers; which there are is known by the settings.
@@ -191,6 +196,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 /// The option that sets others.
 pub const EFFORT: &str = "effort";
+
+/// The option that names the engines of a run, and the one that names those that stand in.
+pub const SEARCH_API: &str = "search_api";
+pub const SEARCH_FALLBACK: &str = "search_fallback";
 
 /// Options that name a model, one per role.
 pub const MODEL_OPTIONS: [&str; 4] =
@@ -319,6 +328,11 @@ impl RunOptions {
         distinct
     }
 
+    /// The search engines that are named, those that stand in included.
+    pub fn engines(&self) -> impl Iterator<Item = &str> {
+        self.search_api.names().chain(self.search_fallback.names())
+    }
+
     /// The options as a JSON Schema (draft 2020-12), without defaults: those are the server's, and a client generated
     /// from a schema with defaults sends them all.
     pub fn json_schema() -> Value {
@@ -381,6 +395,7 @@ impl OptionSpec {
             OptionKind::Choice(_)
             | OptionKind::Model
             | OptionKind::Engines
+            | OptionKind::Fallback
             | OptionKind::McpServers
             | OptionKind::TimeZone => Value::String(text.trim().to_owned()),
             OptionKind::OptionalText { .. } if text.trim() != "null" => Value::String(text.to_owned()),
@@ -443,7 +458,9 @@ impl OptionSpec {
                 },
             }),
             OptionKind::OptionalText { max } => json!({"type": ["string", "null"], "maxLength": max}),
-            OptionKind::Engines => json!({"type": "string", "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$"}),
+            OptionKind::Engines | OptionKind::Fallback => {
+                json!({"type": "string", "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$"})
+            }
         };
         schema["description"] = json!(self.meaning);
         schema
@@ -484,6 +501,7 @@ impl OptionKind {
             Self::OptionalLanguage => when(is_code(value, u8::is_ascii_lowercase), LANGUAGE.to_owned()),
             Self::OptionalCountry => when(is_code(value, u8::is_ascii_uppercase), COUNTRY.to_owned()),
             Self::Engines => spelled(SearchApi::deserialize(value), ""),
+            Self::Fallback => spelled(SearchFallback::deserialize(value), ""),
             Self::McpServers => match text.map(McpServers::from_str) {
                 Some(servers) => spelled(servers, ""),
                 None => Err("all, none, or names of MCP servers".to_owned()),
@@ -663,6 +681,7 @@ mod tests {
             "search_topic",
             "effort",
             "collections",
+            "search_fallback",
         ] {
             stored.remove(newer).unwrap();
         }

@@ -1,4 +1,5 @@
-//! The value of `search_api`: where researchers search. Which engines there are is known by `search` alone.
+//! The values of `search_api` and `search_fallback`: where researchers search, and where else should that fail. Which
+//! engines there are is known by `search` alone.
 
 use std::{fmt, str::FromStr};
 
@@ -88,6 +89,61 @@ impl<'de> Deserialize<'de> for SearchApi {
     }
 }
 
+/// `none`, or the names of engines in the order in which they stand in; written as [`SearchApi`] is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchFallback(SearchApi);
+
+impl SearchFallback {
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The engines named; none for `none`.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.names()
+    }
+
+    /// Leaves out the engines that are not wanted.
+    pub fn retain(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        let wanted: Vec<_> = self.names().filter(|name| is_wanted(name)).collect();
+        *self = if wanted.is_empty() { Self::default() } else { Self(SearchApi(wanted.join(","))) };
+    }
+}
+
+impl Default for SearchFallback {
+    fn default() -> Self {
+        Self(SearchApi::none())
+    }
+}
+
+impl fmt::Display for SearchFallback {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl FromStr for SearchFallback {
+    /// What would have been accepted.
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = text.parse::<SearchApi>().ok().filter(|named| !named.is_auto());
+        named.map(Self).ok_or_else(|| format!("none, or the names of {MAX_ENGINES} different search engines at most"))
+    }
+}
+
+impl Serialize for SearchFallback {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SearchFallback {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        name_list::deserialize(deserializer)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -111,5 +167,20 @@ mod tests {
         let names = |text: &str| text.parse::<SearchApi>().unwrap().names().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(names("b,a"), ["b", "a"]);
         assert!(names("auto").is_empty() && names("none").is_empty());
+    }
+
+    #[test]
+    fn what_stands_in_is_named() {
+        let read = |value: Value| serde_json::from_value::<SearchFallback>(value).ok().map(|read| read.to_string());
+        assert_eq!(read(json!(" none")).as_deref(), Some("none"));
+        assert_eq!(read(json!(["arxiv", "brave"])).as_deref(), Some("arxiv,brave"));
+        for wrong in [json!("auto"), json!("none,brave"), json!("a,a"), json!(""), json!(null)] {
+            assert_eq!(read(wrong.clone()), None, "{wrong}");
+        }
+        let mut fallback: SearchFallback = "a,b,c".parse().unwrap();
+        fallback.retain(|name| name != "b");
+        assert_eq!(fallback.to_string(), "a,c");
+        fallback.retain(|_| false);
+        assert!(fallback.is_none());
     }
 }

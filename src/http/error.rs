@@ -321,7 +321,7 @@ impl ApiError {
             Refusal::NotRetryable(_) => Self::new(Code::NotRetryable, detail),
             Refusal::Empty | Refusal::TooLong => Self::invalid(Place::Pointer(pointer.to_owned()), detail),
             Refusal::MissingKey { option, .. } => not_configured(option),
-            Refusal::Search(_) => not_configured("search_api"),
+            Refusal::Search(missing) => not_configured(missing.option()),
             Refusal::NoSuchCollection(_) | Refusal::CollectionsTooLong { .. } => {
                 Self::invalid(Place::Pointer("/options/collections".to_owned()), detail)
             }

@@ -97,6 +97,9 @@ pub trait Caller: Send + Sync {
     /// One of several that were asked failed; the call goes on without it.
     fn lost(&self, _name: &str, _reason: &str) {}
 
+    /// What was named failed, for that reason, and `by` answered in its place.
+    fn replaced(&self, _name: &str, _by: &str, _reason: &str) {}
+
     /// A model made the call and used that, whatever becomes of its answer.
     fn billed(&self, _usage: &Usage) {}
 

@@ -29,7 +29,7 @@ impl Runs {
         keys: &GivenKeys,
     ) -> Result<Estimate, Refusal> {
         let naming = Naming::new(caller, &caller.owner, options);
-        let options = self.options_over(self.default_options().clone(), options)?;
+        let options = self.options_over(self.default_options().clone(), options, keys)?;
         self.searchable(&options, naming).await?;
         let budgets = self.budgets(caller).await?;
         self.estimate_by(&caller.owner, &budgets, message, options, &*self.means(keys)?).await

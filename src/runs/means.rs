@@ -2,7 +2,7 @@
 
 use super::Refusal;
 use crate::{
-    domain::{GivenKeys, ModelName, RunId, RunOptions, SearchApi, options::MODEL_OPTIONS},
+    domain::{GivenKeys, ModelName, RunId, RunOptions, SearchApi, SearchFallback, options::MODEL_OPTIONS},
     llm::{self, Llm},
     search::{self, Engine, Engines},
     store::Store,
@@ -62,7 +62,7 @@ impl Means {
         }
         match self.resolve(&options.search_api, has_documents)? {
             resolved if resolved.is_none() => Ok(()),
-            resolved => Ok(self.engines.select(&resolved).map(drop)?),
+            resolved => Ok(self.engines.select(&resolved, &options.search_fallback).map(drop)?),
         }
     }
 
@@ -72,8 +72,8 @@ impl Means {
     /// [`Refusal::Keys`] that says what to choose.
     pub(super) fn check_use(&self, options: &RunOptions) -> Result<(), Refusal> {
         let models = options.roles().into_iter().flat_map(|models| models.iter());
-        let mut used =
-            models.filter_map(|model| self.llm.key_name(model)).chain(self.engines.key_names_of(&options.search_api));
+        let of_engines = self.engines.key_names_of(options);
+        let mut used = models.filter_map(|model| self.llm.key_name(model)).chain(of_engines);
         if !self.are_of_request() || used.any(|name| self.given.iter().any(|given| given == name)) {
             return Ok(());
         }
@@ -83,6 +83,14 @@ impl Means {
             MODEL_OPTIONS.join(", ")
         );
         Err(Refusal::Keys { name: None, problem })
+    }
+
+    /// Leaves out those engines that are to stand in and cannot, for want of a key of the request.
+    pub(super) fn without_unusable(&self, mut fallback: SearchFallback) -> SearchFallback {
+        if self.are_of_request() {
+            fallback.retain(|name| self.engines.get(name).is_ok());
+        }
+        fallback
     }
 
     fn remedy(&self, model: &ModelName, variable: &str) -> String {
@@ -114,14 +122,15 @@ impl Means {
     /// [`search::Missing`].
     pub(super) fn engine_of(
         &self,
-        search_api: &SearchApi,
+        options: &RunOptions,
         uploads_of: Option<RunId>,
         store: &Store,
     ) -> Result<Engine, search::Missing> {
-        let Some(run_id) = uploads_of else { return self.engines.select(search_api) };
+        let (search_api, fallback) = (&options.search_api, &options.search_fallback);
+        let Some(run_id) = uploads_of else { return self.engines.select(search_api, fallback) };
         let beside = match self.resolve(search_api, true)? {
             resolved if resolved.is_none() => None,
-            resolved => Some(self.engines.select(&resolved)?),
+            resolved => Some(self.engines.select(&resolved, fallback)?),
         };
         let store = store.clone();
         Ok(Engine::of_uploads(beside, move || super::uploads::load(store.clone(), run_id)))

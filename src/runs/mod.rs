@@ -36,8 +36,8 @@ use tokio_util::sync::CancellationToken;
 pub use crate::search::UploadError;
 use crate::{
     domain::{
-        Caps, CollectionId, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits,
-        options::MODEL_OPTIONS,
+        Caps, CollectionId, GivenKeys, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits,
+        options::{MODEL_OPTIONS, SEARCH_API, SEARCH_FALLBACK},
     },
     events::{EventLog, WriterHandle},
     process,
@@ -222,7 +222,8 @@ impl Runs {
         let mut schema = self.parts.settings.options.offered(&self.parts.settings.caps);
         // One of them, for who picks; several are joined by commas.
         let engines = ["auto"].into_iter().chain(self.parts.means.engines.usable());
-        schema["properties"]["search_api"]["enum"] = engines.collect();
+        schema["properties"][SEARCH_API]["enum"] = engines.collect();
+        schema["properties"][SEARCH_FALLBACK]["examples"] = self.parts.means.engines.usable().collect();
         // Some of them, for who picks: others can be named, too.
         let models = self.known_models();
         for role in MODEL_OPTIONS {
@@ -265,21 +266,37 @@ impl Runs {
     }
 
     /// Stored options, lowered to what the server allows by now, with those of a request laid over them. What a request
-    /// asks for beyond the caps is refused; what was stored when they were higher is not its fault.
+    /// asks for beyond the caps is refused; what was stored when they were higher is not its fault. Nor is it that an
+    /// engine which stands in by the choice of others has no key among those of the request.
     ///
     /// # Errors
-    /// [`Refusal::Options`] with what is wrong in `given`, as far as anybody would read it.
-    fn options_over(&self, stored: RunOptions, given: &Map<String, Value>) -> Result<RunOptions, Refusal> {
+    /// [`Refusal::Options`] with what is wrong in `given`, as far as anybody would read it; [`Refusal::Keys`].
+    fn options_over(
+        &self,
+        stored: RunOptions,
+        given: &Map<String, Value>,
+        keys: &GivenKeys,
+    ) -> Result<RunOptions, Refusal> {
         let mut options = stored;
         let lowered = self.parts.settings.caps.lower(&mut options, &self.parts.settings.options);
         if !lowered.is_empty() {
             tracing::debug!(?lowered, "stored options were lowered to what is allowed by now");
         }
         let mut wrong = options.lay_over(given, &self.parts.settings.caps, MAX_WRONG_OPTIONS);
-        if given.contains_key("search_api") {
-            wrong.extend(self.parts.means.engines.check(&options.search_api).err());
+        let (engines, is_given) = (&self.parts.means.engines, |name| given.contains_key(name));
+        if is_given(SEARCH_API) {
+            wrong.extend(engines.check(&options.search_api).err());
         }
-        if wrong.is_empty() { Ok(options) } else { Err(Refusal::Options(wrong)) }
+        if is_given(SEARCH_API) || is_given(SEARCH_FALLBACK) {
+            wrong.extend(engines.check_fallback(&options.search_fallback, &options.search_api).err());
+        }
+        if !wrong.is_empty() {
+            return Err(Refusal::Options(wrong));
+        }
+        if !is_given(SEARCH_FALLBACK) && !options.search_fallback.is_none() {
+            options.search_fallback = self.means(keys)?.without_unusable(options.search_fallback);
+        }
+        Ok(options)
     }
 
     /// Deletes a thread and all that belongs to it, and stops its run; `false` when there was none.

@@ -153,7 +153,7 @@ impl Runs {
         let (run, caller) = (&owned.run, owned.access.caller());
         check_retryable(run)?;
         let naming = Naming::new(caller, owned.owner(), options);
-        let options = self.options_over(run.options.clone(), options)?;
+        let options = self.options_over(run.options.clone(), options, api_keys)?;
         let new_run = self.retry_run(run, options, String::new(), api_keys).await?;
         let new_run = self.with_collections(new_run, naming).await?;
         let new_run = NewRun { owner: caller.owner.clone(), key: caller.key_id(), ..new_run };

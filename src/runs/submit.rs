@@ -77,7 +77,7 @@ impl Runs {
         submission: Submission,
         thread: NewThread,
     ) -> Result<Accepted, Refusal> {
-        let options = self.options_over(self.default_options().clone(), &submission.options)?;
+        let options = self.options_over(self.default_options().clone(), &submission.options, &submission.api_keys)?;
         let new_run =
             self.new_run(ThreadId::new(), &submission.content, options, false, &*self.means(&submission.api_keys)?)?;
         let new_run = self.with_keys(new_run, &submission.api_keys)?;
@@ -100,11 +100,12 @@ impl Runs {
         let (thread_id, caller) = (thread.thread.id, thread.access.caller());
         let new_run = match self.asked_to_go_on(thread_id, &submission.content).await? {
             Some(run) => {
-                let options = self.options_over(run.options.clone(), &submission.options)?;
+                let options = self.options_over(run.options.clone(), &submission.options, &submission.api_keys)?;
                 self.retry_run(&run, options, storable(&submission.content), &submission.api_keys).await?
             }
             None => {
-                let options = self.options_over(self.thread_options(&thread.thread.options), &submission.options)?;
+                let stored = self.thread_options(&thread.thread.options);
+                let options = self.options_over(stored, &submission.options, &submission.api_keys)?;
                 let has_documents = self.parts.has_documents(thread_id).await?;
                 let means = self.means(&submission.api_keys)?;
                 let new_run = self.new_run(thread_id, &submission.content, options, has_documents, &means)?;
@@ -242,7 +243,7 @@ impl Runs {
         self.parts.settings.caps.resolve(&mut options);
         let engine = match options.search_api.is_none() {
             true => None,
-            false => Some(means.engines.select(&options.search_api)?),
+            false => Some(means.engines.select(&options.search_api, &options.search_fallback)?),
         };
         Ok(NewRun {
             documents: engine.as_ref().and_then(Engine::folder).and_then(|folder| folder.to_str().map(str::to_owned)),

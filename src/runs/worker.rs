@@ -214,7 +214,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, Wo
     let uploads_of = has_documents.then_some(run.id);
     let means = means(parts, run).await?;
     means.check(&run.options, has_documents)?;
-    let search = means.engine_of(&run.options.search_api, uploads_of, &parts.store).map_err(Refusal::from)?;
+    let search = means.engine_of(&run.options, uploads_of, &parts.store).map_err(Refusal::from)?;
     let (begin, steps, earlier_lives) = left_behind(parts, lease).await?;
     let inherited = retry::inheritance(parts, run).await?;
     let earlier_lives = EarlierLives { inherited: inherited.sources, ..earlier_lives };

@@ -1,4 +1,4 @@
-//! Several engines asked at once, their hits merged by rank.
+//! Several engines asked at once, their hits merged by rank, and those that stand in when all of these fail.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -19,42 +19,115 @@ const RANK_CONSTANT: f64 = 60.0;
 /// What one engine may wait, for its rate limit or an outage, unless all fail.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Several engines, as one run asks them.
+/// How long an engine is left alone that was away, while others stand in for it.
+const REST: Duration = Duration::from_secs(120);
+
+/// Several engines, as one run asks them: those that it names side by side, those that stand in one after another.
 #[derive(Debug)]
 pub struct Merged {
+    /// Those that the run names come first.
     engines: Vec<Engine>,
-    /// Engines that would fail in the same way again, by their places. Locked for map access only.
-    off: Mutex<HashMap<usize, Error>>,
+    named: usize,
+    /// Engines that are not asked, by their places. Locked for map access only.
+    off: Mutex<HashMap<usize, Off>>,
+}
+
+/// Why an engine is not asked.
+#[derive(Clone, Debug)]
+struct Off {
+    error: Error,
+    /// `None`: it would fail in the same way again.
+    until: Option<Instant>,
+}
+
+/// An engine that has not answered.
+struct Failed {
+    place: usize,
+    error: Error,
+    /// Not when it is off.
+    was_asked: bool,
 }
 
 impl Merged {
-    pub fn new(engines: Vec<Engine>) -> Self {
-        Self { engines, off: Mutex::default() }
+    /// `others` stand in when all of `named` fail.
+    pub fn new(named: Vec<Engine>, others: Vec<Engine>) -> Self {
+        let count = named.len();
+        Self { engines: named.into_iter().chain(others).collect(), named: count, off: Mutex::default() }
     }
 
     /// Answers as long as one engine does; `caller` learns of those that fail. An engine's rate limit or outage is
     /// waited for 20 s at most unless all engines fail, and one that refused its key is not asked again.
     async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
-        let ends = Instant::now() + PATIENCE;
-        let bounded = WithDeadline { caller, ends: caller.ends().map_or(ends, |other| other.min(ends)) };
-        let off = self.off();
-        let asked: Vec<_> = self.engines.iter().enumerate().filter(|(place, _)| !off.contains_key(place)).collect();
-        let answers = join_all(asked.iter().map(|(_, engine)| engine.search(query, limits, &bounded))).await;
+        let hurried = WithDeadline::within(PATIENCE, caller);
+        let answers = join_all((0..self.named).map(|place| self.ask_one(place, query, limits, &hurried))).await;
         let (mut lists, mut failed) = (Vec::new(), Vec::new());
-        for ((place, engine), answer) in asked.into_iter().zip(answers) {
+        for answer in answers {
             match answer {
                 Ok(hits) => lists.push(hits),
-                Err(error) => failed.push((place, engine, error)),
+                Err(missed) => failed.push(missed),
             }
         }
-        self.switch_off(&failed);
-        if lists.is_empty() {
-            return self.ask_patiently(query, limits, caller, failed, off).await;
+        if !lists.is_empty() {
+            for Failed { place, error, .. } in failed.iter().filter(|failed| failed.was_asked) {
+                caller.lost(self.engines[*place].name(), &error.to_string());
+            }
+            return Ok(fused(lists, limits.max_results));
         }
-        for (_, engine, error) in failed {
-            caller.lost(engine.name(), &error.to_string());
+        match self.ask_others(query, limits, caller, &mut failed).await {
+            Some(answer) => answer,
+            None => self.ask_patiently(query, limits, caller, failed).await,
         }
-        Ok(fused(lists, limits.max_results))
+    }
+
+    /// Asks one engine, unless it is off. One that is known to be away is not waited for while others stand ready.
+    async fn ask_one(
+        &self,
+        place: usize,
+        query: &str,
+        limits: &Limits,
+        caller: &dyn Caller,
+    ) -> Result<Vec<Hit>, Failed> {
+        if let Some(error) = self.off(place) {
+            return Err(Failed { place, error, was_asked: false });
+        }
+        let engine = &self.engines[place];
+        let answer = match self.named < self.engines.len() && engine.search.is_away() {
+            true => Err(Error::Unavailable("it has not answered lately".to_owned())),
+            false => engine.search(query, limits, caller).await,
+        };
+        answer.map_err(|error| {
+            if error.is_lasting() {
+                self.switch_off(place, &error, None);
+            }
+            Failed { place, error, was_asked: true }
+        })
+    }
+
+    /// When none of those that were named has answered: asks those that stand in, one after another. `None` when they
+    /// change nothing: there are none, none of them answers, or it is the query that is wrong.
+    async fn ask_others(
+        &self,
+        query: &str,
+        limits: &Limits,
+        caller: &dyn Caller,
+        failed: &mut Vec<Failed>,
+    ) -> Option<Result<Vec<Hit>, Error>> {
+        let is_of_query = |failed: &&Failed| matches!(failed.error, Error::BadQuery(_));
+        if failed.iter().find(is_of_query).is_some() {
+            return None;
+        }
+        for place in self.named..self.engines.len() {
+            self.let_rest(failed);
+            match self.ask_one(place, query, limits, &WithDeadline::within(PATIENCE, caller)).await {
+                Ok(hits) => {
+                    self.announce(place, failed, caller);
+                    return Some(Ok(hits));
+                }
+                Err(missed) => failed.push(missed),
+            }
+        }
+        // A better query may be answered, and the model that wrote this one is there to write it.
+        failed.iter().find(is_of_query).map(|failed| Err(failed.error.clone()))
     }
 
     /// When none has answered: waits for the first whose trouble may pass.
@@ -63,26 +136,55 @@ impl Merged {
         query: &str,
         limits: &Limits,
         caller: &dyn Caller,
-        failed: Vec<(usize, &Engine, Error)>,
-        off: HashMap<usize, Error>,
+        failed: Vec<Failed>,
     ) -> Result<Vec<Hit>, Error> {
-        let may_pass = |error: &Error| matches!(error, Error::RateLimited { .. } | Error::Unavailable(_));
-        if let Some((_, engine, _)) = failed.iter().find(|(_, _, error)| may_pass(error)) {
-            return engine.search(query, limits, caller).await;
+        let Some(Failed { place, .. }) = failed.iter().find(|failed| failed.error.may_pass()) else {
+            // One engine's refused key is no reason to end a run whose other engines may answer the next query.
+            let mildest = failed.into_iter().map(|failed| failed.error).min_by_key(Error::is_lasting);
+            return Err(mildest.unwrap_or_else(|| Error::Unavailable("there is no engine to ask".to_owned())));
+        };
+        let hits = self.engines[*place].search(query, limits, caller).await?;
+        self.off.lock().remove(place);
+        if *place >= self.named {
+            self.announce(*place, &failed, caller);
         }
-        // One engine's refused key is no reason to end a run whose other engines may answer the next query.
-        let errors = failed.into_iter().map(|(_, _, error)| error).chain(off.into_values());
-        let mildest = errors.min_by_key(Error::is_lasting);
-        Err(mildest.unwrap_or_else(|| Error::Unavailable("there is no engine to ask".to_owned())))
+        Ok(hits)
     }
 
-    fn off(&self) -> HashMap<usize, Error> {
-        self.off.lock().clone()
+    /// Tells the caller that the engine of that place answered instead of those that failed.
+    fn announce(&self, place: usize, failed: &[Failed], caller: &dyn Caller) {
+        let name = |place: usize| self.engines[place].name();
+        let reason = match failed {
+            [failed] => failed.error.to_string(),
+            several => {
+                let of_each = several.iter().map(|failed| format!("{}: {}", name(failed.place), failed.error));
+                of_each.collect::<Vec<_>>().join("; ")
+            }
+        };
+        let named: Vec<_> = (0..self.named).map(name).collect();
+        caller.replaced(&named.join(","), name(place), &reason);
     }
 
-    fn switch_off(&self, failed: &[(usize, &Engine, Error)]) {
-        let lasting = failed.iter().filter(|(_, _, error)| error.is_lasting());
-        self.off.lock().extend(lasting.map(|(place, _, error)| (*place, error.clone())));
+    /// Leaves those alone for a while that were away.
+    fn let_rest(&self, failed: &[Failed]) {
+        let until = Instant::now() + REST;
+        for failed in failed.iter().filter(|failed| failed.was_asked && failed.error.may_pass()) {
+            self.switch_off(failed.place, &failed.error, Some(until));
+        }
+    }
+
+    fn switch_off(&self, place: usize, error: &Error, until: Option<Instant>) {
+        self.off.lock().insert(place, Off { error: error.clone(), until });
+    }
+
+    fn off(&self, place: usize) -> Option<Error> {
+        let off = self.off.lock();
+        let off = off.get(&place).filter(|off| off.until.is_none_or(|until| Instant::now() < until))?;
+        Some(off.error.clone())
+    }
+
+    fn named(&self) -> &[Engine] {
+        &self.engines[..self.named]
     }
 }
 
@@ -90,6 +192,13 @@ impl Merged {
 struct WithDeadline<'a> {
     caller: &'a dyn Caller,
     ends: Instant,
+}
+
+impl<'a> WithDeadline<'a> {
+    fn within(time: Duration, caller: &'a dyn Caller) -> Self {
+        let ends = Instant::now() + time;
+        Self { caller, ends: caller.ends().map_or(ends, |other| other.min(ends)) }
+    }
 }
 
 impl Caller for WithDeadline<'_> {
@@ -103,6 +212,10 @@ impl Caller for WithDeadline<'_> {
 
     fn lost(&self, name: &str, reason: &str) {
         self.caller.lost(name, reason);
+    }
+
+    fn replaced(&self, name: &str, by: &str, reason: &str) {
+        self.caller.replaced(name, by, reason);
     }
 
     fn billed(&self, usage: &Usage) {
@@ -132,7 +245,7 @@ impl Search for Merged {
     }
 
     fn open(&self) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(async { try_join_all(self.engines.iter().map(Engine::open)).await.map(drop) })
+        Box::pin(async { try_join_all(self.named().iter().map(Engine::open)).await.map(drop) })
     }
 
     fn model(&self) -> Option<&ModelName> {
@@ -203,6 +316,11 @@ fn fused(lists: Vec<Vec<Hit>>, max_results: usize) -> Vec<Hit> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    };
+
     use super::*;
 
     fn hit(engine: &str, url: &str, text: Option<&str>) -> Hit {
@@ -243,6 +361,7 @@ mod tests {
     impl Search for Having {
         fn search<'a>(&'a self, _: &'a str, _: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
             caller.lost("a text", &caller.run().to_string());
+            caller.replaced("one", "another", "it is away");
             Box::pin(std::future::ready(Ok(Vec::new())))
         }
 
@@ -263,11 +382,152 @@ mod tests {
     async fn an_engine_that_fails_keeps_no_other_from_having_a_document() {
         let (failing, none) = (|| engine(Failing(Error::Documents("gone".to_owned()))), || engine(Having(None)));
         let having = engine(Having(Some(Opened { title: "Dues".to_owned(), ..Opened::default() })));
-        let opened = Merged::new(vec![failing(), none(), having]).document("dues").await;
+        let opened = Merged::new(vec![failing(), none(), having], Vec::new()).document("dues").await;
         assert_eq!(opened.unwrap().unwrap().title, "Dues");
-        assert_eq!(Merged::new(vec![none(), none()]).document("dues").await, Ok(None));
-        let error = Merged::new(vec![none(), failing(), none()]).document("dues").await;
+        assert_eq!(Merged::new(vec![none(), none()], Vec::new()).document("dues").await, Ok(None));
+        let error = Merged::new(vec![none(), failing(), none()], Vec::new()).document("dues").await;
         assert_eq!(error, Err(Error::Documents("gone".to_owned())));
+    }
+
+    /// Gives these answers in turn, the last one for good, and counts how often it is asked.
+    #[derive(Debug)]
+    struct Answering(Mutex<Vec<Result<Vec<Hit>, Error>>>, Arc<AtomicUsize>);
+
+    impl Search for Answering {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+            self.1.fetch_add(1, Relaxed);
+            let mut answers = self.0.lock();
+            let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
+            Box::pin(std::future::ready(answer))
+        }
+
+        fn place(&self) -> String {
+            String::new()
+        }
+    }
+
+    fn answering(name: &str, answers: impl IntoIterator<Item = Result<(), Error>>) -> (Engine, Arc<AtomicUsize>) {
+        let hits = || vec![hit(name, &format!("https://{name}.test/"), None)];
+        let answers = answers.into_iter().map(|answer| answer.map(|()| hits())).collect();
+        let asked = Arc::<AtomicUsize>::default();
+        let engine = engine(Answering(Mutex::new(answers), Arc::clone(&asked)));
+        (Engine { name: name.into(), ..engine }, asked)
+    }
+
+    /// What is said of engines that others stand in for.
+    #[derive(Default)]
+    struct Replaced(Mutex<Vec<String>>);
+
+    impl Caller for Replaced {
+        fn waiting(&self, _: Wait) {}
+
+        fn replaced(&self, name: &str, by: &str, reason: &str) {
+            self.0.lock().push(format!("{by} for {name}: {reason}"));
+        }
+    }
+
+    /// The engines that answer these queries, one after another.
+    async fn answers(merged: &Merged, caller: &Replaced, queries: usize) -> Vec<String> {
+        let mut engines = Vec::new();
+        for _ in 0..queries {
+            let answer = merged.ask("pumps", &Limits::default(), caller).await;
+            engines.push(answer.map_or_else(|error| error.code().to_owned(), |hits| hits[0].engine.clone()));
+        }
+        engines
+    }
+
+    fn away() -> Error {
+        Error::Unavailable("nobody is there".to_owned())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_engine_that_was_away_is_asked_again_after_a_while() {
+        let ((first, asked), (other, _)) = (answering("first", [Err(away()), Ok(())]), answering("other", [Ok(())]));
+        let (merged, caller) = (Merged::new(vec![first], vec![other]), Replaced::default());
+        assert_eq!(answers(&merged, &caller, 2).await, ["other", "other"]);
+        assert_eq!(asked.load(Relaxed), 1);
+        tokio::time::advance(REST).await;
+        assert_eq!(answers(&merged, &caller, 1).await, ["first"]);
+        let reason = "the search engine could not be reached: nobody is there";
+        assert_eq!(caller.0.into_inner(), vec![format!("other for first: {reason}"); 2]);
+    }
+
+    /// Is known to be away, and there again for who waits.
+    #[derive(Debug)]
+    struct Away(Answering);
+
+    impl Search for Away {
+        fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
+            self.0.search(query, limits, caller)
+        }
+
+        fn place(&self) -> String {
+            String::new()
+        }
+
+        fn is_away(&self) -> bool {
+            true
+        }
+    }
+
+    #[tokio::test]
+    async fn one_that_is_known_to_be_away_is_waited_for_only_when_nobody_stands_ready() {
+        let asked = Arc::<AtomicUsize>::default();
+        let hits = || vec![hit("first", "https://first.test/", None)];
+        let first = || engine(Away(Answering(Mutex::new(vec![Ok(hits())]), Arc::clone(&asked))));
+        let other = |answer| vec![answering("other", [answer]).0];
+        for (others, answered, times) in [
+            (other(Ok(())), "other", 0),
+            (other(Err(Error::Auth("no".to_owned()))), "first", 1),
+            (Vec::new(), "first", 2),
+        ] {
+            let merged = Merged::new(vec![first()], others);
+            assert_eq!(answers(&merged, &Replaced::default(), 1).await, [answered]);
+            assert_eq!(asked.load(Relaxed), times);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn they_stand_in_one_after_another() {
+        let auth = || Error::Auth("no".to_owned());
+        let (first, second) = (answering("first", [Err(auth())]), answering("second", [Err(away())]));
+        let (third, fourth) = (answering("third", [Err(auth())]), answering("fourth", [Ok(())]));
+        let merged = Merged::new(vec![first.0, second.0], vec![third.0, fourth.0]);
+        let caller = Replaced::default();
+        assert_eq!(answers(&merged, &caller, 2).await, ["fourth", "fourth"]);
+        let asked = [first.1, second.1, third.1, fourth.1].map(|asked| asked.load(Relaxed));
+        assert_eq!(asked, [1, 1, 1, 2]);
+        let said = caller.0.into_inner().remove(0);
+        assert!(said.starts_with("fourth for first,second: first: the search engine refused the API key"), "{said}");
+        assert!(said.contains("; second: ") && said.contains("; third: "), "{said}");
+    }
+
+    /// Those that rest are asked all the same when nobody else is left.
+    #[tokio::test(start_paused = true)]
+    async fn when_all_fail_the_first_whose_trouble_may_pass_is_waited_for() {
+        let quota = || Error::Quota("all of it".to_owned());
+        let (first, _) = answering("first", [Err(quota())]);
+        let (other, asked) = answering("other", [Err(away()), Ok(())]);
+        let (merged, caller) = (Merged::new(vec![first], vec![other]), Replaced::default());
+        assert_eq!(answers(&merged, &caller, 1).await, ["other"]);
+        assert_eq!((asked.load(Relaxed), caller.0.into_inner().len()), (2, 1));
+        let (merged, caller) = (
+            Merged::new(vec![answering("first", [Err(quota())]).0], vec![answering("other", [Err(quota())]).0]),
+            Replaced::default(),
+        );
+        assert_eq!(answers(&merged, &caller, 2).await, ["quota", "quota"]);
+    }
+
+    /// The model hears of a query that is wrong, and writes a better one.
+    #[tokio::test(start_paused = true)]
+    async fn a_wrong_query_is_not_taken_elsewhere() {
+        let wrong = || Error::BadQuery("too odd".to_owned());
+        let ((first, _), (other, asked)) = (answering("first", [Err(wrong())]), answering("other", [Ok(())]));
+        let (merged, caller) = (Merged::new(vec![first], vec![other]), Replaced::default());
+        assert_eq!((answers(&merged, &caller, 1).await, asked.load(Relaxed)), (vec!["bad_query".to_owned()], 0));
+        let ((first, _), (other, _)) = (answering("first", [Err(away())]), answering("other", [Err(wrong())]));
+        let (merged, caller) = (Merged::new(vec![first], vec![other]), Replaced::default());
+        assert_eq!(answers(&merged, &caller, 1).await, ["bad_query"], "it need not wait for the first");
     }
 
     #[tokio::test]
@@ -282,21 +542,26 @@ mod tests {
                 self.0.lock().push((name.to_owned(), reason.to_owned()));
             }
 
+            fn replaced(&self, name: &str, by: &str, _: &str) {
+                self.0.lock().push((name.to_owned(), by.to_owned()));
+            }
+
             fn run(&self) -> u128 {
                 7
             }
         }
 
-        let (hearing, merged) = (Hearing::default(), Merged::new(vec![engine(Having(None))]));
+        let (hearing, merged) = (Hearing::default(), Merged::new(vec![engine(Having(None))], Vec::new()));
         merged.ask("pumps", &Limits::default(), &hearing).await.unwrap();
-        assert_eq!(hearing.0.into_inner(), [("a text".to_owned(), "7".to_owned())]);
+        let heard = [("a text", "7"), ("one", "another")].map(|(name, said)| (name.to_owned(), said.to_owned()));
+        assert_eq!(hearing.0.into_inner(), heard);
     }
 
     #[tokio::test]
     async fn a_refused_key_is_the_error_only_if_every_key_is_refused() {
         let (auth, query) = (Error::Auth("no".to_owned()), Error::BadQuery("too odd".to_owned()));
         for (errors, expected) in [([&auth, &query], &query), ([&query, &auth], &query), ([&auth, &auth], &auth)] {
-            let merged = Merged::new(errors.map(|error| engine(Failing(error.clone()))).into());
+            let merged = Merged::new(errors.map(|error| engine(Failing(error.clone()))).into(), Vec::new());
             for _ in 0..2 {
                 let answer = merged.ask("pumps", &Limits::default(), &crate::net::Open).await;
                 assert_eq!(answer.as_ref(), Err(expected));

@@ -35,7 +35,7 @@ use crate::{
 pub use engines::{ROWS, ReadUpload, UploadError};
 pub use filters::{Filter, Filters, date_of_epoch, days_ago, google_age, today};
 use merged::Merged;
-pub use registry::{Engines, Missing, automatic, check_names, nothing};
+pub use registry::{Engines, Missing, automatic, check_fallback, check_names, nothing};
 pub use row::{Corpus, Need, Returns, Row, Setting, Settings, Value, join_folders, split_folders};
 
 /// Characters of a title and of a section's name.
@@ -61,6 +61,11 @@ pub trait Search: fmt::Debug + Send + Sync {
     /// Gets ready for searches, which would do so otherwise.
     fn open(&self) -> BoxFuture<'_, Result<(), Error>> {
         std::future::ready(Ok(())).boxed()
+    }
+
+    /// Is it known to be away, so that a search would have to wait? One in a while is made all the same.
+    fn is_away(&self) -> bool {
+        false
     }
 
     /// The folders of documents that it searches, absolute; several are written as in `PATH`.
@@ -89,23 +94,27 @@ pub trait Search: fmt::Debug + Send + Sync {
 pub struct Engine {
     /// The names of several are joined by commas.
     name: Arc<str>,
+    /// Of all that may be asked.
     rows: Arc<[&'static Row]>,
+    /// Without those that only stand in.
+    named: Arc<[&'static Row]>,
     search: Arc<dyn Search>,
 }
 
 impl Engine {
     fn new(row: &'static Row, search: Box<dyn Search>) -> Self {
-        Self { name: row.name.into(), rows: [row].into(), search: search.into() }
+        Self { name: row.name.into(), rows: [row].into(), named: [row].into(), search: search.into() }
     }
 
-    /// All of them as one.
-    fn merged(engines: Vec<Self>) -> Self {
-        match <[Self; 1]>::try_from(engines) {
-            Ok([engine]) => engine,
-            Err(engines) => {
+    /// All of `engines` as one, for which `others` stand in, in order.
+    fn merged(engines: Vec<Self>, others: Vec<Self>) -> Self {
+        match &*engines {
+            [engine] if others.is_empty() => engine.clone(),
+            _ => {
                 let names: Vec<_> = engines.iter().map(Self::name).collect();
-                let rows = engines.iter().flat_map(|engine| engine.rows.iter().copied()).collect();
-                Self { name: names.join(",").into(), rows, search: Arc::new(Merged::new(engines)) }
+                let rows = engines.iter().chain(&others).flat_map(|engine| engine.rows.iter().copied()).collect();
+                let named = engines.iter().flat_map(|engine| engine.named.iter().copied()).collect();
+                Self { name: names.join(",").into(), rows, named, search: Arc::new(Merged::new(engines, others)) }
             }
         }
     }
@@ -121,9 +130,9 @@ impl Engine {
         if documents { Corpus::Documents } else { Corpus::Web }
     }
 
-    /// Does it, or one of several, restrict by this itself?
+    /// Does it, or one of several, restrict by this itself? Those that only stand in do not count.
     pub fn knows(&self, filter: Filter) -> bool {
-        self.rows.iter().any(|row| row.filters.contains(&filter))
+        self.named.iter().any(|row| row.filters.contains(&filter))
     }
 
     /// Is the result of an engine that sends excerpts only, its page still to be read?
@@ -362,6 +371,11 @@ impl Error {
     /// Would every later search fail in the same way?
     pub fn is_lasting(&self) -> bool {
         matches!(self, Self::Auth(_) | Self::Quota(_))
+    }
+
+    /// Is it the engine's trouble of the moment?
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::RateLimited { .. } | Self::Unavailable(_))
     }
 
     /// One word, for metrics.

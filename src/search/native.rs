@@ -77,6 +77,10 @@ impl<W: Native> Search for Searcher<W> {
         self.web.place()
     }
 
+    fn is_away(&self) -> bool {
+        self.web.is_waiting()
+    }
+
     fn model(&self) -> Option<&ModelName> {
         Some(self.web.wire().model())
     }

@@ -9,12 +9,15 @@ use std::{
 use secrecy::SecretString;
 
 use super::{
-    Engine, Error, Row, Setting, Settings,
+    Corpus, Engine, Error, Row, Setting, Settings,
     engines::{ROWS, ReadUpload, UploadError},
     web::Shared,
 };
 use crate::{
-    domain::{OptionError, Owner, SearchApi},
+    domain::{
+        OptionError, Owner, RunOptions, SearchApi, SearchFallback,
+        options::{SEARCH_API, SEARCH_FALLBACK},
+    },
     net::{ApiClients, Timeouts},
     pages::Parser,
 };
@@ -37,13 +40,31 @@ struct Slot {
 /// Why a run cannot search as it wants to; says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
-    #[error("search_api={name} cannot be used: {remedy}")]
-    Setting { name: &'static str, remedy: String },
-    #[error("search_api={name} is not a search engine; there are {}", known.join(", "))]
-    Unknown { name: String, known: Vec<&'static str> },
+    #[error("{option}={name} cannot be used: {remedy}")]
+    Setting { option: &'static str, name: &'static str, remedy: String },
+    #[error("{option}={name} is not a search engine; there are {}", known.join(", "))]
+    Unknown { option: &'static str, name: String, known: Vec<&'static str> },
     /// None is configured, or none is wanted.
     #[error("there is nothing to search: {remedy}")]
     Nothing { remedy: String },
+}
+
+impl Missing {
+    /// The option that asks for it.
+    pub fn option(&self) -> &'static str {
+        match self {
+            Self::Setting { option, .. } | Self::Unknown { option, .. } => option,
+            Self::Nothing { .. } => SEARCH_API,
+        }
+    }
+
+    /// Of an engine that is to stand in.
+    fn of_fallback(mut self) -> Self {
+        if let Self::Setting { option, .. } | Self::Unknown { option, .. } = &mut self {
+            *option = SEARCH_FALLBACK;
+        }
+        self
+    }
 }
 
 impl Engines {
@@ -112,9 +133,9 @@ impl Engines {
     }
 
     /// The names under which the engines of a run take keys.
-    pub fn key_names_of(&self, search_api: &SearchApi) -> impl Iterator<Item = &'static str> {
-        let chosen = self.all.iter().filter(|slot| search_api.names().any(|name| name == slot.row.name));
-        chosen.flat_map(|slot| slot.row.keys()).map(Setting::holder)
+    pub fn key_names_of<'a>(&'a self, options: &'a RunOptions) -> impl Iterator<Item = &'static str> + 'a {
+        let is_named = move |slot: &&Slot| options.engines().any(|name| name == slot.row.name);
+        self.all.iter().filter(is_named).flat_map(|slot| slot.row.keys()).map(Setting::holder)
     }
 
     /// Reads a document that its owner gives to a thread.
@@ -131,7 +152,7 @@ impl Engines {
     /// [`Missing`] with the setting to make, or the names there are.
     pub fn get(&self, name: &str) -> Result<&Engine, Missing> {
         let slot = self.all.iter().find(|slot| slot.row.name == name);
-        let unknown = || Missing::Unknown { name: name.to_owned(), known: self.names().collect() };
+        let unknown = || Missing::Unknown { option: SEARCH_API, name: name.to_owned(), known: self.names().collect() };
         slot.ok_or_else(unknown)?.engine.as_ref().map_err(Clone::clone)
     }
 
@@ -150,14 +171,22 @@ impl Engines {
         }
     }
 
-    /// The engine of a run.
+    /// The engine of a run. One that is named does not stand in, and none of the web for documents alone: who searches
+    /// these sends no question to anybody.
     ///
     /// # Errors
     /// [`Missing`].
-    pub fn select(&self, search_api: &SearchApi) -> Result<Engine, Missing> {
+    pub fn select(&self, search_api: &SearchApi, fallback: &SearchFallback) -> Result<Engine, Missing> {
         let resolved = self.resolve(search_api)?;
-        let engines: Result<Vec<_>, _> = resolved.names().map(|name| self.get(name).cloned()).collect();
-        Ok(Engine::merged(engines?))
+        let named: Result<Vec<_>, _> = resolved.names().map(|name| self.get(name).cloned()).collect();
+        let others = fallback.names().filter(|name| resolved.names().all(|named| named != *name));
+        let others: Result<Vec<_>, _> =
+            others.map(|name| self.get(name).cloned().map_err(Missing::of_fallback)).collect();
+        let (named, mut others) = (named?, others?);
+        if named.iter().all(|engine| engine.corpus() == Corpus::Documents) {
+            others.retain(|engine| engine.corpus() == Corpus::Documents);
+        }
+        Ok(Engine::merged(named, others))
     }
 
     /// Refuses names that nobody has.
@@ -166,6 +195,14 @@ impl Engines {
     /// [`OptionError::Invalid`] with those there are.
     pub fn check(&self, search_api: &SearchApi) -> Result<(), OptionError> {
         check_names(search_api, self.all.iter().map(|slot| slot.row))
+    }
+
+    /// As [`Engines::check`], of engines that stand in.
+    ///
+    /// # Errors
+    /// As [`check_fallback`].
+    pub fn check_fallback(&self, fallback: &SearchFallback, search_api: &SearchApi) -> Result<(), OptionError> {
+        check_fallback(fallback, search_api, self.all.iter().map(|slot| slot.row))
     }
 
     /// Names of all engines that can be used here.
@@ -186,7 +223,7 @@ impl Slot {
     /// The engine of that row, or what is missing for it.
     fn new(row: &'static Row, shared: &Shared, remedy: impl Fn(&Setting) -> String) -> Result<Self, Error> {
         let engine = match shared.settings.missing(row) {
-            Some(setting) => Err(Missing::Setting { name: row.name, remedy: remedy(setting) }),
+            Some(setting) => Err(Missing::Setting { option: SEARCH_API, name: row.name, remedy: remedy(setting) }),
             None => Ok(Engine::new(row, (row.build)(row, shared)?)),
         };
         Ok(Self { row, engine })
@@ -195,7 +232,7 @@ impl Slot {
     /// The engine as one that cannot be used.
     fn lacking(&self, remedy: &str) -> Self {
         let (row, remedy) = (self.row, remedy.to_owned());
-        Self { row, engine: Err(Missing::Setting { name: row.name, remedy }) }
+        Self { row, engine: Err(Missing::Setting { option: SEARCH_API, name: row.name, remedy }) }
     }
 }
 
@@ -213,21 +250,57 @@ pub fn check_names(
     search_api: &SearchApi,
     rows: impl Iterator<Item = &'static Row> + Clone,
 ) -> Result<(), OptionError> {
-    let known: Vec<_> = rows.clone().map(|row| row.name).collect();
-    let by_model: Vec<_> = rows.filter(|row| row.by_model).map(|row| row.name).collect();
-    let are_known = search_api.names().all(|name| known.contains(&name));
-    if are_known && search_api.names().filter(|name| by_model.contains(name)).count() <= 1 {
-        return Ok(());
+    let given = Given { option: SEARCH_API, names: search_api.names().collect(), beside: Vec::new() };
+    given.check(rows, "auto, none, or one or several of ", &search_api.to_string())
+}
+
+/// As [`check_names`], of engines that stand in for those of `search_api`: one of all these may be a model.
+///
+/// # Errors
+/// [`OptionError::Invalid`] with those there are.
+pub fn check_fallback(
+    fallback: &SearchFallback,
+    search_api: &SearchApi,
+    rows: impl Iterator<Item = &'static Row> + Clone,
+) -> Result<(), OptionError> {
+    let beside = search_api.names().filter(|name| fallback.names().all(|own| own != *name)).collect();
+    let given = Given { option: SEARCH_FALLBACK, names: fallback.names().collect(), beside };
+    given.check(rows, "none, or one or several of ", &fallback.to_string())
+}
+
+/// Names of engines as an option has them.
+struct Given<'a> {
+    option: &'static str,
+    names: Vec<&'a str>,
+    /// Those that the run asks, too.
+    beside: Vec<&'a str>,
+}
+
+impl Given<'_> {
+    /// `expected` stands before the names there are.
+    fn check(
+        &self,
+        rows: impl Iterator<Item = &'static Row> + Clone,
+        expected: &str,
+        given: &str,
+    ) -> Result<(), OptionError> {
+        let known: Vec<_> = rows.clone().map(|row| row.name).collect();
+        let by_model: Vec<_> = rows.filter(|row| row.by_model).map(|row| row.name).collect();
+        let are_known = self.names.iter().all(|name| known.contains(name));
+        let models = |names: &[&str]| names.iter().filter(|name| by_model.contains(name)).count();
+        if are_known && (models(&self.names) == 0 || models(&self.names) + models(&self.beside) <= 1) {
+            return Ok(());
+        }
+        let mut expected = format!("{expected}{}", known.join(", "));
+        if are_known {
+            let all = if self.beside.is_empty() { "" } else { ", those of search_api included" };
+            expected.push_str(&format!(", but one of {} at most{all}", by_model.join(", ")));
+        }
+        if let Some((_, instead)) = super::ELSEWHERE.iter().find(|(other, _)| self.names.contains(other)) {
+            expected.push_str(&format!(" ({instead})"));
+        }
+        Err(OptionError::Invalid { name: self.option, expected, given: format!("\"{given}\"") })
     }
-    let mut expected = format!("auto, none, or one or several of {}", known.join(", "));
-    if are_known {
-        expected.push_str(&format!(", but one of {} at most", by_model.join(", ")));
-    }
-    if let Some((_, instead)) = super::ELSEWHERE.iter().find(|(other, _)| search_api.names().any(|name| name == *other))
-    {
-        expected.push_str(&format!(" ({instead})"));
-    }
-    Err(OptionError::Invalid { name: "search_api", expected, given: format!("\"{search_api}\"") })
 }
 
 /// What to say when there is nothing to search.

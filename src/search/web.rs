@@ -195,6 +195,10 @@ impl<W: Wire> Search for Web<W> {
         let url = self.wire.request("", &Limits::default()).url;
         net::shown_url(&url)
     }
+
+    fn is_away(&self) -> bool {
+        self.is_waiting()
+    }
 }
 
 impl<W: Wire> Web<W> {
@@ -246,6 +250,10 @@ impl<W: Wire> Web<W> {
             parser: shared.parser.clone(),
             settings,
         }
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.circuit.is_waiting()
     }
 
     pub(super) fn wire(&self) -> &W {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::Site;
@@ -26,12 +27,24 @@ pub struct Retrieved {
     pub answer: Option<Result<Vec<Hit>, Error>>,
     /// Names of engines, of several that were asked, that failed, and why.
     pub lost: Vec<(String, String)>,
+    /// Who answered in place of the engines that were asked first.
+    pub stand_in: Option<StandIn>,
     /// What the model took that searched, if one did, whatever became of its answer.
     pub taken: Option<Usage>,
     /// Pages that were read, or that the engine sent.
     pub pages: usize,
     /// Why there are not more of them, when the run may read no more.
     pub refusal: Option<Refusal>,
+}
+
+/// An engine that answered in place of others.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StandIn {
+    /// The others, with commas between them.
+    pub of: String,
+    pub by: String,
+    /// Why they did not.
+    pub reason: String,
 }
 
 /// Asks `engine`, then reads the pages that are missing, at most as many as the run may.
@@ -46,7 +59,8 @@ pub async fn retrieve(
     query: &str,
     limits: &Limits,
 ) -> Retrieved {
-    let caller = Noting { inner: cx.searching(), lost: Mutex::default(), taken: Mutex::default() };
+    let caller =
+        Noting { inner: cx.searching(), lost: Mutex::default(), stand_in: Mutex::default(), taken: Mutex::default() };
     let mut answer = cx.before(Some(site.deadline), engine.search(query, limits, &caller)).await;
     let mut taken_pages = TakenPages::default();
     if let Some(Ok(hits)) = &mut answer {
@@ -58,8 +72,8 @@ pub async fn retrieve(
         caller.lost(&format!("the pages of {unparsed} results"), "no parser was free");
     }
     let taken = caller.taken.into_inner();
-    let lost = caller.lost.into_inner();
-    Retrieved { answer, lost, taken, pages, refusal }
+    let (lost, stand_in) = (caller.lost.into_inner(), caller.stand_in.into_inner());
+    Retrieved { answer, lost, stand_in, taken, pages, refusal }
 }
 
 #[derive(Default)]
@@ -144,12 +158,14 @@ async fn read_pages(web: &Web, hits: Vec<&mut Hit>, max_chars: usize) -> usize {
     unparsed
 }
 
-/// A caller that notes which of several engines failed.
+/// A caller that notes which of several engines failed, and who answered in their place.
 struct Noting<'a> {
     inner: RunCaller<'a>,
     /// Locked to add to it only.
     lost: Mutex<Vec<(String, String)>>,
-    /// The same.
+    /// Locked to be set only.
+    stand_in: Mutex<Option<StandIn>>,
+    /// Locked to add to it only.
     taken: Mutex<Option<Usage>>,
 }
 
@@ -177,6 +193,11 @@ impl Caller for Noting<'_> {
     fn lost(&self, name: &str, reason: &str) {
         let mut lost = self.lost.lock();
         lost.push((name.to_owned(), reason.to_owned()));
+    }
+
+    fn replaced(&self, name: &str, by: &str, reason: &str) {
+        let stand_in = StandIn { of: name.to_owned(), by: by.to_owned(), reason: reason.to_owned() };
+        *self.stand_in.lock() = Some(stand_in);
     }
 
     fn billed(&self, usage: &Usage) {

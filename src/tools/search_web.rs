@@ -15,7 +15,7 @@ use super::{
     narrowing::{self, Narrowing, Said},
     property,
     results::{FailedQuery, PageShown, output},
-    retrieval::{self, Retrieved},
+    retrieval::{self, Retrieved, StandIn},
     summary,
 };
 use crate::{
@@ -171,6 +171,9 @@ impl Tool for SearchWeb {
 struct Searched {
     #[serde(flatten)]
     outcome: Result<Vec<StoredHit>, String>,
+    /// Who answered it in place of the engines that were asked first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stand_in: Option<StandIn>,
     /// The searches that a model made for it, which is not always one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     searches: Option<u64>,
@@ -184,7 +187,7 @@ struct Searched {
 
 impl From<Result<Vec<StoredHit>, String>> for Searched {
     fn from(outcome: Result<Vec<StoredHit>, String>) -> Self {
-        Self { outcome, searches: None, pages: 0, pages_left_out: false }
+        Self { outcome, stand_in: None, searches: None, pages: 0, pages_left_out: false }
     }
 }
 
@@ -250,9 +253,14 @@ async fn one_query(
         }
         Ok(searched(cx, engine, search, query, first).await)
     };
-    let Searched { outcome, .. } = cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
+    let Searched { outcome, stand_in, .. } = cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
     if outcome.as_ref().is_err_and(|reason| !is_refusal(reason)) {
         cx.limit(|limits| limits.search_failed(engine.name()));
+    }
+    if let Some(StandIn { of, by, .. }) = &stand_in {
+        // A replay goes on where the announcements ended.
+        cx.is_first_answer_of(by);
+        cx.limit(|limits| limits.engine_replaced(of, by));
     }
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
@@ -272,7 +280,12 @@ async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, fi
     };
     let retrieved = retrieval::retrieve(cx, engine, search.web, search.site, query, &search.limits).await;
     let (taken, pages, refusal) = (retrieved.taken, retrieved.pages, retrieved.refusal.clone());
+    let stand_in = retrieved.stand_in.clone();
     let mut entry = entry(cx, query, first, retrieved);
+    if let Some(StandIn { of, by, reason }) = stand_in.as_ref().filter(|stand_in| cx.is_first_answer_of(&stand_in.by)) {
+        let detail = format!("{by} stands in for {of}: {reason}");
+        entry = entry.event(cx.scope(), Event::warning(WarningCode::EngineReplaced, detail));
+    }
     if let Some(taken) = taken {
         entry = cx.with_search(taken, entry);
     }
@@ -280,7 +293,7 @@ async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, fi
         entry = cx.with_refusal(refusal, entry);
     }
     let (searches, pages_left_out) = (taken.map(|taken| taken.searches), refusal.is_some());
-    entry.map(|outcome| Searched { outcome, searches, pages, pages_left_out })
+    entry.map(|outcome| Searched { outcome, stand_in, searches, pages, pages_left_out })
 }
 
 /// Makes the results sources of the run, and keeps the texts that came with them.

@@ -143,6 +143,7 @@ one_of_each!(warning_codes: WarningCode {
     McpServerFailed,
     FindingsLeftOut,
     ModelReplaced,
+    EngineReplaced,
 });
 
 fn usage() -> Usage {

@@ -122,6 +122,26 @@ async fn what_they_do_not_reach_is_refused_before_the_start() {
     world.finish();
 }
 
+/// What is to stand in by the server's choice, and has no key of the request, is left out; what the request names is
+/// not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_stands_in_needs_a_key_of_the_request() {
+    let database = TestDatabase::sqlite();
+    let world = small_world().await;
+    let own = [("FATHOM_SEARCH_FALLBACK", "brave,wikipedia"), ("BRAVE_API_KEY", "brave-of-the-server")];
+    let service = Service::with(&world, &database, &[ALLOWED, &own].concat()).await;
+    let body = |options: Value| json!({ "message": QUESTION, "api_keys": keys(), "options": options });
+    let started = ask(&service, "/api/v1/threads", body(json!({}))).await.expect(201).started();
+    let run = service.ended(&started.run).await;
+    assert_eq!((&run["outcome"], &run["options"]["search_fallback"]), (&json!("report"), &json!("wikipedia")));
+    let refused = ask(&service, "/api/v1/threads", body(json!({ "search_fallback": "brave" }))).await;
+    let problem = refused.refused(422, "not_configured");
+    assert_eq!(problem["errors"][0]["pointer"], "/options/search_fallback");
+    assert!(problem["detail"].as_str().unwrap().contains("send a key of brave in api_keys"), "{problem}");
+    service.stop().await;
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_operator_decides_whether_they_are_taken() {
     let database = TestDatabase::sqlite();

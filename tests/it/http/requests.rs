@@ -118,7 +118,7 @@ async fn wrong_options_are_named_with_what_was_meant() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
-    let options = json!({ "max_react_toolcalls": 1, "a/b~c": 1, "search_api": "bing", "max_run_seconds": "long", "require_think": 3 });
+    let options = json!({ "max_react_toolcalls": 1, "a/b~c": 1, "search_api": "bing", "search_fallback": "auto", "max_run_seconds": "long", "require_think": 3 });
     let problem = service.post(THREADS, &json!({ "message": QUESTION, "options": options })).await;
     let problem = problem.refused(422, "validation_failed");
     let errors = problem["errors"].as_array().unwrap();
@@ -129,9 +129,10 @@ async fn wrong_options_are_named_with_what_was_meant() {
     assert!(detail("/options/max_react_toolcalls").contains("did you mean 'max_react_tool_calls'?"));
     assert!(detail("/options/a~1b~0c").contains("unknown option"));
     assert!(detail("/options/search_api").contains("tavily"));
+    assert!(detail("/options/search_fallback").contains("must be none, or the names of 8 different search engines"));
     detail("/options/max_run_seconds");
     detail("/options/require_think");
-    assert_eq!(errors.len(), 5);
+    assert_eq!(errors.len(), 6);
     assert_eq!(service.list(THREADS).await.len(), 0);
     service.stop().await;
     world.finish();
@@ -152,6 +153,8 @@ async fn a_missing_key_is_named() {
     assert!(pointer == "/options/final_report_model" && detail.contains("OPENROUTER_API_KEY"), "{pointer}: {detail}");
     let (pointer, detail) = refused(json!({ "search_api": "tavily" })).await;
     assert!(pointer == "/options/search_api" && detail.contains("TAVILY_API_KEY"), "{pointer}: {detail}");
+    let (pointer, detail) = refused(json!({ "search_api": "arxiv", "search_fallback": "brave" })).await;
+    assert!(pointer == "/options/search_fallback" && detail.contains("BRAVE_API_KEY"), "{pointer}: {detail}");
     let (pointer, detail) = refused(json!({ "search_api": "local" })).await;
     assert!(pointer == "/options/search_api" && detail.contains("FATHOM_DOCS"), "{pointer}: {detail}");
     service.stop().await;

@@ -102,7 +102,7 @@ async fn a_doctor_names_what_is_wrong_with_a_model_server() {
 async fn a_doctor_names_what_is_wrong_with_search_and_storage() {
     let world = World::start(Script::new()).await;
     let models = r#"{"data": [{"id": "gpt-4.1-mini"}, {"id": "gpt-4.1"}]}"#;
-    let vendor = FakeVendor::start((0..4).map(|_| Reply::json(200, models))).await;
+    let vendor = FakeVendor::start((0..5).map(|_| Reply::json(200, models))).await;
     world.web.first("", [Found::fault(reply::status(401))]);
     let (code, report) = doctor(&world, &vendor.base_url(), &[]).await;
     assert_eq!(code, Some(1), "{report}");
@@ -111,6 +111,10 @@ async fn a_doctor_names_what_is_wrong_with_search_and_storage() {
     let (code, report) = doctor(&world, &vendor.base_url(), &["--set", "search_api=local"]).await;
     assert_eq!(code, Some(1), "{report}");
     assert!(failure(&report).contains("name a documents folder with --docs DIR or FATHOM_DOCS"), "{report}");
+
+    let (code, report) = doctor(&world, &vendor.base_url(), &["--set", "search_fallback=brave"]).await;
+    assert_eq!(code, Some(1), "{report}");
+    assert!(failure(&report).contains("search_fallback=brave cannot be used: set BRAVE_API_KEY"), "{report}");
 
     let (code, report) = doctor(&world, &vendor.base_url(), &["--data-dir", "/proc/fathom"]).await;
     assert_eq!(code, Some(1), "{report}");

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, sync::mpsc::TryRecvError, time::Duration};
 
-use fathom::domain::SearchApi;
+use fathom::domain::{SearchApi, SearchFallback};
 use fathom::pages::{self, Parser};
 use fathom::search::{
     self, Error, Hit, Limits, Open, Search as _, Skipped,
@@ -424,7 +424,7 @@ async fn several_folders_are_searched_as_one() {
         .with("docs", folders.to_str().unwrap())
         .with("search.local.max_files", "1");
     let engines = search::Engines::new(settings, parser()).unwrap();
-    let engine = engines.select(&SearchApi::engine("local")).unwrap();
+    let engine = engines.select(&SearchApi::engine("local"), &SearchFallback::default()).unwrap();
     engine.open().await.unwrap();
     let hits = engine.search("dues of the gate", &Limits::default(), &Open).await.unwrap();
     let mut urls: Vec<_> = hits.iter().map(|hit| hit.url.as_str()).collect();

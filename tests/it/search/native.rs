@@ -9,8 +9,7 @@ use axum::{
     routing::any,
 };
 use fathom::{
-    domain::TimeRange,
-    domain::Usage,
+    domain::{SearchFallback, TimeRange, Usage},
     net::RetryPolicy,
     search::{Caller, Engine, Engines, Error, Filters, Limits, Settings},
 };
@@ -178,14 +177,25 @@ fn they_are_named_or_not_used() {
     assert!(auto.contains("search_api=openai, anthropic, google"), "{auto}");
     assert!(!auto.contains("OPENAI_API_KEY"), "{auto}");
     for name in ["openai", "openai,wikipedia"] {
-        let chosen = engines.select(&name.parse().unwrap()).unwrap();
+        let chosen = engines.select(&name.parse().unwrap(), &SearchFallback::default()).unwrap();
         assert_eq!(chosen.model().unwrap().to_string(), "openai:gpt-5.4-mini");
         assert!(engines.check(&name.parse().unwrap()).is_ok());
     }
-    let missing = engines.select(&"google".parse().unwrap()).unwrap_err().to_string();
+    let missing = engines.select(&"google".parse().unwrap(), &SearchFallback::default()).unwrap_err().to_string();
     assert!(missing.contains("set GEMINI_API_KEY"), "{missing}");
     let two = engines.check(&"openai,google".parse().unwrap()).unwrap_err().to_string();
     assert!(two.contains("but one of openai, anthropic, google at most"), "{two}");
+    let check = |fallback: &str, beside: &str| {
+        let checked = engines.check_fallback(&fallback.parse().unwrap(), &beside.parse().unwrap());
+        checked.map_err(|error| error.to_string())
+    };
+    assert_eq!(check("openai,wikipedia", "arxiv"), Ok(()));
+    assert_eq!(check("openai", "openai,arxiv"), Ok(()), "it is one");
+    assert_eq!(check("wikipedia", "openai"), Ok(()));
+    let two = check("google", "openai").unwrap_err();
+    assert!(two.contains("'search_fallback'") && two.contains("at most, those of search_api included"), "{two}");
+    let none = check("bing", "openai").unwrap_err();
+    assert!(none.contains("must be none, or one or several of tavily") && none.contains("(Bing's"), "{none}");
 }
 
 /// Searches with and without each filter, by their names.

@@ -2,10 +2,10 @@
 
 use axum::{Json, Router, routing::get};
 use fathom::{
-    domain::SearchApi,
+    domain::{SearchApi, SearchFallback},
     llm::providers::PROVIDERS,
     search::{
-        Corpus, Engines, Error, Limits, Missing, Need, Open, ROWS, Row, Setting, Settings, Value,
+        Corpus, Engines, Error, Filter, Limits, Missing, Need, Open, ROWS, Row, Setting, Settings, Value,
         web::{RawHit, Request, Web, Wire, objects},
     },
 };
@@ -62,8 +62,11 @@ fn engines(settings: Settings) -> Engines {
 async fn one_file_and_one_row_make_an_engine() {
     let none = engines(Settings::default());
     let missing = none.get("almanac").unwrap_err();
-    assert_eq!(missing, Missing::Setting { name: "almanac", remedy: "set ALMANAC_BASE_URL".to_owned() });
-    let nothing = none.select(&SearchApi::auto()).unwrap_err().to_string();
+    assert_eq!(
+        missing,
+        Missing::Setting { option: "search_api", name: "almanac", remedy: "set ALMANAC_BASE_URL".to_owned() }
+    );
+    let nothing = none.select(&SearchApi::auto(), &SearchFallback::default()).unwrap_err().to_string();
     assert!(nothing.starts_with("there is nothing to search: ") && nothing.contains("ALMANAC_BASE_URL"), "{nothing}");
     let unknown = none.check(&SearchApi::engine("almanach")).unwrap_err().to_string();
     assert!(unknown.contains("one or several of tavily") && unknown.contains("almanac"), "{unknown}");
@@ -76,7 +79,7 @@ async fn one_file_and_one_row_make_an_engine() {
     server.spawn(async move { axum::serve(listener, router).await.unwrap() });
     let engines = engines(Settings::default().with("search.almanac.base_url", address));
     assert_eq!(engines.resolve(&SearchApi::auto()).unwrap().to_string(), "almanac");
-    let engine = engines.select(&SearchApi::auto()).unwrap();
+    let engine = engines.select(&SearchApi::auto(), &SearchFallback::default()).unwrap();
     let hits = engine.search("tide", &Limits::default(), &Open).await.unwrap();
     let seen: Vec<_> = hits.iter().map(|hit| (&*hit.url, &*hit.title, &*hit.engine)).collect();
     assert_eq!(seen, [("https://ports.test/a", "Aber", "almanac")]);
@@ -93,14 +96,27 @@ async fn a_run_chooses_among_all_that_are_usable() {
         .with("docs", folder.path().to_str().unwrap());
     let engines = engines(settings);
     assert_eq!(engines.resolve(&SearchApi::auto()).unwrap().to_string(), "tavily");
-    let local = engines.select(&SearchApi::engine("local")).unwrap();
+    let local = engines.select(&SearchApi::engine("local"), &SearchFallback::default()).unwrap();
     assert_eq!(local.folder().as_deref(), Some(folder.path()));
     let hits = local.search("lighthouse", &Limits::default(), &Open).await.unwrap();
     assert_eq!((hits.len(), &*hits[0].engine), (1, "local"));
     let both: SearchApi = "local,tavily".parse().unwrap();
-    assert_eq!(engines.select(&both).unwrap().name(), "local,tavily");
+    assert_eq!(engines.select(&both, &SearchFallback::default()).unwrap().name(), "local,tavily");
     let with_missing: SearchApi = "local,almanac".parse().unwrap();
-    assert!(engines.select(&with_missing).unwrap_err().to_string().contains("ALMANAC_BASE_URL"));
+    let with = |search_api: &str, fallback: &str| {
+        engines.select(&SearchApi::engine(search_api), &fallback.parse().unwrap()).unwrap()
+    };
+    let one = with("tavily", "local,tavily");
+    assert_eq!((one.name(), one.corpus(), one.has_documents()), ("tavily", Corpus::Web, true));
+    let one = with("local", "tavily,arxiv");
+    assert_eq!((one.name(), one.corpus()), ("local", Corpus::Documents), "nobody is asked beside documents");
+    assert!(with("tavily", "arxiv").knows(Filter::Country) && !with("arxiv", "tavily").knows(Filter::Country));
+    let missing = engines.select(&SearchApi::engine("local"), &"almanac".parse().unwrap()).unwrap_err();
+    assert_eq!(missing.option(), "search_fallback");
+    assert_eq!(missing.to_string(), "search_fallback=almanac cannot be used: set ALMANAC_BASE_URL");
+    assert!(
+        engines.select(&with_missing, &SearchFallback::default()).unwrap_err().to_string().contains("ALMANAC_BASE_URL")
+    );
 }
 
 /// An engine is named in its own file (or folder), in the table of rows, and nowhere else in the crate.

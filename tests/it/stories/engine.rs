@@ -122,8 +122,13 @@ impl Engine {
         variables: &[(&'static str, String)],
     ) -> anyhow::Result<Self> {
         let config = config(world, database, options, variables)?;
-        let app = App::build(&config).await?;
-        Ok(Self { app, options: config.options, http: config.http, _database: database.clone() })
+        Self::build(&config, database).await
+    }
+
+    /// The process of these settings.
+    pub async fn build(config: &Config, database: &TestDatabase) -> anyhow::Result<Self> {
+        let app = App::build(config).await?;
+        Ok(Self { app, options: config.options.clone(), http: config.http.clone(), _database: database.clone() })
     }
 
     /// A run of a thread of its own.

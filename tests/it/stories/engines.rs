@@ -10,7 +10,6 @@ use axum::{
     routing::get,
 };
 use fathom::{
-    app::App,
     config::Config,
     domain::{FailureCode, Source, WarningCode},
     pages,
@@ -26,7 +25,7 @@ use crate::{
 };
 
 /// A SearXNG, a Brave and a site on this machine.
-struct Web {
+pub struct Web {
     base: String,
     asked: Arc<Mutex<Vec<String>>>,
     _server: JoinSet<()>,
@@ -39,7 +38,7 @@ struct Site {
 }
 
 impl Web {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -50,12 +49,12 @@ impl Web {
         Self { base, asked, _server: server }
     }
 
-    fn asked(&self, path: &str) -> usize {
+    pub fn asked(&self, path: &str) -> usize {
         self.asked.lock().iter().filter(|asked| asked.starts_with(path)).count()
     }
 
     /// The settings of a process that searches here.
-    fn config(&self, world: &World, database: &TestDatabase, options: &[&str], key: &str) -> Config {
+    pub fn config(&self, world: &World, database: &TestDatabase, options: &[&str], key: &str) -> Config {
         let variables = [
             ("FATHOM_PAGES_ALLOW_PRIVATE", "true".to_owned()),
             ("SEARXNG_BASE_URL", self.base.clone()),
@@ -66,15 +65,14 @@ impl Web {
     }
 
     /// Runs with these options; `key` is Brave's.
-    async fn research(&self, world: &World, options: &[&str], key: &str) -> Story {
+    pub async fn research(&self, world: &World, options: &[&str], key: &str) -> Story {
         let database = TestDatabase::sqlite();
         let config = self.config(world, &database, options, key);
         self.research_with(config, &database).await
     }
 
     async fn research_with(&self, config: Config, database: &TestDatabase) -> Story {
-        let app = App::build(&config).await.unwrap();
-        let engine = Engine { app, options: config.options, http: config.http, _database: database.clone() };
+        let engine = Engine::build(&config, database).await.unwrap();
         let mut story = engine.research(QUESTION).await;
         for source in &mut story.sources {
             let stored = engine.app.runs.store().source(story.run.id, source.id).await.unwrap().unwrap();
@@ -122,6 +120,13 @@ fn searching(arguments: serde_json::Value) -> Script {
     Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies)
 }
 
+/// A run whose only researcher searches for one after another, and then is done.
+pub fn searching_for(queries: &[&str]) -> Script {
+    let searches = queries.iter().map(|query| reply::calls([("search_web", json!({"queries": [query]}))]));
+    let replies: Vec<_> = searches.chain([reply::complete_research()]).collect();
+    Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies)
+}
+
 /// The researcher reads pages, not excerpts, as many as the run allows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_are_fetched_for_an_engine_that_sends_excerpts() {
@@ -163,14 +168,7 @@ async fn pages_for_which_no_parser_is_free_are_a_warning() {
 /// One engine refuses its key: the others answer, the run says so, without the key, and does not ask it again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_several_engines_that_fails_is_a_warning() {
-    let arguments = |query: &str| json!({"queries": [query]});
-    let replies = [
-        reply::calls([("search_web", arguments("dues"))]),
-        reply::calls([("search_web", arguments("gate"))]),
-        reply::complete_research(),
-    ];
-    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies);
-    let (world, web) = (World::start(script).await, Web::start().await);
+    let (world, web) = (World::start(searching_for(&["dues", "gate"])).await, Web::start().await);
     let story = web.research(&world, &["search_api=brave,searxng"], "bad-k3y").await;
     assert!(story.report.is_some(), "{:?}", story.ended);
     let warnings = story.warned(WarningCode::SearchFailed);

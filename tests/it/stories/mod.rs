@@ -13,6 +13,7 @@ mod deadline;
 mod dialects;
 mod documents;
 mod evidence;
+mod fallback;
 mod follow_up;
 mod governed;
 mod language;

@@ -132,6 +132,8 @@ async fn nothing_is_accepted_silently() {
         ("mcp_config={}", "an object with url"),
         ("mcp_servers=files", "this server has no MCP servers"),
         ("search_api=anthropic", "cannot be used: set ANTHROPIC_API_KEY"),
+        ("search_fallback=brave", "search_fallback=brave cannot be used: set BRAVE_API_KEY"),
+        ("search_fallback=bing", "none, or one or several of tavily"),
         ("research_model=cohere:command", "a model of a known provider"),
         ("apiKeys={}", "OPENAI_API_KEY"),
     ] {

@@ -61,7 +61,7 @@ impl Engine {
     {
         let load: Arc<Load> = Arc::new(move || Box::pin(load()));
         let own = Self::new(&ROW, Box::new(Uploads { load, index: OnceCell::new() }));
-        Self::merged(beside.into_iter().chain([own]).collect())
+        Self::merged(beside.into_iter().chain([own]).collect(), Vec::new())
     }
 }
 
