@@ -112,8 +112,8 @@ impl Merged {
         caller: &dyn Caller,
         failed: &mut Vec<Failed>,
     ) -> Option<Result<Vec<Hit>, Error>> {
-        let is_of_query = |failed: &&Failed| matches!(failed.error, Error::BadQuery(_));
-        if failed.iter().find(is_of_query).is_some() {
+        let is_of_query = |failed: &Failed| matches!(failed.error, Error::BadQuery(_));
+        if failed.iter().any(is_of_query) {
             return None;
         }
         for place in self.named..self.engines.len() {
@@ -127,7 +127,7 @@ impl Merged {
             }
         }
         // A better query may be answered, and the model that wrote this one is there to write it.
-        failed.iter().find(is_of_query).map(|failed| Err(failed.error.clone()))
+        failed.iter().find(|failed| is_of_query(failed)).map(|failed| Err(failed.error.clone()))
     }
 
     /// When none has answered: waits for the first whose trouble may pass.
