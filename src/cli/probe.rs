@@ -56,6 +56,7 @@ async fn probe(config: &Config, model: &ModelName) -> Result<String, String> {
         schema: Some(ask.answers_by_schema().await?),
         streaming: Some(ask.streams().await),
         whole_answers: Some(llm.gives_whole_answers(model)),
+        tokenizer: llm.facts(model).tokenizer,
     };
     Ok(table(model, &facts))
 }
@@ -168,5 +169,6 @@ fn table(model: &ModelName, facts: &Facts) -> String {
     ];
     let known = abilities.into_iter().filter_map(|(name, value)| Some(format!("{name} = {}", value?)));
     lines.extend(known);
+    lines.extend(facts.tokenizer.map(|tokenizer| format!("tokenizer = {}", json!(tokenizer))));
     lines.join("\n")
 }

@@ -242,7 +242,7 @@ mod tests {
         check("[models]\nm = {}", "models.\"m\" must be a model name of the form provider:model");
         check(
             "[models.'openai:m']\nwindows = 9",
-            "models.\"openai:m\": unknown field `windows`, expected one of `window`, `max_output`, `price`, `tools`, `forced_calls`, `schema`, `streaming`, `whole_answers`",
+            "models.\"openai:m\": unknown field `windows`, expected one of `window`, `max_output`, `price`, `tools`, `forced_calls`, `schema`, `streaming`, `whole_answers`, `tokenizer`",
         );
         check(
             "[models.'openai:m']\nwindow = 0",

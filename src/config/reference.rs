@@ -51,7 +51,8 @@ const ABOUT: &[(&str, &str)] = &[
 /// The tables whose names are those of models.
 const MODELS: &str = r#"
 # What is known of models, beyond the catalogue in the binary (src/llm/catalogue.toml) or against it: window and
-# max_output in tokens, price in dollars per million tokens, abilities. `fathom doctor --probe MODEL` prints such a table.
+# max_output in tokens, price in dollars per million tokens, abilities, and the tokenizer
+# (o200k_base, cl100k_base, qwen2, tekken; frugal or careful to estimate). `fathom doctor --probe MODEL` prints such a table.
 # Without a price a model's cost is shown as unknown.
 #[models."ollama:qwen3:8b"]
 #window = 65536
@@ -62,6 +63,7 @@ const MODELS: &str = r#"
 #schema = true
 #streaming = true
 #whole_answers = true
+#tokenizer = "qwen2"
 
 # What is sent with the calls of a role (research, summarization, compression, final_report); only what is set is sent. The
 # words are the vendor's; body has further fields of its request.

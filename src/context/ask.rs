@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     Cx, Deadline, Error, Role, RunCaller,
     asked::asked,
-    fit::{self, Fitted},
+    fit::{self, Fitted, Room},
     paid::Paid,
     spending::{ANSWER_TOKENS, Purpose},
     watch,
@@ -351,7 +351,9 @@ impl Cx {
         };
         let mut request = self.run.refused_tools.left_out(&call.request);
         for shortening in 0.. {
-            let fitted = fit::fit(&request, window, llm.facts(model).max_output);
+            let facts = llm.facts(model);
+            let tokenizer = facts.tokenizer.unwrap_or_default();
+            let fitted = fit::fit(&request, Room { window, max_output: facts.max_output, tokenizer }).await;
             if let Some(detail) = &fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }

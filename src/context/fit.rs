@@ -1,13 +1,17 @@
 //! Makes a request fit a context window, before it is sent.
 //!
 //! Only flexible text is shortened (tool results, findings, pages), the largest first and the newest last; instructions
-//! and questions stay whole. Sizes are estimates; the provider's own complaint leads to another, smaller try.
+//! and questions stay whole. Sizes are estimates; near the window they are counts, where the model's tokenizer is
+//! published. The provider's own complaint leads to another, smaller try.
 
 use std::borrow::Cow;
 
-use crate::llm::{
-    Message, Part, Request,
-    limits::{Tokenizer, estimate_request},
+use crate::{
+    aside::aside,
+    llm::{
+        Message, Part, Request,
+        limits::{Measure, Tokenizer},
+    },
 };
 
 /// Flexible parts of so many last messages are left alone as long as shortening others is enough.
@@ -15,41 +19,97 @@ const NEWEST: usize = 2;
 /// Shortening others stops here before the newest are touched, tokens.
 const LEAST_TOKENS: u32 = 64;
 
+/// What a model's requests and answers have to fit into.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Tokens of prompt and answer together.
+    pub window: u32,
+    /// Tokens of an answer.
+    pub max_output: Option<u32>,
+    pub tokenizer: Tokenizer,
+}
+
 /// A request and what was done to it.
 #[derive(Debug)]
 pub struct Fitted<'a> {
     /// The given one, unless something had to change.
     pub request: Cow<'a, Request>,
-    /// Estimated size of the prompt, tokens.
+    /// Size of the prompt, tokens.
     pub tokens: u32,
     /// What was left out, in words; `None` when nothing was.
     pub shortened: Option<String>,
+    /// The request is so near its window, or over it, that counting its tokens may lead to something else.
+    worth_counting: bool,
 }
 
-/// Shortens `request` so that prompt and answer fit into `window` tokens, as far as its flexible text allows; no answer
-/// has more than `max_output` tokens.
-pub fn fit(request: &Request, window: u32, max_output: Option<u32>) -> Fitted<'_> {
+impl Fitted<'_> {
+    fn into_owned(self) -> Fitted<'static> {
+        Fitted { request: Cow::Owned(self.request.into_owned()), ..self }
+    }
+}
+
+/// Shortens `request` so that prompt and answer fit into `room`, as far as its flexible text allows: by estimates, and
+/// where they are not enough by counts, aside.
+pub async fn fit(request: &Request, room: Room) -> Fitted<'_> {
+    let fitted = by_estimate(request, room);
+    if !fitted.worth_counting {
+        return fitted;
+    }
+    let request = request.clone();
+    aside(move || by_count(&request, room).into_owned()).await.unwrap_or(fitted)
+}
+
+fn by_estimate(request: &Request, room: Room) -> Fitted<'_> {
+    let mut measure = Measure::estimating(room.tokenizer);
+    let tokens = measure.request(request);
+    // What is unlike prose may have twice as many as are estimated.
+    let is_near = tokens > (room.window - room.reserve(request)) / 2;
+    let worth_counting = is_near && room.tokenizer.is_published();
+    Fitted { worth_counting, ..fitted(request, room, (measure, tokens), ESTIMATED) }
+}
+
+/// Heavy work.
+fn by_count(request: &Request, room: Room) -> Fitted<'_> {
+    let mut measure = Measure::counting(room.tokenizer);
+    let tokens = measure.request(request);
+    fitted(request, room, (measure, tokens), COUNTED)
+}
+
+/// Of a size in tokens, the part that is kept free: one in so many.
+type Margin = u32;
+/// For what estimates are wrong by.
+const ESTIMATED: Margin = 10;
+/// For what is estimated of a request that was counted.
+const COUNTED: Margin = 32;
+
+fn fitted(request: &Request, room: Room, (mut measure, before): (Measure, u32), margin: Margin) -> Fitted<'_> {
+    let reserve = room.reserve(request);
     let mut request = Cow::Borrowed(request);
-    if let Some(max_output) = max_output.filter(|most| request.max_tokens > *most) {
+    if let Some(max_output) = room.max_output.filter(|most| request.max_tokens > *most) {
         request.to_mut().max_tokens = max_output;
     }
-    let reserve = request.max_tokens.min(window / 4);
-    let budget = (window - reserve) / 10 * 9;
-    let before = estimate_request(&request);
+    let budget = (room.window - reserve) / margin * (margin - 1);
     let mut tokens = before;
     let mut shortened = None;
     if before > budget {
-        shrink(request.to_mut(), before - budget);
-        tokens = estimate_request(&request);
+        shrink(request.to_mut(), before - budget, &mut measure);
+        tokens = measure.request(&request);
         if tokens < before {
             shortened = Some(format!("the request was shortened from about {before} to {tokens} tokens"));
         }
     }
-    let room = window.saturating_sub(tokens + tokens / 10).max(reserve);
-    if request.max_tokens > room {
-        request.to_mut().max_tokens = room;
+    let left = room.window.saturating_sub(tokens + tokens / margin).max(reserve);
+    if request.max_tokens > left {
+        request.to_mut().max_tokens = left;
     }
-    Fitted { request, tokens, shortened }
+    Fitted { request, tokens, shortened, worth_counting: false }
+}
+
+impl Room {
+    /// What is kept free for the answer.
+    fn reserve(self, request: &Request) -> u32 {
+        request.max_tokens.min(self.max_output.unwrap_or(u32::MAX)).min(self.window / 4)
+    }
 }
 
 /// The window to try next after the provider refused a prompt of about `tokens` tokens.
@@ -60,24 +120,23 @@ pub fn smaller(window: u32, limit: Option<u32>, tokens: u32) -> u32 {
     }
 }
 
-fn shrink(request: &mut Request, excess: u32) {
+fn shrink(request: &mut Request, excess: u32, measure: &mut Measure) {
     let newest_from = request.messages.len().saturating_sub(NEWEST);
-    let older = sizes(request, |index| index < newest_from);
+    let older = sizes(request, measure, |index| index < newest_from);
     let cap = cap_for(&older, excess).filter(|cap| *cap >= LEAST_TOKENS);
     match cap {
-        Some(cap) => shorten_to(request, cap, |index| index < newest_from),
+        Some(cap) => shorten_to(request, cap, measure, |index| index < newest_from),
         None => {
-            let all = sizes(request, |_| true);
-            shorten_to(request, cap_for(&all, excess).unwrap_or(LEAST_TOKENS), |_| true);
+            let all = sizes(request, measure, |_| true);
+            shorten_to(request, cap_for(&all, excess).unwrap_or(LEAST_TOKENS), measure, |_| true);
         }
     }
 }
 
-fn sizes(request: &Request, wanted: impl Fn(usize) -> bool) -> Vec<u32> {
-    let tokenizer = Tokenizer::of(&request.model);
+fn sizes(request: &Request, measure: &mut Measure, wanted: impl Fn(usize) -> bool) -> Vec<u32> {
     let messages = request.messages.iter().enumerate().filter(|(index, _)| wanted(*index));
     let parts = messages.filter_map(|(_, message)| content(message)).flatten();
-    parts.filter(|part| matches!(part, Part::Flexible(_))).map(|part| tokenizer.count(part.as_str())).collect()
+    parts.filter(|part| matches!(part, Part::Flexible(_))).map(|part| measure.text(part.as_str())).collect()
 }
 
 /// The largest size so that cutting every larger part down to it saves `excess`; `None` when nothing saves enough.
@@ -94,13 +153,12 @@ fn cap_for(sizes: &[u32], excess: u32) -> Option<u32> {
     Some(low)
 }
 
-fn shorten_to(request: &mut Request, cap: u32, wanted: impl Fn(usize) -> bool) {
-    let tokenizer = Tokenizer::of(&request.model);
+fn shorten_to(request: &mut Request, cap: u32, measure: &mut Measure, wanted: impl Fn(usize) -> bool) {
     for (index, message) in request.messages.iter_mut().enumerate() {
         let Some(parts) = content_mut(message).filter(|_| wanted(index)) else { continue };
         for part in parts {
             if let Part::Flexible(text) = part {
-                let size = tokenizer.count(text);
+                let size = measure.text(text);
                 if size > cap {
                     *text = shorten(text, f64::from(cap) / f64::from(size)).into();
                 }
@@ -172,10 +230,18 @@ mod tests {
         request.messages.iter().filter_map(content).map(|parts| parts.iter().map(|p| p.as_str().len()).sum()).collect()
     }
 
+    fn room(window: u32, tokenizer: Tokenizer) -> Room {
+        Room { window, max_output: None, tokenizer }
+    }
+
+    fn estimated(request: &Request, window: u32) -> Fitted<'_> {
+        by_estimate(request, room(window, Tokenizer::Careful))
+    }
+
     #[test]
     fn what_fits_is_left_alone() {
         let request = request(&[100, 100]);
-        let fitted = fit(&request, 32_000, None);
+        let fitted = estimated(&request, 32_000);
         assert!(matches!(fitted.request, Cow::Borrowed(_)), "{:?}", fitted.request);
         assert_eq!(fitted.shortened, None);
     }
@@ -183,15 +249,18 @@ mod tests {
     #[test]
     fn no_answer_is_longer_than_the_model_can_write() {
         let request = request(&[100]);
-        assert_eq!(fit(&request, 32_000, Some(400)).request.max_tokens, 400);
-        assert_eq!(fit(&request, 32_000, Some(4_000)).request.max_tokens, 1_000);
+        let longest = |most| {
+            let room = Room { max_output: Some(most), ..room(32_000, Tokenizer::Careful) };
+            by_estimate(&request, room).request.max_tokens
+        };
+        assert_eq!((longest(400), longest(4_000)), (400, 1_000));
     }
 
     #[test]
     fn the_largest_old_results_shrink_first_and_instructions_never() {
         let request = request(&[4_000, 100, 4_000, 100]);
         let before = lengths(&request);
-        let fitted = fit(&request, 8_000, None);
+        let fitted = estimated(&request, 8_000);
         let after = lengths(&fitted.request);
         assert!(fitted.tokens <= 8_000 - 1_000);
         assert!(after[2] < before[2] && after[4] < before[4]);
@@ -203,7 +272,7 @@ mod tests {
     #[test]
     fn the_newest_result_shrinks_when_nothing_else_is_left() {
         let request = request(&[20_000]);
-        let fitted = fit(&request, 4_096, None);
+        let fitted = estimated(&request, 4_096);
         assert!(fitted.tokens <= 3_072, "{} tokens", fitted.tokens);
         assert_eq!(fitted.request.messages.last(), Some(&Message::user("final instruction")));
     }
@@ -211,8 +280,56 @@ mod tests {
     #[test]
     fn a_fair_cut_takes_from_every_large_topic_alike() {
         let request = request(&[5_000, 6_000, 7_000, 10]);
-        let fitted = fit(&request, 8_000, None);
+        let fitted = estimated(&request, 8_000);
         let after = lengths(&fitted.request);
         assert!(after[2].abs_diff(after[3]) < 100 && after[3].abs_diff(after[4]) < 100);
+    }
+
+    /// Flexible text of the researcher's oldest search; the rest of the request is small.
+    fn asking(text: &str) -> Request {
+        let mut request = request(&[0, 0]);
+        let Message::Tool { content, .. } = &mut request.messages[3] else { panic!("the first result") };
+        *content = Text(vec![Part::Flexible(text.into())]);
+        request
+    }
+
+    /// What is far below a window is never counted, whatever its model; what is not is, if it can be.
+    #[test]
+    fn only_what_is_near_the_window_is_counted() {
+        let is_counted =
+            |words: usize, tokenizer| by_estimate(&request(&[words]), room(32_000, tokenizer)).worth_counting;
+        for tokenizer in [Tokenizer::O200k, Tokenizer::Cl100k, Tokenizer::Qwen2, Tokenizer::Tekken] {
+            let near: Vec<bool> = (0..30).map(|thousands| is_counted(thousands * 1_000, tokenizer)).collect();
+            assert_eq!(near.iter().position(|near| *near), Some(12), "{tokenizer:?}: {near:?}");
+            assert!(near[12..].iter().all(|near| *near), "{tokenizer:?}: {near:?}");
+        }
+        for tokenizer in [Tokenizer::Frugal, Tokenizer::Careful] {
+            assert!(!is_counted(12_000, tokenizer) && !is_counted(100_000, tokenizer), "{tokenizer:?}");
+        }
+    }
+
+    /// English prose is estimated as two fifths more than it is.
+    #[test]
+    fn what_estimates_call_too_long_passes_whole_when_its_count_fits() {
+        let request = asking(&"the harbour of the council pays for the tide gate out of its dues ".repeat(1_500));
+        let counted = by_count(&request, room(26_000, Tokenizer::O200k));
+        assert!(matches!(counted.request, Cow::Borrowed(_)) && counted.shortened.is_none(), "{counted:?}");
+        assert!((21_000..22_000).contains(&counted.tokens), "{} tokens", counted.tokens);
+        let estimated = by_estimate(&request, room(26_000, Tokenizer::Frugal));
+        assert!(estimated.shortened.is_some(), "{} tokens", estimated.tokens);
+    }
+
+    /// Emoji have four times the tokens that are estimated, letters at random almost twice as many.
+    #[test]
+    fn what_estimates_call_short_is_shortened_when_its_count_does_not_fit() {
+        let request = asking(&"gate 👩‍👩‍👧 ".repeat(2_000));
+        let estimated = by_estimate(&request, room(16_000, Tokenizer::Frugal));
+        assert_eq!(estimated.shortened, None, "{} tokens", estimated.tokens);
+        let room = room(16_000, Tokenizer::O200k);
+        let fitted = by_count(&request, room);
+        assert!(fitted.shortened.is_some());
+        let counted = Measure::counting(Tokenizer::O200k).request(&fitted.request);
+        assert!((8_000..15_000 - 15_000 / COUNTED).contains(&counted), "{counted} tokens");
+        assert_eq!(counted, fitted.tokens);
     }
 }

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
+use super::limits::Tokenizer;
 use crate::domain::{ModelName, Price};
 
 /// What is known of one model; what is `None` is not known.
@@ -37,6 +38,9 @@ pub struct Facts {
     /// Does it answer in one piece? Some models, and some long answers of others, are had as streams alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_answers: Option<bool>,
+    /// How its tokens are counted or estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<Tokenizer>,
 }
 
 /// What the operator says, by `provider:model`.
@@ -55,6 +59,7 @@ impl Facts {
             schema: self.schema.or(others.schema),
             streaming: self.streaming.or(others.streaming),
             whole_answers: self.whole_answers.or(others.whole_answers),
+            tokenizer: self.tokenizer.or(others.tokenizer),
         }
     }
 
@@ -79,6 +84,8 @@ impl Facts {
 #[serde(deny_unknown_fields)]
 struct Catalogue {
     families: HashMap<String, Facts>,
+    /// By the beginning of the name, as families are.
+    tokenizers: HashMap<String, Tokenizer>,
     models: KnownModels,
     /// By the provider that sells them.
     resold: HashMap<String, Resold>,
@@ -138,14 +145,16 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// What is known of the family whose name the model's begins with.
 pub fn of_family(model: &str) -> Facts {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
-    // Clouds put a region and the vendor before the name: `us.anthropic.claude-…`.
-    let tails = name.match_indices('.').map(|(dot, _)| &name[dot + 1..]);
-    std::iter::once(&*name).chain(tails).find_map(family).unwrap_or_default()
+    let tokenizer = by_beginning(&CATALOGUE.tokenizers, &name);
+    Facts { tokenizer, ..by_beginning(&CATALOGUE.families, &name).unwrap_or_default() }
 }
 
-fn family(name: &str) -> Option<Facts> {
-    let known = |end: usize| name.get(..end).and_then(|prefix| CATALOGUE.families.get(prefix));
-    (1..=name.len()).rev().find_map(known).copied()
+/// What stands under the longest beginning of `name`.
+fn by_beginning<T: Copy>(known: &HashMap<String, T>, name: &str) -> Option<T> {
+    // Clouds put a region and the vendor before the name: `us.anthropic.claude-…`.
+    let tails = name.match_indices('.').map(|(dot, _)| &name[dot + 1..]);
+    let longest = |name: &str| (1..=name.len()).rev().find_map(|end| known.get(name.get(..end)?)).copied();
+    std::iter::once(name).chain(tails).find_map(longest)
 }
 
 /// The name without the date behind it, as `-2026-03-05` or `-20260305`; `None` when it has none.
@@ -191,7 +200,37 @@ mod tests {
         }
         for (name, facts) in &CATALOGUE.families {
             assert!(facts.price.is_none() && *name == name.to_ascii_lowercase(), "{name}");
+            assert_eq!(facts.tokenizer, None, "{name}: it stands among the tokenizers");
         }
+        assert!(CATALOGUE.tokenizers.keys().all(|name| *name == name.to_ascii_lowercase()));
+    }
+
+    /// Of OpenAI's models as its own package `tiktoken` 0.14 says; what it does not say is estimated.
+    #[test]
+    fn the_name_of_a_model_says_how_it_counts() {
+        use Tokenizer::{Careful, Cl100k, Frugal, O200k, Qwen2, Tekken};
+        fn check(models: &[&str], expected: Tokenizer) {
+            for model in models {
+                assert_eq!(of_family(model).tokenizer.unwrap_or_default(), expected, "{model}");
+            }
+        }
+        check(
+            &["gpt-4.1", "gpt-4o-mini", "gpt-5.4-mini", "o3", "o4-mini", "chatgpt-4o-latest", "ft:gpt-4o:acme::7"],
+            O200k,
+        );
+        check(&["openai/gpt-5.4", "openai/gpt-oss-120b:free", "gpt-oss:20b", "openai.gpt-oss-120b-1:0"], O200k);
+        check(&["gpt-4", "gpt-4-turbo-2024-04-09", "gpt-4-32k", "gpt-3.5-turbo", "gpt-35-turbo"], Cl100k);
+        check(&["qwen3:8b", "Qwen/Qwen2.5-72B-Instruct", "qwen3-coder", "qwq"], Qwen2);
+        check(&["mistralai/mistral-nemo", "ministral-8b-2410", "magistral-small-2509"], Tekken);
+        check(&["gpt-6-sol", "gemini-3.6-flash", "deepseek-v4-pro", "qwen3.5-plus", "qwen-max", "glm-5"], Frugal);
+        check(&["claude-opus-5-5", "us.anthropic.claude-opus-5-5", "llama3.1", "mistral-large-2411", "x"], Careful);
+    }
+
+    #[test]
+    fn what_the_operator_says_of_a_tokenizer_counts() {
+        let own: Facts = toml::from_str("tokenizer = 'cl100k_base'").unwrap();
+        assert_eq!(own.or(of_family("gpt-4.1")).tokenizer, Some(Tokenizer::Cl100k));
+        assert!(toml::from_str::<Facts>("tokenizer = 'o300k'").unwrap_err().message().contains("o200k_base"));
     }
 
     #[test]

@@ -19,7 +19,8 @@ use super::structured::Strategy;
 use super::transport::{self, Answer};
 use super::wire::Reader;
 use super::{
-    BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Message, Request, ToolChoice, Tuning, limits,
+    BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Message, Request, ToolChoice, Tuning,
+    limits::{self, Measure},
 };
 use crate::domain::{Cost, ModelName, Usage};
 use crate::net::{self, ApiClients, Limiter, Permit, RetryPolicy};
@@ -523,7 +524,11 @@ fn read(mut reader: Reader, mut assembly: Assembly, body: Vec<u8>) -> Result<Com
 /// What a call is expected to take, where that counts: its prompt, and a quarter of the longest answer.
 fn estimated_tokens(server: &Server, request: &Request) -> u64 {
     match server.limiter.counts_tokens() {
-        true => u64::from(limits::estimate_request(request)).saturating_add(u64::from(request.max_tokens / 4)),
+        true => {
+            let tokenizer = server.facts(&request.model).tokenizer.unwrap_or_default();
+            let prompt = Measure::estimating(tokenizer).request(request);
+            u64::from(prompt).saturating_add(u64::from(request.max_tokens / 4))
+        }
         false => 0,
     }
 }

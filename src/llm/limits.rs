@@ -1,9 +1,13 @@
-//! How many tokens a request is: estimates, since no tokenizer fits all models.
+//! How many tokens a request is: estimated, and counted (`counting.rs`) where that decides something and the model's
+//! tokenizer is published.
 //!
-//! An estimate decides what to shorten *before* a call; a provider's "too long" stays a normal answer after it.
+//! Either decides what to shorten *before* a call; a provider's "too long" stays a normal answer after it.
 
-use super::{Message, OutputFormat, Request, Text, ToolCall};
-use crate::domain::ModelName;
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Message, OutputFormat, Request, ToolCall};
 
 /// Tokens assumed for a model nobody knows.
 pub const UNKNOWN_WINDOW: u32 = 32_768;
@@ -13,33 +17,31 @@ const PER_MESSAGE: u32 = 4;
 /// Tokens that a tool or a call costs besides its text and JSON.
 const PER_TOOL: u32 = 8;
 
-/// Models whose tokenizers know many scripts well, by the beginning of the name.
-const FRUGAL: [&str; 17] = [
-    "gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-6", "gpt-oss", "chatgpt", "o1", "o3", "o4", "gemini", "gemma",
-    "deepseek", "qwen", "glm", "kimi", "minimax",
-];
-
-/// How a family of models cuts text into tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the models of a family cut text into tokens; `catalogue.toml` says which family does it how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Tokenizer {
-    /// As OpenAI's o200k: less than one token per Chinese character.
+    /// OpenAI's, published: less than one token per Chinese character.
+    #[serde(rename = "o200k_base")]
+    O200k,
+    /// OpenAI's older one, published: more than one.
+    #[serde(rename = "cl100k_base")]
+    Cl100k,
+    /// Qwen's, published.
+    Qwen2,
+    /// Mistral's, published.
+    Tekken,
+    /// One that is estimated after o200k.
     Frugal,
-    /// As OpenAI's cl100k and Anthropic's: more than one. Assumed of models that nobody knows.
+    /// One that is estimated after cl100k and Anthropic's. Assumed of models that nobody knows.
+    #[default]
     Careful,
 }
 
 impl Tokenizer {
-    pub fn of(model: &ModelName) -> Self {
-        let name = model.model.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-        match FRUGAL.iter().any(|family| name.starts_with(family)) {
-            true => Self::Frugal,
-            false => Self::Careful,
-        }
-    }
-
     /// About how many tokens `text` is: from a tenth too few (tables of numbers) to two fifths too many (English
-    /// prose). Low for base64.
-    pub fn count(self, text: &str) -> u32 {
+    /// prose). Low for base64 and emoji.
+    pub fn estimate(self, text: &str) -> u32 {
         // In eighteenths of a token, so that all is integers: 3.6 letters are 18 eighteenths.
         let eighteenths: u64 = match text.is_ascii() {
             true => text.bytes().map(ascii_weight).sum(),
@@ -62,7 +64,10 @@ impl Tokenizer {
             '\u{530}'..='\u{10ff}' | '\u{1200}'..='\u{1fff}' => (8, 18),
             _ => (9, 9),
         };
-        if self == Self::Frugal { frugal } else { careful }
+        match self {
+            Self::O200k | Self::Qwen2 | Self::Frugal => frugal,
+            Self::Cl100k | Self::Tekken | Self::Careful => careful,
+        }
     }
 }
 
@@ -71,44 +76,69 @@ fn ascii_weight(byte: u8) -> u64 {
     if byte.is_ascii_digit() || byte.is_ascii_punctuation() { 9 } else { 5 }
 }
 
-/// About how many tokens the prompt of `request` is: messages, tools and schema, without the answer.
-pub fn estimate_request(request: &Request) -> u32 {
-    let tokenizer = Tokenizer::of(&request.model);
-    let messages = request.messages.iter().map(|message| estimate_message(tokenizer, message));
-    let tools = request.tools.iter().map(|tool| {
-        PER_TOOL
-            + tokenizer.count(&tool.name)
-            + tokenizer.count(&tool.description)
-            + tokenizer.count(&tool.parameters.to_string())
-    });
-    let output = match &request.output {
-        OutputFormat::Text => 0,
-        OutputFormat::JsonSchema { schema, .. } => tokenizer.count(&schema.to_string()),
-    };
-    messages.chain(tools).fold(output, u32::saturating_add)
+/// Measures requests: by estimates, or by the model's own tokenizer, each text once.
+#[derive(Debug)]
+pub struct Measure {
+    tokenizer: Tokenizer,
+    /// The counts of texts; `None` when they are estimated.
+    counted: Option<HashMap<Box<str>, u32>>,
 }
 
-fn estimate_message(tokenizer: Tokenizer, message: &Message) -> u32 {
-    let inside = match message {
-        Message::System { content } | Message::User { content } | Message::Tool { content, .. } => {
-            estimate_text(tokenizer, content)
+impl Measure {
+    pub fn estimating(tokenizer: Tokenizer) -> Self {
+        Self { tokenizer, counted: None }
+    }
+
+    /// Estimates, too, where the tokenizer is not published.
+    pub fn counting(tokenizer: Tokenizer) -> Self {
+        Self { tokenizer, counted: tokenizer.is_published().then(HashMap::new) }
+    }
+
+    /// How many tokens `text` is.
+    pub fn text(&mut self, text: &str) -> u32 {
+        let Some(counted) = &mut self.counted else { return self.tokenizer.estimate(text) };
+        if let Some(tokens) = counted.get(text) {
+            return *tokens;
         }
-        // It holds the words and calls too.
-        Message::Assistant { carry: Some(carry), .. } => tokenizer.count(&carry.items),
-        Message::Assistant { content, tool_calls, .. } => {
-            let calls = tool_calls.iter().map(|call| estimate_call(tokenizer, call));
-            calls.fold(tokenizer.count(content), u32::saturating_add)
-        }
-    };
-    inside.saturating_add(PER_MESSAGE)
-}
+        let tokens = self.tokenizer.count(text);
+        counted.insert(text.into(), tokens);
+        tokens
+    }
 
-fn estimate_text(tokenizer: Tokenizer, text: &Text) -> u32 {
-    text.0.iter().map(|part| tokenizer.count(part.as_str())).fold(0, u32::saturating_add)
-}
+    /// How many tokens the prompt of `request` is: messages, tools and schema, without the answer. What surrounds a
+    /// message, how a provider spells tools and schema to its model, and what a carried turn holds is always estimated.
+    pub fn request(&mut self, request: &Request) -> u32 {
+        let estimate = |text: &str| self.tokenizer.estimate(text);
+        let tools = request.tools.iter().map(|tool| {
+            PER_TOOL + estimate(&tool.name) + estimate(&tool.description) + estimate(&tool.parameters.to_string())
+        });
+        let output = match &request.output {
+            OutputFormat::Text => 0,
+            OutputFormat::JsonSchema { schema, .. } => estimate(&schema.to_string()),
+        };
+        let surroundings = tools.fold(output, u32::saturating_add);
+        let messages = request.messages.iter().map(|message| self.message(message));
+        messages.fold(surroundings, u32::saturating_add)
+    }
 
-fn estimate_call(tokenizer: Tokenizer, call: &ToolCall) -> u32 {
-    PER_TOOL + tokenizer.count(&call.name) + tokenizer.count(&call.arguments)
+    fn message(&mut self, message: &Message) -> u32 {
+        let inside = match message {
+            Message::System { content } | Message::User { content } | Message::Tool { content, .. } => {
+                content.0.iter().map(|part| self.text(part.as_str())).fold(0, u32::saturating_add)
+            }
+            // It holds the words and calls too.
+            Message::Assistant { carry: Some(carry), .. } => self.tokenizer.estimate(&carry.items),
+            Message::Assistant { content, tool_calls, .. } => {
+                let words = self.text(content);
+                tool_calls.iter().map(|call| self.call(call)).fold(words, u32::saturating_add)
+            }
+        };
+        inside.saturating_add(PER_MESSAGE)
+    }
+
+    fn call(&mut self, call: &ToolCall) -> u32 {
+        PER_TOOL + self.text(&call.name) + self.text(&call.arguments)
+    }
 }
 
 #[cfg(test)]
@@ -141,22 +171,10 @@ mod tests {
             for (tokenizer, counted) in
                 [(Tokenizer::Frugal, o200k), (Tokenizer::Careful, cl100k), (Tokenizer::Careful, claude)]
             {
-                let share = f64::from(tokenizer.count(text)) / f64::from(counted);
+                let share = f64::from(tokenizer.estimate(text)) / f64::from(counted);
                 assert!((0.85..1.45).contains(&share), "{share:.2} of {counted} by {tokenizer:?}: {text}");
             }
         }
-    }
-
-    #[test]
-    fn the_family_of_a_model_says_how_it_counts() {
-        let of = |model: &str| Tokenizer::of(&model.parse().unwrap());
-        for model in ["openai:gpt-4.1", "together:openai/gpt-5.4-mini", "google:gemini-3.6-flash", "ollama:qwen3:8b"] {
-            assert_eq!(of(model), Tokenizer::Frugal, "{model}");
-        }
-        for model in ["anthropic:claude-opus-5-5", "ollama:llama3.1", "openai:gpt-4-turbo", "compatible:x"] {
-            assert_eq!(of(model), Tokenizer::Careful, "{model}");
-        }
-        assert_eq!((Tokenizer::Careful.count(""), Tokenizer::Careful.count("a")), (0, 1));
     }
 
     #[test]
@@ -180,6 +198,11 @@ mod tests {
             max_tokens: 1,
             sending: Sending::default(),
         };
-        assert_eq!(estimate_request(&request), (2 + 4) + (8 + 2 + 1 + 4) + (8 + 2 + 1 + 1) + 7);
+        let of = |mut measure: Measure| measure.request(&request);
+        let careful = Tokenizer::Careful;
+        assert_eq!(of(Measure::estimating(careful)), (2 + 4) + (8 + 2 + 1 + 4) + (8 + 2 + 1 + 1) + 7);
+        assert_eq!(of(Measure::counting(careful)), of(Measure::estimating(careful)));
+        // "abc" and "defg", "think", "{}".
+        assert_eq!(of(Measure::counting(Tokenizer::Cl100k)), (2 + 4) + (8 + 1 + 1 + 4) + (8 + 2 + 1 + 1) + 7);
     }
 }

@@ -3,8 +3,8 @@
 //! A call goes `client.rs` (queue, time limits, retries by `net`) → `wire/`, one file per dialect (our request to
 //! bytes) → `transport.rs` (HTTP, with its caps), and its answer comes back through the dialect and `assembly.rs`, or
 //! through `failure.rs`. `access/` has what some clouds want beside a key. `providers.rs` has a row for each provider.
-//! `structured.rs` asks for a Rust type, `catalogue.rs` knows models, `limits.rs` how many tokens a request is. This
-//! room knows nothing of research, journals or prompts.
+//! `structured.rs` asks for a Rust type, `catalogue.rs` knows models, `limits.rs` how many tokens a request is
+//! (`counting.rs` exactly). This room knows nothing of research, journals or prompts.
 
 mod access;
 mod assembly;
@@ -12,6 +12,7 @@ pub mod catalogue;
 mod circuits;
 mod client;
 mod cloud_settings;
+mod counting;
 mod failure;
 #[cfg(fuzzing)]
 pub mod fuzzing;

@@ -66,8 +66,8 @@ pub fn answer(task: &Task, input_tokens: u32) -> Completion {
     };
     let output = tool_calls
         .iter()
-        .map(|call| Tokenizer::Frugal.count(&call.arguments))
-        .fold(Tokenizer::Frugal.count(&text), u32::saturating_add);
+        .map(|call| Tokenizer::Frugal.estimate(&call.arguments))
+        .fold(Tokenizer::Frugal.estimate(&text), u32::saturating_add);
     let usage = Usage { input_tokens: input_tokens.into(), output_tokens: output.into(), ..Usage::default() };
     let stop = if tool_calls.is_empty() { StopReason::End } else { StopReason::ToolCalls };
     Completion { text, tool_calls, stop, usage, attempts: 0, carry: None }

@@ -5,7 +5,8 @@ use serde_json::json;
 use test_case::test_case;
 
 use super::{
-    engine::{Story, research},
+    binary::{output, text},
+    engine::{QUESTION, Story, research},
     spending::priced,
 };
 use crate::{
@@ -151,6 +152,59 @@ async fn chinese_findings_fit_before_they_are_sent() {
     world.finish();
 }
 
+/// A run whose one note repeats `phrase`, with a window of 16,000 tokens; was that note in the writer's request, whole?
+async fn noting(phrase: &str, times: usize, model: &str) -> (bool, Story) {
+    let phrases = phrase.repeat(times);
+    let script =
+        small().always(When::kind(Kind::Compression), reply::text(format!("- {} [S1001]", phrases.trim_end())));
+    let world = World::start(script).await;
+    let model = format!("final_report_model={model}");
+    let story = research(&world, &TestDatabase::sqlite(), &["model_context_window=16000", &model]).await;
+    assert_eq!(world.models.count(Kind::Report), 1);
+    let whole = world.models.calls_of(Kind::Report)[0].says(phrases.trim_end());
+    world.finish();
+    (whole, story)
+}
+
+fn shortened_reports(story: &Story) -> usize {
+    story.warned(WarningCode::Shortened).iter().filter(|detail| detail.starts_with("report: ")).count()
+}
+
+/// Long common words are one token each, and estimated as three or four: 18,000 for 5,000.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn findings_that_only_estimates_call_too_long_are_sent_whole() {
+    let words = "International administration responsible government development ";
+    let (whole, story) = noting(words, 1_000, "openai:gpt-4.1").await;
+    assert!(whole && story.warned(WarningCode::Shortened).is_empty(), "{:?}", story.warnings());
+    let (whole, story) = noting(words, 1_000, "openai:no-such-tokenizer").await;
+    assert!(!whole && shortened_reports(&story) == 1, "{:?}", story.warnings());
+}
+
+/// These pictures are eleven tokens, and estimated as two: 27,500 in all, which no provider has to refuse first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn findings_that_only_estimates_call_short_are_shortened_before_they_are_sent() {
+    let (whole, story) = noting("🛟🪝🧭🚢 ", 2_500, "openai:gpt-4.1").await;
+    assert!(!whole && shortened_reports(&story) == 1, "{:?}", story.warnings());
+    let (whole, _) = noting("🛟🪝🧭🚢 ", 2_500, "openai:no-such-tokenizer").await;
+    assert!(whole, "an estimate sees nothing to shorten");
+}
+
+/// Tables take time to load and stay in memory; a run far from its window needs none, however much it calls.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_run_near_its_window_loads_a_table() {
+    let shape = Shape { researchers: 3, searches: 4, queries: 2, ..Shape::SMALL };
+    for (options, loaded) in [(&[][..], 0), (&["--set", "model_context_window=6000"], 1)] {
+        let world = World::start(Script::whole_run(shape)).await;
+        let mut command = world.fathom(&[&["research", QUESTION][..], options].concat());
+        let process = output(command.env("FATHOM_LOG", "fathom=debug")).await;
+        let log = text(&process.stderr);
+        assert_eq!(process.status.code(), Some(0), "{log}");
+        assert!(world.models.total() > 20 && log.contains("DEBUG"), "{log}");
+        assert_eq!(log.matches("loading the table of a tokenizer").count(), loaded, "{options:?}: {log}");
+        world.finish();
+    }
+}
+
 /// The original kept the head of all findings together: the last topics were lost completely.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_topic_is_cut_off_whole() {
@@ -224,7 +278,7 @@ async fn a_window_that_a_server_tells_is_remembered() {
         [overflow, reply::search(["more"]), reply::complete_research()],
     );
     let world = World::start(script).await;
-    let story = research(&world, &database, &[]).await;
+    let story = research(&world, &database, &["research_model=openai:m", "compression_model=openai:m"]).await;
     let later = world.models.calls_of(Kind::Compression);
     assert!(later.iter().all(|call| least_tokens(call) <= 5_000));
     assert!(story.warned(WarningCode::Shortened).len() >= 2);
