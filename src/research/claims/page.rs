@@ -29,6 +29,23 @@ const PASSAGE_CHARS: usize = 400;
 /// What a word is known by: its first letters, or, in a script without spaces, two characters.
 pub type WordKey = u64;
 
+/// A word and a sentence in one number: most of the key, and behind it the sentence. Pages have thousands of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct WordPlace(u64);
+
+impl WordPlace {
+    const SENTENCE: u64 = (1 << 24) - 1;
+
+    /// Sentences beyond the last one that can be told apart are that one.
+    fn new(key: WordKey, sentence: usize) -> Self {
+        Self((key & !Self::SENTENCE) | Self::SENTENCE.min(sentence as u64))
+    }
+
+    fn sentence(self) -> usize {
+        (self.0 & Self::SENTENCE) as usize
+    }
+}
+
 /// A source as claims are held against it.
 #[derive(Debug, Default)]
 pub struct Page {
@@ -36,8 +53,9 @@ pub struct Page {
     /// Bytes of its sentences, in order, without gaps.
     sentences: Vec<Range<usize>>,
     lower: OnceLock<Lower>,
-    /// Words and numbers with the sentences they stand in, in order; each pair once.
-    words: Vec<(WordKey, usize)>,
+    /// Words with the sentences they stand in, in order; each pair once.
+    words: Vec<WordPlace>,
+    /// Numbers likewise.
     numbers: Vec<(i128, usize)>,
     all_numbers: Vec<(Number, usize)>,
     dates: Vec<(Date, usize)>,
@@ -61,11 +79,12 @@ impl Page {
         let mut page = Self { sentences: sentences(&text), ..Self::default() };
         let tokens = tokens(&text);
         let mut sentence = 0;
+        page.words.reserve(tokens.len());
         for (key, at) in word_keys(&tokens) {
             while page.sentences.get(sentence).is_some_and(|range| range.end <= at) {
                 sentence += 1;
             }
-            page.words.push((key, sentence));
+            page.words.push(WordPlace::new(key, sentence));
         }
         for found in figures::figures(&text, &tokens) {
             let sentence = page.sentence_at(found.start);
@@ -215,18 +234,26 @@ impl Page {
         words.into_iter().any(|word| text.match_indices(word).take(MOST_PLACES).any(|(at, _)| stands(word, at)))
     }
 
+    /// Where a word with this key stands in the text.
+    fn places(&self, key: WordKey) -> &[WordPlace] {
+        let first = WordPlace::new(key, 0);
+        let from = self.words.partition_point(|place| *place < first);
+        let count = self.words[from..].partition_point(|place| *place <= WordPlace::new(key, usize::MAX));
+        &self.words[from..from + count]
+    }
+
     /// Does a word with this key stand in the text, its title or its address?
     pub fn has_word(&self, key: WordKey) -> bool {
-        !with_key(&self.words, key).is_empty() || self.around_words.contains(&key)
+        !self.places(key).is_empty() || self.around_words.contains(&key)
     }
 
     /// Do a sentence or its neighbours hold one of the words? Always so when the text holds none of them.
     pub fn is_about(&self, sentence: usize, keys: &BTreeSet<WordKey>) -> bool {
-        let places = keys.iter().map(|key| with_key(&self.words, *key));
+        let places = keys.iter().map(|key| self.places(*key));
         let mut shared = places.filter(|places| !places.is_empty()).peekable();
-        let near = |places: &[(WordKey, usize)]| {
-            let first = places.partition_point(|(_, other)| other + 1 < sentence);
-            places.get(first).is_some_and(|(_, other)| *other <= sentence + 1)
+        let near = |places: &[WordPlace]| {
+            let first = places.partition_point(|place| place.sentence() + 1 < sentence);
+            places.get(first).is_some_and(|place| place.sentence() <= sentence + 1)
         };
         shared.peek().is_none() || shared.any(near)
     }
@@ -235,11 +262,11 @@ impl Page {
     pub fn best_sentence(&self, keys: &BTreeSet<WordKey>, figures: &[usize]) -> Option<usize> {
         let mut scores = vec![0.0; self.sentences.len()];
         let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        let places = keys.iter().map(|key| with_key(&self.words, *key));
+        let places = keys.iter().map(|key| self.places(*key));
         for places in places.filter(|places| (1..=MOST_PLACES).contains(&places.len())) {
             let weight = (1.0 + number(self.sentences.len()) / number(places.len())).ln();
-            for (_, sentence) in places {
-                scores[*sentence] += weight;
+            for place in places {
+                scores[place.sentence()] += weight;
             }
         }
         for sentence in figures.iter().filter(|sentence| **sentence < self.sentences.len()) {
@@ -270,7 +297,7 @@ impl Page {
 }
 
 /// Sorts pairs, and keeps each once.
-fn in_order<T: Ord>(pairs: &mut Vec<(T, usize)>) {
+fn in_order<T: Ord>(pairs: &mut Vec<T>) {
     pairs.sort_unstable();
     pairs.dedup();
     pairs.shrink_to_fit();
@@ -288,15 +315,27 @@ fn with_key<T: Ord>(pairs: &[(T, usize)], key: T) -> &[(T, usize)] {
 pub fn word_keys<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = (WordKey, usize)> + 'a {
     let single = |at: usize| tokens.get(at).filter(|token| token.is_word() && token.text.starts_with(is_unspaced));
     (0..tokens.len()).filter_map(move |at| {
-        let token = &tokens[at];
-        if let Some(first) = single(at) {
-            let second = single(at + 1).filter(|second| second.at == first.end())?;
-            return Some((key(first.text.chars().chain(second.text.chars())), token.at));
-        }
-        let letters = || token.text.chars().flat_map(char::to_lowercase);
-        let counts = token.is_word() && letters().nth(SHORTEST - 1).is_some();
-        counts.then(|| (key(letters().take(STEM)), token.at))
+        let token = tokens.get(at).filter(|token| token.is_word())?;
+        let key = match single(at) {
+            Some(first) => {
+                let second = single(at + 1).filter(|second| second.at == first.end())?;
+                key(first.text.chars().chain(second.text.chars()))
+            }
+            None => word_key(token.text)?,
+        };
+        Some((key, token.at))
     })
+}
+
+/// The key of a word in letters with spaces around it; `None` of one that is too short.
+fn word_key(word: &str) -> Option<WordKey> {
+    let start = &word.as_bytes()[..word.len().min(STEM)];
+    if start.len() >= SHORTEST && start.is_ascii() {
+        return Some(key(start.iter().map(|byte| char::from(byte.to_ascii_lowercase()))));
+    }
+    let letters = || word.chars().flat_map(char::to_lowercase);
+    letters().nth(SHORTEST - 1)?;
+    Some(key(letters().take(STEM)))
 }
 
 /// The hash of some letters, the same in each process. Fast rather than safe from those who look for equal ones: what
@@ -314,20 +353,66 @@ fn squeezed(code: &str) -> String {
 fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut sentences = Vec::new();
     let mut start = 0;
-    let mut chars = text.char_indices().peekable();
-    while let Some((at, char)) = chars.next() {
-        let end = at + char.len_utf8();
-        let next = chars.peek().map(|(_, next)| *next);
-        let is_end = match char {
-            '\n' | '。' | '！' | '？' => true,
-            '.' | '!' | '?' => next.is_none_or(char::is_whitespace) && end - start > 20,
-            ' ' => end - start > LONGEST_SENTENCE,
-            _ => false,
+    let begins_with_space = |rest: &str| rest.chars().next().is_none_or(char::is_whitespace);
+    // Bytes of ASCII are never a part of another character.
+    for (at, byte) in text.bytes().enumerate() {
+        let end = match byte {
+            b'\n' => at + 1,
+            b'.' | b'!' | b'?' if at + 1 - start > 20 && begins_with_space(&text[at + 1..]) => at + 1,
+            b' ' if at + 1 - start > LONGEST_SENTENCE => at + 1,
+            // The first byte of the full stops of Chinese and Japanese.
+            0xe3 | 0xef if text[at..].starts_with(['。', '！', '？']) => at + 3,
+            _ => continue,
         };
-        if is_end || next.is_none() {
-            sentences.push(start..end);
-            start = end;
-        }
+        sentences.push(start..end);
+        start = end;
+    }
+    if start < text.len() {
+        sentences.push(start..text.len());
     }
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_end_at_stops_at_line_ends_and_when_they_are_long() {
+        let check = |text: &str, expected: &[&str]| {
+            let found: Vec<&str> = sentences(text).into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, expected, "{text}");
+        };
+        check("", &[]);
+        check("It cost 5 crowns in all. More", &["It cost 5 crowns in all.", " More"]);
+        check("It cost 5 crowns in all.\u{a0}More.", &["It cost 5 crowns in all.", "\u{a0}More."]);
+        check("It cost 5.4 crowns, see p. 4, in 2030!", &["It cost 5.4 crowns, see p.", " 4, in 2030!"]);
+        check("Short. Line\nzwei.\n", &["Short. Line\n", "zwei.\n"]);
+        check("耗资4亿元。贵！是？“对”", &["耗资4亿元。", "贵！", "是？", "“对”"]);
+        let long = "word ".repeat(LONGEST_SENTENCE / 5 + 1);
+        check(&format!("{long}end"), &[&long, "end"]);
+    }
+
+    #[test]
+    fn a_word_is_known_by_its_first_letters_in_any_case() {
+        let letters = |text: &str| Some(key(text.chars()));
+        let check = |word: &str, expected: Option<WordKey>| assert_eq!(word_key(word), expected, "{word}");
+        check("GATE", letters("gate"));
+        check("Gatekeepers", letters("gatek"));
+        check("gatekéépers", letters("gatek"));
+        check("GATÉS", letters("gatés"));
+        check("Ünder", letters("ünder"));
+        check("été", None);
+        check("sea", None);
+    }
+
+    #[test]
+    fn places_of_a_word_are_those_of_its_sentences() {
+        let page = Page::read("The gate opens.\nGulls nest.\nA Gate, the gate closes.\n".into(), "");
+        let places = |word: &str| -> Vec<usize> {
+            page.places(word_key(word).unwrap()).iter().map(|place| place.sentence()).collect()
+        };
+        assert_eq!((places("gate"), places("gulls"), places("boats")), (vec![0, 2], vec![1], vec![]));
+        assert_eq!(WordPlace::new(WordKey::MAX, usize::MAX).sentence(), (1 << 24) - 1);
+    }
 }

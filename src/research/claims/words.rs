@@ -163,7 +163,9 @@ pub fn number(word: &str) -> Option<i128> {
     if let Some(value) = NUMBER_OF.get(word) {
         return Some(*value);
     }
-    let (ones, tens) = word.split_once("und")?;
+    // Looked for in each word of a page.
+    let middle = word.as_bytes().windows(3).position(|part| part == b"und")?;
+    let (ones, tens) = (&word[..middle], &word[middle + 3..]);
     let ones = if ones == "ein" { ONE } else { *NUMBER_OF.get(ones)? };
     let tens = NUMBER_OF.get(tens).filter(|tens| **tens >= 20 * ONE)?;
     (ones < 10 * ONE).then_some(ones + tens)
