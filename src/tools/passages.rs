@@ -40,6 +40,8 @@ pub fn best(passages: &[&str], question: &str, room: usize) -> Vec<usize> {
 /// The beginnings of a question's words, each once. Ordered, so that sums over them are equal wherever they are made.
 struct Asked {
     words: Vec<String>,
+    /// The ASCII characters that some of them begin with, a bit each.
+    firsts: u128,
 }
 
 impl Asked {
@@ -48,7 +50,8 @@ impl Asked {
             words(start(question, QUESTION_CHARS)).map(|word| beginning(word).collect()).collect();
         words.sort_unstable();
         words.dedup();
-        Self { words }
+        let firsts = words.iter().map(|word| word.as_bytes()[0]).filter(u8::is_ascii);
+        Self { firsts: firsts.fold(0, |firsts, first| firsts | 1 << first), words }
     }
 
     /// Which of them stand in a passage. A page has thousands of words, so none is copied for itself.
@@ -57,12 +60,18 @@ impl Asked {
         let mut stem = String::new();
         // Most words begin with another letter.
         let may_be_asked = |word: &&str| match word.as_bytes()[0].to_ascii_lowercase() {
-            first if first.is_ascii() => self.words.iter().any(|asked| asked.as_bytes()[0] == first),
+            first if first.is_ascii() => self.firsts >> first & 1 == 1,
             _ => true,
         };
         for word in words(passage).filter(may_be_asked) {
             stem.clear();
-            stem.extend(beginning(word));
+            match word.get(..word.len().min(STEM)).filter(|start| start.is_ascii()) {
+                Some(start) => {
+                    stem.push_str(start);
+                    stem.make_ascii_lowercase();
+                }
+                None => stem.extend(beginning(word)),
+            }
             if let Ok(place) = self.words.binary_search_by(|asked| asked.as_str().cmp(&stem)) {
                 held[place] = true;
             }
@@ -86,7 +95,9 @@ fn next_word<'a>(rest: &mut &'a str) -> Option<&'a str> {
         let first = rest.chars().next()?;
         let behind = &rest[first.len_utf8()..];
         let next = behind.chars().next();
-        let (word, is_word) = if is_unspaced(first) {
+        let (word, is_word) = if rest.is_ascii() {
+            (*rest, rest.len() >= SHORT_WORD)
+        } else if is_unspaced(first) {
             let pair = next.filter(|next| is_unspaced(*next)).map(|next| first.len_utf8() + next.len_utf8());
             (&rest[..pair.unwrap_or(first.len_utf8())], pair.is_some())
         } else {
