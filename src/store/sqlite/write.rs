@@ -70,16 +70,21 @@ pub(super) static OBJECTS: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The rows of a table, from the JSON that [`json`] makes of them.
+///
+/// SQLite writes a value of `json_each` as text each time it is asked for, which is once for each column. So each row is
+/// made binary once; without the limit, which leaves out nothing, both selects would be merged into one that does not.
 fn rows<T>(table: &str, columns: &[Column<T>]) -> String {
-    let mut select = String::from("(SELECT value ->> 0 AS place, value ->> 1 AS number");
+    let mut select = String::from("(SELECT cells ->> 0 AS place, cells ->> 1 AS number");
     for (place, column) in (2..).zip(columns) {
         // Writing to a string cannot fail.
         let _ = match column.values {
-            Values::Id(_) | Values::Hash(_) => write!(select, ", unhex(value ->> {place}) AS {}", column.name),
-            _ => write!(select, ", value ->> {place} AS {}", column.name),
+            Values::Id(_) | Values::Hash(_) => write!(select, ", unhex(cells ->> {place}) AS {}", column.name),
+            _ => write!(select, ", cells ->> {place} AS {}", column.name),
         };
     }
-    format!("{select} FROM json_each(NEW.{table}))")
+    format!(
+        "{select} FROM (SELECT jsonb(value) AS cells FROM json_each(NEW.{table}) LIMIT -1) WHERE cells IS NOT NULL)"
+    )
 }
 
 impl Engine {
