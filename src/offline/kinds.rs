@@ -160,7 +160,7 @@ impl Said<'_> {
     fn has(&self, kind: Kind, before: &str, counts: &impl Fn(&str) -> bool) -> bool {
         match kind {
             // The rows of a price list seldom name the currency.
-            Kind::Money => self.has_amount() && (self.tells("money") || is_row(self.text) && !self.has_clock()),
+            Kind::Money => self.has_amount() && (self.tells("money") || self.has_bare_cell()),
             Kind::Date => self.has_date() || self.has_time() || self.is_relative(),
             Kind::Time => self.has_time(),
             Kind::Duration => self.has_duration(),
@@ -171,7 +171,7 @@ impl Said<'_> {
             Kind::Share => self.tells("share") && (self.has_number() || self.lower.contains("half")),
             Kind::Often => self.tells("often"),
             Kind::Measure(name) => self.has_measure(name, |word, unit| word == unit),
-            Kind::Phone => self.has_number() && self.tells("phone") || self.text.contains('@'),
+            Kind::Phone => self.has_amount() && !self.has_clock() && self.tells("phone") || self.text.contains('@'),
             Kind::Count => self.has_count(counts),
             Kind::Number => self.has_quantity(),
         }
@@ -262,6 +262,15 @@ impl Said<'_> {
     fn has_amount(&self) -> bool {
         let is_year = |word: &str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
         self.words.iter().any(|word| is_number(word) && !is_year(word) && self.is_new(word))
+    }
+
+    /// A row with a number alone in a cell.
+    fn has_bare_cell(&self) -> bool {
+        let is_bare = |cell: &str| {
+            let value = cell.rsplit_once(": ").map_or("", |(_, value)| value.trim());
+            is_number(value) && value.chars().all(|char| char.is_ascii_digit() || matches!(char, '.' | ','))
+        };
+        is_row(self.text) && self.text.split(';').any(is_bare)
     }
 
     /// A number with something counted or measured behind it, a percentage, or a number that is no year at all.
@@ -357,7 +366,11 @@ mod tests {
         check("Which company insures it?", "It is insured by Polder Mutual.", 1.0);
         check("Which company insures it?", "It heats the baths.", 0.0);
         check("How often is it emptied?", "It is emptied every other week.", 1.0);
+        check("What is the fare?", "Skua – Rated power: 1.2 MW; In service since: 17 June 2027", 0.0);
         check("What is the telephone number?", "Room 3 on the Mole.", 0.0);
+        check("What is the telephone number?", "Call 311.", 1.0);
+        check("What is the telephone number?", "The list of 2029 had other telephone numbers.", 0.0);
+        check("What is the telephone number?", "08:10 Informed by telephone", 0.0);
         check("几点闭馆\u{ff1f}", "10:00至16:00", 1.0);
         check("How early must it be booked?", "Book two weeks ahead.", 0.5);
         check("What is to be done when it burns?", "Close the door.", 1.0);

@@ -101,16 +101,17 @@ pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
     grouped(&kept)
 }
 
-/// The sentences of a piece of evidence that may be quoted: no orders to machines, and no page headers, which repeat
-/// the title, unless there is nothing else.
+/// The sentences of a piece of evidence that may be quoted: no orders to machines, and neither page headers, which
+/// repeat the title, nor what only says that something is not known, unless there is nothing else.
 fn quotable(title: &str, text: &str) -> Vec<Sentence> {
     let title: HashSet<String> = terms(title, Language::of(title)).into_iter().collect();
     let is_header = |sentence: &Sentence| {
         let repeats = |term: &String| title.contains(term) || PAGE_WORDS.contains(&term.as_str()) || is_number(term);
         !title.is_empty() && terms(&sentence.text, Language::of(&sentence.text)).iter().all(repeats)
     };
-    let (headers, sentences): (Vec<_>, Vec<_>) = without_orders(text::split(text)).into_iter().partition(is_header);
-    if sentences.is_empty() { headers } else { sentences }
+    let says_little = |sentence: &Sentence| is_header(sentence) || versions::is_ignorance(&sentence.text);
+    let (little, sentences): (Vec<_>, Vec<_>) = without_orders(text::split(text)).into_iter().partition(says_little);
+    if sentences.is_empty() { little } else { sentences }
 }
 
 /// A statement and where its sentence stands.
@@ -266,6 +267,18 @@ mod tests {
         let text = "Five cars burnt out.\n\nPerhaps a battery was the cause.\n\nTea was served.";
         let notes = compress("How many cars burnt out?", &[evidence(1001, "Message", text)]);
         assert!(notes.contains("Perhaps a battery") && !notes.contains("Tea"), "{notes}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_note_beside_what_is() {
+        let text = "One millstone of the mill lies in the yard. Where the other millstone lies is not known.";
+        let notes = compress("Where is the millstone?", &[evidence(1001, "Museum", text)]);
+        assert!(notes.contains("in the yard") && !notes.contains("not known"), "{notes}");
+        let only = "Where the millstone lies is not known.";
+        assert!(compress("Where is the millstone?", &[evidence(1001, "Museum", only)]).contains(only));
+        let dated = "Where the millstone lies is not known since 1911.";
+        let notes = compress("Where is the millstone?", &[evidence(1001, "Museum", &format!("{text} {dated}"))]);
+        assert!(notes.contains(dated), "what says more stays: {notes}");
     }
 
     #[test]

@@ -24,6 +24,9 @@ const CORRECTS: &str = "correct figure|correct number|correct value|is right|are
 /// How a sentence says that it is not sure.
 const GUESSES: &str = "most likely|probably|presumably|perhaps|we think|we guess|we suspect|we assume|seems to be|seem to be|suspected|vermutlich|\
     wahrscheinlich|vermuten|mutmaßlich|probablement|sans doute|semble être|probablemente|parece ser|可能|估计";
+/// How a sentence says that nobody knows.
+const UNKNOWN: &str = "is unknown|are unknown|remains unknown|remain unknown|is not known|are not known|nobody knows|no one knows|ist unbekannt|\
+    sind unbekannt|ist nicht bekannt|sind nicht bekannt|weiß niemand|est inconnu|sont inconnu|se desconoce|es desconocid|未知|不详";
 /// Words of a title or address that stand on what is not, or no longer, meant to be relied on.
 const DOUBTFUL: &str = "archived outdated obsolete superseded preliminary provisional draft entwurf vorläufig veraltet brouillon \
     provisoire périmé borrador provisional obsoleto";
@@ -61,6 +64,12 @@ pub(super) fn corrects(sentence: &str) -> bool {
 /// Does it guess?
 pub(super) fn guesses(sentence: &str) -> bool {
     says(GUESSES, sentence)
+}
+
+/// Does it say no more than that something is not known? Another document may know it, whichever is newer, and where
+/// none does, the report says so itself.
+pub(super) fn is_ignorance(sentence: &str) -> bool {
+    says(UNKNOWN, sentence) && !is_number(sentence)
 }
 
 fn says(phrases: &str, sentence: &str) -> bool {
