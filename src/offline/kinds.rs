@@ -58,7 +58,6 @@ const WEEKDAYS: &str = "monday tuesday wednesday thursday friday saturday sunday
 const SPELT: &str = "one two three four five six seven eight nine ten eleven twelve twenty thirty ninety half dozen hundred no none \
     ein eine zwei drei vier fünf sechs sieben acht neun zehn elf zwölf deux trois quatre cinq dix dos tres cuatro cinco diez";
 const PLACES: &str = "in at to on near from behind beside under into nach auf bei an im am zu à au en a";
-const PRONOUNS: &str = "he she they er sie il elle él ella";
 /// Words behind a number among which what it counts stands.
 const COUNTED_AFTER: usize = 4;
 
@@ -100,26 +99,16 @@ impl Kinds {
         Self { kinds, asked: words(question).into_iter().map(str::to_lowercase).collect() }
     }
 
-    /// Is a kind itself the thing asked for (`where`, `how long`, `at what time`), and no word of the question?
-    pub fn say_it_all(&self) -> bool {
-        self.kinds.iter().any(|kind| matches!(kind, Kind::Duration | Kind::Place | Kind::Time))
-    }
-
-    /// Is the number of something asked for?
-    pub fn ask_count(&self) -> bool {
-        self.kinds.contains(&Kind::Count)
-    }
-
     /// May anything answer it, as far as kinds go?
     pub fn is_open(&self) -> bool {
         self.kinds.iter().all(|kind| *kind == Kind::Reason)
     }
 
-    /// The share of the kinds asked for that the sentence has, 0 to 1; 1 when none is asked for. `before` is the text
-    /// that it goes on from, `counts` says of a word whether it is among those whose number is asked for.
-    pub fn fit(&self, sentence: &str, before: &str, counts: impl Fn(&str) -> bool) -> f64 {
+    /// The share of the kinds asked for that the sentence has, 0 to 1; 1 when none is asked for. `counts` says of a
+    /// word whether it is among those whose number is asked for.
+    pub fn fit(&self, sentence: &str, counts: impl Fn(&str) -> bool) -> f64 {
         let said = Said { text: sentence, lower: sentence.to_lowercase(), words: words(sentence), asked: &self.asked };
-        let has = self.kinds.iter().filter(|kind| said.has(**kind, before, &counts)).count();
+        let has = self.kinds.iter().filter(|kind| said.has(**kind, &counts)).count();
         if self.kinds.is_empty() { 1.0 } else { count(has) / count(self.kinds.len()) }
     }
 }
@@ -157,18 +146,18 @@ struct Said<'a> {
 }
 
 impl Said<'_> {
-    fn has(&self, kind: Kind, before: &str, counts: &impl Fn(&str) -> bool) -> bool {
+    fn has(&self, kind: Kind, counts: &impl Fn(&str) -> bool) -> bool {
         match kind {
             // The rows of a price list seldom name the currency.
             Kind::Money => self.has_amount() && (self.tells("money") || self.has_bare_cell()),
             Kind::Date => self.has_date() || self.has_time() || self.is_relative(),
             Kind::Time => self.has_time(),
             Kind::Duration => self.has_duration(),
-            Kind::Person => self.has_person(before),
+            Kind::Person => self.has_person(),
             Kind::Place => self.has_place(),
-            Kind::Name => self.has_name() || is_row(self.text),
+            Kind::Name => self.has_name(),
             Kind::Reason => list("tell reason").split('|').any(|phrase| self.lower.contains(phrase)),
-            Kind::Share => self.tells("share") && (self.has_number() || self.lower.contains("half")),
+            Kind::Share => self.tells("share") && self.has_number(),
             Kind::Often => self.tells("often"),
             Kind::Measure(name) => self.has_measure(name, |word, unit| word == unit),
             Kind::Phone => self.has_amount() && !self.has_clock() && self.tells("phone") || self.text.contains('@'),
@@ -212,11 +201,9 @@ impl Said<'_> {
             is_number(word) && unit(&word.trim_start_matches(|char: char| char.is_ascii_digit() || char == '.'))
         };
         let units_sign = listed.split('|').any(|unit| unit == "°") && self.text.contains('°');
-        let hours = is_row(self.text) && self.words.iter().any(unit) && self.has_number();
         (0..self.words.len()).any(|at| self.counts(self.words[at]) && near(at))
             || self.words.iter().any(is_glued)
             || units_sign
-            || hours
     }
 
     fn has_duration(&self) -> bool {
@@ -237,9 +224,7 @@ impl Said<'_> {
             digits && matches!(word.get(..2), Some("17" | "18" | "19" | "20"))
         };
         let is_date = |word: &&&str| is_year(word) || **word != "may" && is_in(MONTHS, &word.to_lowercase());
-        self.words.iter().filter(is_date).any(|word| self.is_new(word))
-            || self.text.contains(['年', '月'])
-            || self.words.windows(2).any(|pair| is_in(MONTHS, &pair[1].to_lowercase()) && self.counts(pair[0]))
+        self.words.iter().filter(is_date).any(|word| self.is_new(word)) || self.text.contains(['年', '月'])
     }
 
     /// A time of day, or a day of the week.
@@ -299,23 +284,15 @@ impl Said<'_> {
             || self.text.contains(is_unspaced) && self.has_number()
     }
 
-    /// Two capitalised words in a row, neither of which is a small word; or a pronoun that stands for them.
-    fn has_person(&self, before: &str) -> bool {
-        let names = |words: &[&str], is_new: &dyn Fn(&str) -> bool| {
-            let is_name = |word: &str| {
-                let mut chars = word.chars();
-                let capital = chars.next().is_some_and(char::is_uppercase);
-                capital && chars.any(char::is_lowercase) && !is_stop_word(&word.to_lowercase(), Language::English)
-            };
-            let apart = |one: &str, other: &str| {
-                let (from, to) = (one.as_ptr() as usize + one.len(), other.as_ptr() as usize);
-                to.saturating_sub(from) == 1
-            };
-            let full = |pair: &[&str]| is_name(pair[0]) && is_name(pair[1]) && apart(pair[0], pair[1]);
-            words.windows(2).any(|pair| full(pair) && (is_new(pair[0]) || is_new(pair[1])))
+    /// Two capitalised words in a row, neither of which is a small word.
+    fn has_person(&self) -> bool {
+        let is_name = |word: &str| {
+            let mut chars = word.chars();
+            let capital = chars.next().is_some_and(char::is_uppercase);
+            capital && chars.any(char::is_lowercase) && !is_stop_word(&word.to_lowercase(), Language::English)
         };
-        let pronoun = self.words.first().is_some_and(|word| is_in(PRONOUNS, &word.to_lowercase()));
-        names(&self.words, &|word| self.is_new(word)) || pronoun && names(&words(before), &|word| self.is_new(word))
+        let is_full = |pair: &[&str]| is_name(pair[0]) && is_name(pair[1]);
+        self.words.windows(2).any(|pair| is_full(pair) && (self.is_new(pair[0]) || self.is_new(pair[1])))
     }
 
     /// A preposition of place before a capitalised word that is not the question's.
@@ -323,9 +300,7 @@ impl Said<'_> {
         let is_name = |word: &str| word.starts_with(char::is_uppercase) && !is_in(MONTHS, &word.to_lowercase());
         let named = |pair: &[&str]| is_in(PLACES, pair[0]) && (is_name(pair[1]) && self.is_new(pair[1]));
         let the = |words: &[&str]| is_in(PLACES, words[0]) && matches!(words[1], "the" | "a" | "der" | "dem" | "den");
-        self.words.windows(2).any(|pair| named(pair) || the(pair))
-            || self.text.contains('在')
-            || self.words.iter().any(|word| matches!(word.to_lowercase().as_str(), "here" | "hier"))
+        self.words.windows(2).any(|pair| named(pair) || the(pair)) || self.text.contains('在')
     }
 
     /// A capitalised word inside the sentence that is not the question's.
@@ -342,7 +317,7 @@ mod tests {
     #[test]
     fn sentences_have_what_questions_ask_for() {
         let check = |question: &str, sentence: &str, expected: f64| {
-            let fit = Kinds::asked_by(question, question).fit(sentence, "", |word| word.starts_with("boat"));
+            let fit = Kinds::asked_by(question, question).fit(sentence, |word| word.starts_with("boat"));
             assert_eq!(fit, expected, "{question} {sentence}");
         };
         check("How much did it cost?", "It cost EUR 9.", 1.0);

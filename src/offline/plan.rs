@@ -28,10 +28,6 @@ const INTERROGATIVES: &str = "what when who whom whose where why which how list 
 const PREPOSITIONS: &str = "and or by in within for at on of to with from since until under up und oder seit von bis für mit an ab \
     zu unter auf et ou de à en par depuis pour sur y o desde por para a hasta";
 
-/// Begins a question that asks for no thing but yes or no.
-const YES_OR_NO: &str = "is are was were am may can could must should do does did has have had will would darf dürfen kann können muss \
-    müssen ist sind war waren hat haben est-ce puis-je peut-on puedo puede pueden hay";
-
 /// Begins a question that names what it wants.
 const DEMANDS: &str = "name tell give state nenne nennen gib sag nomme donne indique nombra di da";
 const DETERMINERS: &str = "the its their his her die der das den dessen deren le la les son sa el los las su sus";
@@ -170,9 +166,6 @@ pub(super) fn topics(brief: &str) -> Vec<String> {
 pub(super) fn focus(part: &str) -> Vec<&str> {
     let language = Language::of(part);
     let (all, names) = (words(part), proper_names(part));
-    if all.first().is_some_and(|first| is_in(YES_OR_NO, &first.to_lowercase())) {
-        return Vec::new();
-    }
     let is_in = |list: &str, word: &str| is_in(list, &word.to_lowercase());
     let is_small = |word: &&str| {
         is_stop_word(&word.to_lowercase(), language) || is_in(INTERROGATIVES, word) || is_in(PREPOSITIONS, word)
@@ -427,7 +420,6 @@ mod tests {
         assert_eq!(focus("What recycling rate does the city aim for?"), ["recycling", "rate"]);
         assert_eq!(focus("What does Ada Lund earn?"), ["earn"]);
         assert_eq!(focus("Wie hoch ist das Haushaltsbudget der Stadt Holt?"), ["Haushaltsbudget"]);
-        assert_eq!(focus("May dogs swim in the harbour?"), Vec::<&str>::new(), "yes or no");
         assert_eq!(proper_names("Was kostet ein Zimmer im Gasthaus von Holt?"), ["Holt"]);
         assert_eq!(telling("游客中心的成人票多少钱"), ["游客中心", "成人票"]);
     }

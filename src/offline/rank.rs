@@ -10,8 +10,8 @@ use super::{
     plan,
 };
 use crate::text::{
-    Language, Sentence, is_number, is_row, is_signature, is_stop_word, is_unspaced, related, related_in_compound, stem,
-    terms, words,
+    Language, Sentence, is_number, is_signature, is_stop_word, is_unspaced, related, related_in_compound, stem, terms,
+    words,
 };
 
 /// Words of a question that are looked for.
@@ -34,8 +34,6 @@ const WORD_IN_DOCUMENT: f64 = 0.1;
 const FADING: f64 = 0.65;
 const SENTENCES_BEFORE: usize = 4;
 const OF_ANOTHER_PARAGRAPH: f64 = 0.5;
-/// Who signs a letter says all of it.
-const IN_SIGNED_LETTER: f64 = 0.6;
 /// What the words of the other parts of a question add, and those of the first part to one that refers to it.
 const OF_OTHER_PARTS: f64 = 0.2;
 const OF_FIRST_PART: f64 = 0.6;
@@ -89,8 +87,7 @@ pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
     let documents = documents(pieces, &found, question.words.len());
     let of_part = |part: &Part| {
         let of_piece = |(piece, found): (&Piece<'_>, &Vec<TermCounts>)| {
-            let (begins, document) = (beginnings(piece), &documents[piece.title]);
-            let scored = Scored { question: &question, part, piece, found, document, begins };
+            let scored = Scored { question: &question, part, piece, found, document: &documents[piece.title] };
             (0..found.len()).map(|place| scored.score(place)).collect::<Vec<_>>()
         };
         pieces.iter().zip(&found).flat_map(of_piece).collect::<Vec<Score>>()
@@ -132,8 +129,6 @@ struct Word {
     /// Of somebody or something, not of a month.
     is_name: bool,
     is_number: bool,
-    /// A number behind letters, as in `E44`: nothing else is meant by it.
-    is_code: bool,
     rarity: f64,
 }
 
@@ -173,12 +168,7 @@ impl Question {
             own[0].iter().filter(|_| leans).for_each(|word| weights[*word] = OF_FIRST_PART);
             own[number].iter().for_each(|word| weights[*word] = 1.0);
             let kinds = Kinds::asked_by(part, text);
-            let mut focus = if kinds.say_it_all() { Vec::new() } else { plan::focus(part) };
-            // `How many guests came`: the last word says what they do.
-            if kinds.ask_count() && focus.len() > 1 {
-                focus.pop();
-            }
-            let focus = question.numbers_of(&focus, language);
+            let focus = question.numbers_of(&plan::focus(part), language);
             let is_thing = |(word, weight): &(&Word, &f64)| **weight > 0.0 && !word.is_name && !word.is_number;
             let things = question.words.iter().zip(&weights).filter(is_thing).take(MOST_THINGS).map(|_| 1.0).sum();
             question.parts.push(Part { weights, kinds, focus, things });
@@ -224,9 +214,8 @@ impl Question {
             return None;
         }
         let is_number = is_number(word);
-        let is_code = is_number && word.starts_with(|char: char| char.is_ascii_alphabetic());
         let is_name = is_name && !is_number && !is_in(kinds::MONTHS, word);
-        self.words.push(Word { is_name, is_number, is_code, rarity: 0.0 });
+        self.words.push(Word { is_name, is_number, rarity: 0.0 });
         let own = stem_of(language);
         for other in Language::ALL {
             self.form(stem_of(other), number, 1.0);
@@ -310,9 +299,6 @@ struct Scored<'a> {
     piece: &'a Piece<'a>,
     found: &'a [TermCounts],
     document: &'a [bool],
-    /// Where the table of a row begins; for other sentences their own place. What stands before is what they go on
-    /// from.
-    begins: Vec<usize>,
 }
 
 impl Scored<'_> {
@@ -320,22 +306,12 @@ impl Scored<'_> {
         let text = self.piece.sentences[place].text.as_str();
         let shares = self.shares(place);
         let (cover, others) = (self.cover(&shares), self.others(&shares));
-        let before = place.checked_sub(1).map_or("", |before| self.piece.sentences[before].text.as_str());
         // Only some questions want it, and it takes long.
         let language = LazyCell::new(|| Language::of(text));
-        let fit = self.part.kinds.fit(text, before, |word| self.is_counted(word, *language));
+        let fit = self.part.kinds.fit(text, |word| self.is_counted(word, *language));
         let kind = WITHOUT_KIND + (1.0 - WITHOUT_KIND) * fit;
         let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(self.found[place].length) * substance(text);
-        Score { value, answers: self.answers(value, &self.with_table(place, shares)) }
-    }
-
-    /// The shares; a row goes on from all of its document, whose headings and columns say what it is about.
-    fn with_table(&self, place: usize, mut shares: Vec<f64>) -> Vec<f64> {
-        if is_row(&self.piece.sentences[place].text) {
-            let here = shares.iter_mut().zip(self.document).filter(|(_, here)| **here);
-            here.for_each(|(share, _)| *share = share.max(IN_SENTENCE_AFTER));
-        }
-        shares
+        Score { value, answers: self.answers(value, &shares) }
     }
 
     /// Is it a form of a word whose number is asked for?
@@ -349,19 +325,11 @@ impl Scored<'_> {
         value >= ANSWERS - LESS_FOR_THING * self.part.things - of_any_kind && self.has_figures(shares)
     }
 
-    /// The words of the part, with their places, that it is asked in itself.
-    fn own_words(&self) -> impl Iterator<Item = (usize, &Word)> {
-        let words = self.question.words.iter().zip(&self.part.weights).enumerate();
-        words.filter(|(_, (_, weight))| **weight == 1.0).map(|(number, (word, _))| (number, word))
-    }
-
-    /// Has it one of the years and other figures that the part asks about, if there are any, and each of its codes
-    /// (`E44`)?
+    /// Has it the years and other figures that the part asks about, such as `1980` or `E44`?
     fn has_figures(&self, shares: &[f64]) -> bool {
-        let has = |number: usize| shares[number] >= LEAST_OF_FIGURE;
-        let figures = || self.own_words().filter(|(_, word)| word.is_number);
-        let one = figures().next().is_none() || figures().any(|(number, _)| has(number));
-        one && figures().filter(|(_, word)| word.is_code).all(|(number, _)| has(number))
+        let asked = self.question.words.iter().zip(&self.part.weights).zip(shares);
+        let mut figures = asked.filter(|((word, weight), _)| word.is_number && **weight == 1.0);
+        figures.all(|(_, share)| *share >= LEAST_OF_FIGURE)
     }
 
     /// What each word of the question is worth here, by the best place where it stands.
@@ -372,11 +340,7 @@ impl Scored<'_> {
             (true, false) => WORD_IN_DOCUMENT,
             (false, _) => 0.0,
         };
-        let signed = is_signature(&self.piece.sentences[place].text);
-        let mut shares: Vec<f64> = match signed {
-            true => self.document.iter().map(|here| if *here { IN_SIGNED_LETTER } else { 0.0 }).collect(),
-            false => words.iter().zip(self.document).map(in_document).collect(),
-        };
+        let mut shares: Vec<f64> = words.iter().zip(self.document).map(in_document).collect();
         let mut see = |found: &[(usize, f64)], share: f64| {
             found.iter().for_each(|(number, form)| shares[*number] = shares[*number].max(form * share));
         };
@@ -385,7 +349,7 @@ impl Scored<'_> {
         see(&here.heading, IN_HEADING);
         see(&here.title, IN_TITLE);
         let mut share = IN_SENTENCE_BEFORE;
-        for before in (0..self.begins[place]).rev().take(SENTENCES_BEFORE) {
+        for before in (0..place).rev().take(SENTENCES_BEFORE) {
             let together = self.piece.sentences[before].paragraph == self.piece.sentences[place].paragraph;
             see(&self.found[before].own, if together { share } else { share * OF_ANOTHER_PARAGRAPH });
             share *= FADING;
@@ -434,26 +398,10 @@ fn are_compound(term: &str, asked: &str, language: Language) -> bool {
         }
 }
 
-fn beginnings(piece: &Piece<'_>) -> Vec<usize> {
-    let mut beginnings: Vec<usize> = Vec::with_capacity(piece.sentences.len());
-    let mut before: Option<&Sentence> = None;
-    for (place, sentence) in piece.sentences.iter().enumerate() {
-        let goes_on = before.is_some_and(|before| before.paragraph == sentence.paragraph && is_row(&before.text));
-        let begins = if is_row(&sentence.text) && goes_on { beginnings[place - 1] } else { place };
-        beginnings.push(begins);
-        before = Some(sentence);
-    }
-    beginnings
-}
-
 /// Below 1 for questions and for lines that are neither sentences nor rows nor `name: value`.
 fn substance(text: &str) -> f64 {
     let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}\"”’»)".contains(char));
-    let all_names = || {
-        let spelt = || words(text).into_iter().filter(|word| word.starts_with(char::is_alphabetic));
-        !text.contains(": ") && spelt().count() > 1 && spelt().all(|word| word.starts_with(char::is_uppercase))
-    };
-    let says = (ends || is_number(text)) && !all_names() || text.contains(": ") || is_signature(text);
+    let says = ends || is_number(text) || text.contains(": ") || is_signature(text);
     if says { 1.0 } else { NO_STATEMENT }
 }
 
