@@ -8,6 +8,7 @@ use super::{
     count, is_in,
     kinds::{self, Kinds},
     plan,
+    statements::Statement,
 };
 use crate::text::{
     Language, Sentence, is_number, is_signature, is_stop_word, is_unspaced, related, related_in_compound, stem, terms,
@@ -95,6 +96,17 @@ pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
     let parts: Vec<Vec<Score>> = question.parts.iter().map(of_part).collect();
     let count = pieces.iter().map(|piece| piece.sentences.len()).sum();
     Scores { overall: overall(&parts, count), parts }
+}
+
+/// Scores statements; those under one title as the text they come from.
+pub(super) fn rank_statements(question: &str, statements: &[Statement]) -> Scores {
+    let groups: Vec<Vec<Sentence>> = statements
+        .chunk_by(|one, other| one.group == other.group)
+        .map(|group| group.iter().map(Statement::sentence).collect())
+        .collect();
+    let titles = statements.chunk_by(|one, other| one.group == other.group).map(|group| group[0].group.as_str());
+    let pieces: Vec<Piece<'_>> = titles.zip(&groups).map(|(title, sentences)| Piece { title, sentences }).collect();
+    rank(question, &pieces)
 }
 
 /// The places of `scores`, best first, equal ones in order.

@@ -5,16 +5,15 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{
     Evidence, Finding, bounds,
-    orders::is_order,
     phrases::{self, Phrases},
     plan,
-    rank::{self, Piece, best_first},
+    rank::{self, best_first},
     statements::{self, Fingerprint, Statement},
     versions::{self, Versions},
 };
 use crate::{
     domain::SourceId,
-    text::{self, Language, Sentence, is_row, is_unspaced, plain, terms, words},
+    text::{self, Language, is_row, is_unspaced, plain, terms, words},
 };
 
 const TITLE_CHARS: usize = 120;
@@ -38,9 +37,7 @@ const SHARE_IN_SECTION: f64 = 0.2;
 const SECTION_SENTENCES: usize = 24;
 const MOST_OUTDATED: usize = 8;
 const SHARE_OF_OUTDATED: f64 = 0.45;
-/// Statements looked at: each is compared with those before it.
-const MOST_STATEMENTS: usize = 500;
-/// The best of them are compared for contradictions.
+/// The best statements, compared for contradictions.
 const MOST_COMPARED: usize = 200;
 const MOST_CONFLICTS: usize = 5;
 /// Words of the question named as missing.
@@ -94,29 +91,18 @@ fn section(report: &mut String, heading: &str, lines: &[String]) {
 fn gather<'a>(brief: &str, findings: &[Finding], sources: &'a [Evidence]) -> Material<'a> {
     let mut statements: Vec<Statement> = Vec::new();
     let (mut fingerprints, mut from): (Vec<Fingerprint>, Vec<usize>) = (Vec::new(), Vec::new());
-    let texts = bounds::texts(findings.iter().map(|finding| finding.text.as_str()));
-    for (number, text) in texts.into_iter().enumerate() {
-        let read = statements::read(text).into_iter().filter(|statement| !is_order(&statement.text));
-        // What is cited comes first in notes, and each finding has its share.
-        for statement in read.take((MOST_STATEMENTS / findings.len().max(1)).max(1)) {
-            let fingerprint = Fingerprint::of(&statement.text);
-            match fingerprints.iter().position(|other: &Fingerprint| other.repeats(&fingerprint)) {
-                Some(same) => add_sources(&mut statements[same], statement.sources),
-                None => {
-                    statements.push(statement);
-                    fingerprints.push(fingerprint);
-                    from.push(number);
-                }
+    for (number, statement) in statements::read_all(findings.iter().map(|finding| finding.text.as_str())) {
+        let fingerprint = Fingerprint::of(&statement.text);
+        match fingerprints.iter().position(|other: &Fingerprint| other.repeats(&fingerprint)) {
+            Some(same) => add_sources(&mut statements[same], statement.sources),
+            None => {
+                statements.push(statement);
+                fingerprints.push(fingerprint);
+                from.push(number);
             }
         }
     }
-    if statements.iter().any(|statement| !statement.sources.is_empty()) {
-        let keep: Vec<bool> = statements.iter().map(|statement| !statement.sources.is_empty()).collect();
-        retain(&mut statements, &keep);
-        retain(&mut fingerprints, &keep);
-        retain(&mut from, &keep);
-    }
-    let scores = score(brief, &statements);
+    let scores = rank::rank_statements(brief, &statements);
     let versions = Versions::of(brief, &statements, sources);
     let outdated = (0..statements.len()).filter(|place| versions.is_outdated(&statements[*place])).collect();
     Material { statements, fingerprints, findings: from, scores, versions, outdated }
@@ -128,22 +114,6 @@ fn add_sources(statement: &mut Statement, sources: Vec<SourceId>) {
             statement.sources.push(id);
         }
     }
-}
-
-fn retain<T>(list: &mut Vec<T>, keep: &[bool]) {
-    let mut keep = keep.iter();
-    list.retain(|_| keep.next().copied().unwrap_or(false));
-}
-
-/// Statements under one title are ranked as the text they come from.
-fn score(brief: &str, statements: &[Statement]) -> rank::Scores {
-    let groups: Vec<Vec<Sentence>> = statements
-        .chunk_by(|one, other| one.group == other.group)
-        .map(|group| group.iter().map(Statement::sentence).collect())
-        .collect();
-    let titles = statements.chunk_by(|one, other| one.group == other.group).map(|group| group[0].group.as_str());
-    let pieces: Vec<Piece<'_>> = titles.zip(&groups).map(|(title, sentences)| Piece { title, sentences }).collect();
-    rank::rank(brief, &pieces)
 }
 
 /// Leaves each statement to one part: to the first that it suits best, else to the first that it suits.

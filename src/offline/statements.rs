@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::count;
+use super::{bounds, count, orders::is_order};
 use crate::domain::SourceId;
 use crate::text::{self, Language, Sentence, is_number, is_row, plain, terms};
 
@@ -13,6 +13,8 @@ pub(super) const HEADING_MARK: &str = "#### ";
 const SAME: f64 = 0.82;
 /// The same, when they differ in numbers and might contradict each other.
 const ALIKE: f64 = 0.7;
+/// Statements looked at: each is compared with those before it.
+const MOST_STATEMENTS: usize = 500;
 /// Content words without which two sentences are alike by chance.
 const LEAST_WORDS: usize = 5;
 
@@ -82,6 +84,23 @@ impl Fingerprint {
         let all = self.words.len() + other.words.len() - shared;
         if all == 0 { 1.0 } else { count(shared) / count(all) }
     }
+}
+
+/// The statements of several notes, each with the number of its note, without what gives orders. What is cited counts;
+/// everything, when nothing is.
+pub(super) fn read_all<'a>(notes: impl Iterator<Item = &'a str> + Clone) -> Vec<(usize, Statement)> {
+    let notes = bounds::texts(notes);
+    // What is cited comes first in notes, and each has its share.
+    let share = (MOST_STATEMENTS / notes.len().max(1)).max(1);
+    let of_note = |(number, text): (usize, &&str)| {
+        let statements = read(text).into_iter().filter(|statement| !is_order(&statement.text));
+        statements.take(share).map(move |statement| (number, statement)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<(usize, Statement)> = notes.iter().enumerate().flat_map(of_note).collect();
+    if all.iter().any(|(_, statement)| !statement.sources.is_empty()) {
+        all.retain(|(_, statement)| !statement.sources.is_empty());
+    }
+    all
 }
 
 /// The statements of notes: sentences with the ids behind them, under the heading or title above them.
