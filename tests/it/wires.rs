@@ -804,6 +804,9 @@ async fn what_a_call_cost_is_known_or_said_to_be_unknown() {
         let reply = Reply::says("Hi.").header("x-litellm-response-cost", cost);
         complete("litellm", reply, &request("litellm:x")).await.0.unwrap().usage.cost.map(|cost| cost.dollars())
     };
+    let reply = Reply::says("Hi.").header("x-litellm-response-cost", "0.5");
+    let in_one_piece = streamed("litellm", reply, &request("litellm:x")).await.1.unwrap();
+    assert_eq!(in_one_piece.usage.cost.map(|cost| cost.dollars()), Some(0.5), "though it was to be streamed");
     assert_eq!((litellm("0.000245").await, litellm("None").await, litellm("-1").await), (Some(0.000245), None, None));
     assert_eq!(llm.cost(&model("openrouter:acme/x"), &done.usage).unwrap().dollars(), 0.25);
     assert_eq!(llm.cost(&model("openrouter:openai/gpt-4.1"), &USAGE), None);

@@ -133,6 +133,10 @@ async fn wrong_options_are_named_with_what_was_meant() {
     detail("/options/max_run_seconds");
     detail("/options/require_think");
     assert_eq!(errors.len(), 6);
+    let options = json!({ "search_api": "arxiv", "search_fallback": ["wikipedia", "bing"] });
+    let problem = service.post(THREADS, &json!({ "message": QUESTION, "options": options })).await;
+    let problem = problem.refused(422, "validation_failed");
+    assert_eq!(problem["errors"][0]["pointer"], "/options/search_fallback");
     assert_eq!(service.list(THREADS).await.len(), 0);
     service.stop().await;
     world.finish();

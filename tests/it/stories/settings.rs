@@ -139,6 +139,8 @@ async fn nothing_is_accepted_silently() {
     ] {
         refused(&[], &["research", "Which gate?", "--set", option], instead).await;
     }
+    let two = ["research", "Which gate?", "--set", "search_api=openai", "--set", "search_fallback=google"];
+    refused(&[], &two, "but one of openai, anthropic, google at most, those of search_api included").await;
     fs::write(world.folder().join("fathom.toml"), "[providers.openai]\nbase_url = 'https://evil.test/v1'\n").unwrap();
     refused(&[], &research, "providers.openai.base_url is not taken from a file that was merely found").await;
     fs::write(world.folder().join("fathom.toml"), "[http]\ntrusted_proxies = ['0.0.0.0/0']\n").unwrap();
