@@ -115,12 +115,22 @@ fn first_of(firsts: &[usize], mut at: usize) -> usize {
     at
 }
 
-fn add(source: &mut Source, row: Source) {
+fn add(source: &mut Source, mut row: Source) {
+    // Of two spellings of one address the one with TLS is shown.
+    if let (Some(plain), Some(safe)) = (source.url.strip_prefix("http://"), row.url.strip_prefix("https://"))
+        && without_www(plain) == without_www(safe)
+    {
+        std::mem::swap(&mut source.url, &mut row.url);
+    }
     Source::join_ids(&mut source.id, &mut source.aliases, std::iter::once(row.id).chain(row.aliases));
     source.addresses.extend(std::iter::once(row.url).chain(row.addresses));
     source.published = source.published.take().or(row.published);
     source.author = source.author.take().or(row.author);
     source.site = source.site.take().or(row.site);
+}
+
+fn without_www(place: &str) -> &str {
+    place.strip_prefix("www.").unwrap_or(place).trim_end_matches('/')
 }
 
 /// The source with the texts of its rows, each once, its own first.
@@ -168,6 +178,24 @@ mod tests {
         assert_eq!(sources[0].author.as_deref(), Some("M. Tey"));
         let backwards = joined(rows.into_iter().rev().collect());
         assert_eq!(backwards, sources, "the order of rows does not matter");
+    }
+
+    #[test]
+    fn of_two_spellings_of_an_address_the_one_with_tls_is_the_sources_own() {
+        let rows = [
+            (1, "http://www.a.test/x/"),
+            (2, "https://a.test/x"),
+            (3, "https://b.test/x"),
+            (4, "https://www.a.test/x"),
+        ];
+        let own = |rows: &[(u32, &str)]| {
+            let source = joined(rows.iter().map(|(id, url)| row(*id, url, &["x"])).collect()).remove(0);
+            (source.id.0, source.url, source.addresses)
+        };
+        let others = ["http://www.a.test/x/", "https://b.test/x", "https://www.a.test/x"].map(str::to_owned).to_vec();
+        assert_eq!(own(&rows), (1, "https://a.test/x".to_owned(), others));
+        let only = |url: &str| own(&[(1, "http://a.test/x"), (2, url)]).1;
+        assert_eq!([only("https://b.test/x"), only("https://a.test/y")], ["http://a.test/x"; 2]);
     }
 
     #[test]
