@@ -3,6 +3,7 @@
 
 use super::{
     address::{address_in_word, address_length, is_address},
+    lines,
     numbers::{self, Numbers},
     scan::CLOSING,
 };
@@ -124,12 +125,26 @@ fn number(text: &str) -> Option<(Label, &str)> {
         return Some((named(inner[..close].parse().ok()?, Form::Parenthesis), &inner[close + 1..]));
     }
     let end = text.find(['.', ')', ':', '：', '、', '．', '）', '|'])?;
-    let front = &text[..end];
+    // `1\.` is no list in Markdown.
+    let front = text[..end].trim_end_matches('\\');
     let [number] = Numbers::read(front.trim())?.numbers[..] else { return None };
     let sign = text[end..].chars().next().map_or(1, char::len_utf8);
     let rest = &text[end + sign..];
     // `1.5 million` is no label.
     (!rest.starts_with(|c: char| c.is_ascii_digit())).then(|| (named(number, Form::Ordered), rest))
+}
+
+/// What a line says for which it cites by a number, as `- Dues pay half of it [3]`. An entry has its number in front,
+/// or an address.
+pub(super) fn said_by_number(line: &str) -> Option<&str> {
+    let found = label(line);
+    if found.label.as_ref().is_some_and(|label| label.form.stands_alone()) {
+        return None;
+    }
+    let text = found.rest.trim_end_matches(['.', '。', '*', '_', ' ']);
+    let (said, inside) = text.strip_suffix(']')?.rsplit_once('[')?;
+    let says = said.contains(char::is_alphabetic) && !lines::holds_address(said);
+    (says && Numbers::read(inside).is_some_and(|read| !read.footnote)).then_some(said)
 }
 
 /// Does the text end with an address, or begin with one?

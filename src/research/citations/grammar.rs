@@ -8,8 +8,7 @@ use super::{
     address::{address_in_word, is_address},
     ids::{ids_in_bracket, only_ids},
     numbering::{Numbering, Target},
-    numbers::{self, Numbers},
-    pinpoint,
+    numbers::Numbers,
     scan::{CLOSING, OPENING},
 };
 
@@ -44,6 +43,8 @@ pub(super) struct Before<'a> {
     pub in_formula: bool,
     /// The number of the line in the model's text, from 0.
     pub line: usize,
+    /// The retrieved source to which an `<a>` leads that is still open.
+    pub anchor: Option<usize>,
 }
 
 /// A segment, read.
@@ -56,6 +57,10 @@ pub(super) struct Parsed<'a> {
     pub removed: u32,
     /// Numbers of the model's own.
     pub numbers: Vec<u32>,
+    /// Is a retrieved source cited by its id?
+    pub by_id: bool,
+    /// The retrieved source to which an `<a>` leads that is still open.
+    pub anchor: Option<usize>,
     /// A run of backticks has no partner in this segment, and may find one on a later line.
     pub odd_ticks: bool,
 }
@@ -70,7 +75,7 @@ pub(super) fn parse<'a>(text: &'a str, catalogue: &Catalogue, numbering: &Number
         closing: closing(text),
         last_angle: text.rfind('>'),
         formula: if before.in_formula { text.len() } else { 0 },
-        parsed: Parsed::default(),
+        parsed: Parsed { anchor: before.anchor, ..Parsed::default() },
         plain: 0,
     };
     reader.range(0, text.len(), 0);
@@ -231,9 +236,15 @@ impl<'a> Reader<'a, '_> {
         let target = &self.text[self.next_char(close) + 1..paren];
         let address = target.split_whitespace().next().unwrap_or_default().trim_matches(['<', '>']);
         let cited = self.catalogue.by_target(address);
-        let own_number = Numbers::read(inside.trim_matches(['[', ']', '【', '】', '\\'])).is_some();
-        if let (Some(index), true) = (cited, own_number) {
+        let number = inside.trim_matches(['[', ']', '【', '】', '\\']);
+        if let (Some(index), true) = (cited, Numbers::read(number).is_some()) {
             return self.replace(from, end, [Piece::Cite { indices: vec![index], spaced: self.is_space(from) }]);
+        }
+        // A number with a link cites, be it a page that was not retrieved.
+        if let Some(read) = self.own_numbers(at, number, end)
+            && let Some(after) = self.numbered(from, at, &Numbers { marked: true, ..read }, end)
+        {
+            return after;
         }
         if let Some(after) = self.citation(from, at, inside, (open, end), depth) {
             return after;
@@ -258,13 +269,17 @@ impl<'a> Reader<'a, '_> {
         (open, end): (usize, usize),
         depth: usize,
     ) -> Option<usize> {
+        if marks_cited_text(inside) {
+            self.parsed.removed += 1;
+            return Some(self.replace(at, end, []));
+        }
         let named = inside.split_once('†').and_then(|(_, name)| self.catalogue.by_target(name.trim()));
         if let Some(index) = named {
             let spaced = self.is_space(from);
             return Some(self.replace(from, end, [Piece::Cite { indices: vec![index], spaced }]));
         }
         if let Some(read) = self.own_numbers(at, inside, end) {
-            return self.numbered(from, &read, end);
+            return self.numbered(from, at, &read, end);
         }
         if let Some(indices) = self.lettered(from, at, inside) {
             let spaced = self.is_space(from);
@@ -293,31 +308,6 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(open + inside.len(), end, [Piece::Text(")")]))
     }
 
-    /// The numbers in a bracket, if they are certainly a citation.
-    fn own_numbers(&self, at: usize, inside: &str, end: usize) -> Option<Numbers> {
-        if at < self.formula {
-            return None;
-        }
-        let placed = || pinpoint::numbers_with_places(inside);
-        let read = Numbers::read(inside).or_else(placed)?;
-        let here = tail(&self.text[..at]);
-        let before = if here.trim().is_empty() { format!("{}{here}", self.before.text) } else { here.to_owned() };
-        let highest = self.catalogue.sources.len().max(self.numbering.highest());
-        let is_data = !read.marked && numbers::is_data(&read, &before, &self.text[end..]);
-        let cites =
-            numbers::is_citation(&read, &before, highest) && (!is_data || self.all_known(&read.numbers).is_some());
-        cites.then_some(read)
-    }
-
-    /// The sources of `[1a]`, when the model's own list has all of its numbers.
-    fn lettered(&self, from: usize, at: usize, inside: &str) -> Option<Vec<usize>> {
-        if at < self.formula || self.numbering.named(inside, self.before.line).is_some() || self.starts_line(from) {
-            return None;
-        }
-        let numbers = pinpoint::lettered(inside, &self.behind(at))?;
-        self.all_known(&numbers)
-    }
-
     /// `[Smith 2021]`, `[A; B]`: names that the model's own list has for its sources; `[S 1001]`, an id.
     fn named(&mut self, from: usize, inside: &str, end: usize) -> Option<usize> {
         let spaced_id = |name: &str| {
@@ -340,64 +330,6 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
 
-    /// Puts the sources behind numbers of the model's own in their place; `None` when they have to stay.
-    fn numbered(&mut self, from: usize, read: &Numbers, end: usize) -> Option<usize> {
-        let starts_line = self.starts_line(from);
-        if read.footnote && starts_line && self.text[end..].starts_with(':') {
-            return None;
-        }
-        let targets = read.numbers.iter().map(|number| self.numbering.target(&number.to_string(), self.before.line));
-        let targets: Vec<_> = targets.collect();
-        if read.footnote && targets.contains(&Some(Target::Remark)) {
-            return None;
-        }
-        // At the front of a line it may be the label of an entry.
-        if !starts_line {
-            self.parsed.numbers.extend(&read.numbers);
-        }
-        let mut indices = Vec::new();
-        for target in &targets {
-            if let Some(Target::Source(index)) = target
-                && !indices.contains(index)
-            {
-                indices.push(*index);
-            }
-        }
-        let known = targets.iter().filter(|target| matches!(target, Some(Target::Source(_)))).count();
-        // Nothing known at all is one claim, however many numbers it has.
-        self.parsed.dropped += if known == 0 { 1 } else { u32::try_from(targets.len() - known).unwrap_or(u32::MAX) };
-        let spaced = self.is_space(from);
-        Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
-    }
-
-    /// `[^name]`: a citation when the footnote is nothing but a source.
-    fn footnote(&mut self, from: usize, name: &str, end: usize) -> Option<usize> {
-        if self.text[end..].starts_with(':') && self.starts_line(from) {
-            return None;
-        }
-        let spaced = self.is_space(from);
-        let piece = match self.numbering.target(&name.trim().to_lowercase(), self.before.line)? {
-            Target::Source(index) => Some(Piece::Cite { indices: vec![index], spaced }),
-            Target::Foreign => None,
-            Target::Remark => return None,
-        };
-        self.parsed.dropped += u32::from(piece.is_none());
-        Some(self.replace(from, end, piece))
-    }
-
-    /// Stand only markers of quotations, lists and tables before this place?
-    fn starts_line(&self, at: usize) -> bool {
-        self.behind(at).chars().all(|c| c.is_whitespace() || ">-*+•|".contains(c))
-    }
-
-    /// The sources behind numbers, if there are any and all of them are known.
-    pub(super) fn all_known(&self, numbers: &[u32]) -> Option<Vec<usize>> {
-        if numbers.is_empty() {
-            return None;
-        }
-        numbers.iter().map(|&number| self.numbering.source(number, self.before.line)).collect()
-    }
-
     pub(super) fn cited(&mut self, ids: &[(usize, usize, u32)], spaced: bool) -> Option<Piece<'a>> {
         let mut cited: Vec<usize> = Vec::new();
         for (start, stop, id) in ids {
@@ -409,6 +341,7 @@ impl<'a> Reader<'a, '_> {
                 None => self.parsed.dropped += 1,
             }
         }
+        self.parsed.by_id |= !cited.is_empty();
         (!cited.is_empty()).then_some(Piece::Cite { indices: cited, spaced })
     }
 
@@ -450,12 +383,14 @@ impl<'a> Reader<'a, '_> {
 
     fn bare_id(&mut self, at: usize, to: usize) -> Option<usize> {
         let (index, end) = self.id_at(at, to)?;
+        self.parsed.by_id = true;
         Some(self.replace(at, end, [Piece::Cite { indices: vec![index], spaced: false }]))
     }
 
     /// A bracket that is opened before an id and never closed.
     fn unclosed(&mut self, from: usize, at: usize, to: usize) -> Option<usize> {
         let (index, end) = self.id_at(self.next_char(at), to).filter(|_| !self.closing.contains_key(&at))?;
+        self.parsed.by_id = true;
         let spaced = self.is_space(from);
         Some(self.replace(from, end, [Piece::Cite { indices: vec![index], spaced }]))
     }
@@ -469,6 +404,11 @@ impl<'a> Reader<'a, '_> {
         let index = *self.catalogue.by_id.get(&rest[1..whole].parse().ok()?).filter(|_| ends)?;
         Some((index, at + whole))
     }
+}
+
+/// Does a bracket mark where text begins or ends that is cited behind it, as `[cite_start]`?
+fn marks_cited_text(inside: &str) -> bool {
+    matches!(inside, "cite_start" | "cite_end")
 }
 
 /// Where each bracket and parenthesis is closed, by its own kind alone.

@@ -45,7 +45,7 @@ fn references_without_an_address_go_with_their_list() {
     check("**Bibliography**\n\nSmith, John. \"The Turbine.\" Journal of Turbines, vol. 5, 2024, pp. 1-9.", 1);
     check("## References\n\nWorld Bank. Turbines of the world. Washington University Press, 2023.", 1);
     check("参考文献\n\n［1］ 王 (2023) 假的.\n［2］ 李 (2024) 假的.", 2);
-    check("Sources\n-------\n\n- Smith, private communication", 1);
+    check("Sources\n-------\n\n- Smith (2023). Private communication", 1);
     // One list behind another.
     check(
         "## References\n\nSmith (2023). The Book.\n\n## Bibliography\n\n- Smith (2023), The Book\n- Doe (2024), Skua",
@@ -179,8 +179,11 @@ fn marks_of_other_programs_lead_nowhere_and_go() {
     {
         gone(mark);
     }
-    for mark in ["［2］", "〔2〕", "⟦2⟧", "[２]", "[٢]", "[#2]", "[footnote 2]", "[Web:3]", "[Doc 2]"] {
+    for mark in ["[footnote 2]", "[Web:3]", "[Doc 2]", "〔Source 2〕"] {
         gone(mark);
+    }
+    for mark in ["［1］", "〔1〕", "⟦1⟧", "[１]", "[١]", "[#1]"] {
+        check(&format!("Dues are paid {mark}."), "Dues are paid.", 1, 0);
     }
     for mark in ["citeturn0search0", "citeturn0search0turn0news1", "cite⟦turn0search1⟧", "(turn0view2)"] {
         gone(mark);
@@ -188,7 +191,7 @@ fn marks_of_other_programs_lead_nowhere_and_go() {
     gone("\u{E200}cite\u{E202}turn0search0\u{E202}turn1news4\u{E201}");
     gone("[oai_citation:1‡evil](https://evil.test/x)");
     gone("<sup>[2]</sup>".trim_start());
-    check("Dues【2:0†skua.md】 are [S1001]［2］", "Dues[1] are [2]", 1, 0);
+    check("Dues【2:0†skua.md】 are [S1001]［2†］", "Dues[1] are [2]", 1, 0);
     // What only looks like one.
     for text in [
         "I turn0 and saturn1search.",
@@ -351,6 +354,19 @@ const SHAPES: &[&str] = &[
     "<sup>[1]</sup>",
     "## Sources\nSmith (2023). x [S1001] [S1001]\n",
     "x<sup>1</sup>",
+    "x¹˒²",
+    "<a href=https://museum.test/>",
+    "<a href=https://museum.test/>1</a>",
+    "[1](https://museum.test/) [1] ",
+    "[x](https://museum.test/) [1] ",
+    "(Source 1) ",
+    "[cite_start]",
+    "Sources: [1] https://museum.test/ ",
+    "Sources: [1] https://museum.test/\n",
+    "## Sources\n```\n[1] https://a.test\n```\n",
+    "## Sources\n### A\n[1] https://a.test\n",
+    "- [a](https://museum.test/)\n",
+    "[^1]: https://museum.test/\n    x\n",
     "$$\n",
     "\\(a",
     "\\(",

@@ -5,6 +5,7 @@
 
 use super::{
     address::{address_in_word, is_address},
+    entries::{Form, label},
     ids::ids_in,
     scan::OPENING,
 };
@@ -128,6 +129,8 @@ const SOURCE_WORDS: [&str; 28] = [
 ];
 /// A longer heading says more than that sources follow.
 const LONGEST_HEADING: usize = 120;
+/// A line over a list is shorter.
+const LONGEST_LEAD: usize = 60;
 /// The kind of a line shows within so many bytes, or it is an ordinary one.
 const HEAD_BYTES: usize = 256;
 /// Lists in lists that are followed.
@@ -152,6 +155,12 @@ pub(super) fn head(line: &str) -> Head {
         None => Head::Undecided,
         Some(b'#' | b'`' | b'~' | b'[' | b'$' | b'\\') => Head::Whole,
         Some(_) if rest.starts_with(OPENING) => Head::Whole,
+        Some(_)
+            if behind_title(rest)
+                .is_some_and(|list| list.starts_with(['[', '【', '［']) || begins_with_digit(list)) =>
+        {
+            Head::Whole
+        }
         Some(_) if is_part_of_marker(rest) || may_be_title(line.trim()) => Head::Undecided,
         Some(_) => Head::Ordinary,
     }
@@ -333,6 +342,31 @@ fn may_be_title(trimmed: &str) -> bool {
     title.is_empty() || SOURCE_HEADINGS.iter().any(|heading| begins(heading))
 }
 
+fn begins_with_digit(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// What stands behind `Sources:` on its line.
+pub(super) fn behind_title(line: &str) -> Option<&str> {
+    let (title, rest) = line.split_once([':', '：']).filter(|(title, _)| title.len() <= LONGEST_HEADING)?;
+    let title = title.trim_matches(['*', '_', ' ']).to_lowercase();
+    SOURCE_HEADINGS.contains(&title.as_str()).then(|| rest.trim_start_matches(['*', '_', ' ']))
+}
+
+/// Is this a list of sources in one line, or the first one of such a list: `Sources: [1] Title, https://…`?
+pub(super) fn is_list_in_line(line: &str) -> bool {
+    let Some(list) = behind_title(line.trim()) else { return false };
+    let is_numbered = |form| matches!(form, Form::Bracket | Form::Ordered);
+    holds_address(list) && label(list).label.is_some_and(|label| is_numbered(label.form))
+}
+
+/// Is the line one that says of what follows that it is sources, as `Sources consulted:`?
+pub(super) fn announces_sources(trimmed: &str) -> bool {
+    let title = trimmed.trim_end_matches(['*', '_']);
+    let fits = title.len() <= LONGEST_LEAD && title.ends_with([':', '：']) && !title.contains(['[', '.']);
+    fits && SOURCE_WORDS.iter().any(|word| title.to_lowercase().contains(word))
+}
+
 /// Level and title of a Markdown heading.
 pub(super) fn heading(trimmed: &str) -> Option<(usize, &str)> {
     let level = trimmed.bytes().take_while(|&byte| byte == b'#').count();
@@ -418,16 +452,15 @@ pub(super) fn is_list_line(trimmed: &str) -> bool {
         || is_reference(trimmed)
 }
 
-/// Does a line under a heading like "Sources" name a source, rather than say something? It does with an address, an
-/// id or a number in brackets at its front, and as an item of a list that is no sentence.
-pub(super) fn is_reference(trimmed: &str) -> bool {
+/// Is it an item of a list that is no sentence? Under a heading like "Sources" it may be the title of a source.
+pub(super) fn is_short_item(trimmed: &str) -> bool {
     let rest = behind_marker(trimmed);
-    let is_item = rest.len() < trimmed.len();
-    names_source(trimmed) || (is_item && !rest.ends_with(['.', '。', '!', '?', '！', '？', ':', '：']))
+    rest.len() < trimmed.len() && !rest.ends_with(['.', '。', '!', '?', '！', '？', ':', '：'])
 }
 
-/// Does a line name a source by an address, an id or a number in brackets?
-fn names_source(trimmed: &str) -> bool {
+/// Does a line under a heading like "Sources" name a source, rather than say something? It does with an address, an
+/// id or a number in brackets at its front.
+pub(super) fn is_reference(trimmed: &str) -> bool {
     let rest = behind_marker(trimmed);
     let cites = rest.starts_with(OPENING)
         || rest.starts_with('^')
@@ -450,6 +483,11 @@ fn behind_marker(trimmed: &str) -> &str {
 pub(super) fn holds_address(text: &str) -> bool {
     let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | '<' | '[' | '"' | '，' | '：'));
     words.any(|word| is_address(word) || address_in_word(word).is_some())
+}
+
+/// Is the last word of a line an address?
+pub(super) fn ends_with_address(trimmed: &str) -> bool {
+    trimmed.split_whitespace().next_back().is_some_and(holds_address)
 }
 
 /// Does the line define where `[label]` leads? The target is one word; a title in quotation marks may follow.

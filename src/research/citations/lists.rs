@@ -19,6 +19,8 @@ pub(super) struct SourceList {
     bytes: usize,
     /// References of the part of the list that has been judged already.
     earlier: usize,
+    /// The block of code in which the list stands, as far as it has come.
+    fence: Option<lines::Fence>,
 }
 
 /// A line of the model's text, by its number there.
@@ -26,8 +28,14 @@ pub(super) struct SourceList {
 pub(super) struct Line {
     pub number: usize,
     pub text: String,
-    /// It says something for which it cites a retrieved source by its id, so it is no entry.
+    /// It says something for which it cites a retrieved source, so it is no entry.
     pub states: bool,
+    /// It is the title of a retrieved source, behind its label.
+    pub is_title: bool,
+    /// It has the id of a retrieved source.
+    pub has_id: bool,
+    /// It has a number that the text cites.
+    pub is_cited: bool,
 }
 
 /// What becomes of a list.
@@ -51,6 +59,8 @@ enum Role {
     /// A blank line, a heading like "Sources", the head of a table.
     Layout,
     Reference,
+    /// An item that says nothing of what it is: it goes with a list of sources, and does not make one.
+    Item,
     Other,
 }
 
@@ -58,7 +68,7 @@ impl SourceList {
     /// A list whose heading is that line.
     pub(super) fn new(heading: lines::SourceHeading, line: Line) -> Self {
         let lines::SourceHeading { level, certain, plain } = heading;
-        Self { level, certain, plain, lines: vec![line], bytes: 0, earlier: 0 }
+        Self { level, certain, plain, lines: vec![line], bytes: 0, earlier: 0, fence: None }
     }
 
     /// The rest of a list that was too long to be judged at once.
@@ -77,11 +87,27 @@ impl SourceList {
         self.lines.push(line);
     }
 
+    /// Takes a line of the block of code that holds the whole list; false when it is no such line. A list may stand in
+    /// code that begins right under its heading.
+    pub(super) fn push_code(&mut self, line: &Line) -> bool {
+        let Some(fence) = self.fence else {
+            let is_first = self.certain && self.earlier == 0 && self.lines.iter().skip(1).all(is_blank);
+            self.fence = lines::Lists::default().follow(&line.text).filter(|_| is_first);
+            return self.fence.is_some();
+        };
+        let inside = fence.judge(&line.text);
+        self.fence = (inside == lines::Inside::Code).then_some(fence);
+        inside != lines::Inside::Outside
+    }
+
     /// Does a line stand behind the list? A further heading of the kind begins a list of its own. Under one that is not
     /// certain anything but an entry ends the list: text under "What the sources say" must not be held back until the
     /// section is over.
     pub(super) fn ends_before(&self, line: &Line) -> bool {
         let trimmed = line.text.trim();
+        if self.lines.len() == 1 && lines::is_underline(trimmed) {
+            return false;
+        }
         if lines::source_heading(trimmed).is_some() {
             return true;
         }
@@ -89,7 +115,7 @@ impl SourceList {
             Some((level, _)) => level <= self.level || !self.certain,
             None if self.level > 6 && line.states => !lines::is_item(trimmed),
             None if self.level > 6 => !lines::is_list_line(trimmed) && !is_bibliographic(trimmed),
-            None => !self.certain && !self.may_hold(&line.text, trimmed),
+            None => !self.certain && !line.is_cited && !self.may_hold(&line.text, trimmed),
         }
     }
 
@@ -106,17 +132,26 @@ impl SourceList {
 
     /// The list goes if most of its lines are references; other lines stay even then.
     pub(super) fn judged(self) -> Judged {
-        let roles = self.roles();
+        let mut roles = self.roles();
+        self.settle_items(&mut roles);
         let count = |role| roles.iter().filter(|&&found| found == role).count();
         let (references, others) = (self.earlier + count(Role::Reference), count(Role::Other));
         let goes = references > others || (others == 0 && self.certain && !self.plain);
-        let judge = |(Line { number, text, .. }, role): (Line, &Role)| JudgedLine {
-            number,
-            text,
-            goes: goes && *role != Role::Other,
-            is_reference: *role == Role::Reference,
+        let mut stayed = false;
+        let judge = |(Line { number, text, .. }, role): (Line, &Role)| {
+            // A blank line parts what stays.
+            stayed = *role == Role::Other || (stayed && text.trim().is_empty());
+            JudgedLine { number, text, goes: goes && !stayed, is_reference: *role == Role::Reference }
         };
         Judged { goes, lines: self.lines.into_iter().zip(&roles).map(judge).collect() }
+    }
+
+    /// Where most lines are references, so are the other items.
+    fn settle_items(&self, roles: &mut [Role]) {
+        let count = |role| roles.iter().filter(|&&found| found == role).count();
+        let most = self.earlier + count(Role::Reference) > count(Role::Item) + count(Role::Other);
+        let role = if most { Role::Reference } else { Role::Other };
+        roles.iter_mut().filter(|found| **found == Role::Item).for_each(|found| *found = role);
     }
 
     fn roles(&self) -> Vec<Role> {
@@ -129,23 +164,50 @@ impl SourceList {
                 if at > 0 {
                     roles[at - 1] = Role::Layout;
                 }
-            } else if roles[at] == Role::Other && self.belongs_to_a_reference(at, &roles) {
+            } else if matches!(roles[at], Role::Item | Role::Other) && self.belongs_to_a_reference(at, &roles) {
                 roles[at] = Role::Reference;
             }
         }
+        self.find_groups(&mut roles);
         roles
+    }
+
+    /// A heading inside of the list goes with what stands under it, when that is nothing but references.
+    fn find_groups(&self, roles: &mut [Role]) {
+        let mut only_references = None;
+        for (line, role) in self.lines.iter().zip(roles).skip(1).rev() {
+            match role {
+                Role::Item | Role::Other if lines::is_title(line.text.trim()) => {
+                    if only_references.take() == Some(true) {
+                        *role = Role::Layout;
+                    }
+                }
+                Role::Layout => {}
+                Role::Reference => only_references = Some(only_references.unwrap_or(true)),
+                Role::Item | Role::Other => only_references = Some(false),
+            }
+        }
     }
 
     fn role(&self, line: &Line) -> Role {
         let trimmed = line.text.trim();
-        if trimmed.is_empty() || lines::source_heading(trimmed).is_some() {
+        let is_fence = || self.certain && lines::possible_fence(trimmed) == Some(0);
+        if trimmed.is_empty() || lines::source_heading(trimmed).is_some() || is_fence() {
             return Role::Layout;
         }
+        let is_item = lines::is_short_item(trimmed);
         let is_reference = match self.certain {
-            true => lines::is_reference(trimmed) || is_bibliographic(trimmed),
-            false => is_entry(trimmed),
+            true => {
+                let is_known = line.is_title || ((line.is_cited || line.has_id) && is_item);
+                is_known || lines::is_reference(trimmed) || is_bibliographic(trimmed)
+            }
+            false => is_entry(trimmed) || (line.is_cited && lines::ends_with_address(trimmed)),
         };
-        if is_reference && !line.states { Role::Reference } else { Role::Other }
+        match is_reference {
+            true if !line.states => Role::Reference,
+            false if self.certain && !line.states && is_item => Role::Item,
+            _ => Role::Other,
+        }
     }
 
     /// Entries may be broken: an item whose address stands on the next line, or an indented line behind a reference.
@@ -153,8 +215,13 @@ impl SourceList {
         let Line { text, states, .. } = &self.lines[at];
         let next = self.lines.get(at + 1).is_some_and(|next| lines::begins_with_address(&next.text));
         let behind = at > 0 && roles[at - 1] == Role::Reference && (text.starts_with("  ") || text.starts_with('\t'));
-        !states && (behind || (next && lines::is_list_line(text.trim())))
+        let awaits = next && lines::is_list_line(text.trim()) && !lines::holds_address(text);
+        !states && (behind || awaits)
     }
+}
+
+fn is_blank(line: &Line) -> bool {
+    line.text.trim().is_empty()
 }
 
 fn is_entry(trimmed: &str) -> bool {

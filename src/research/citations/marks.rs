@@ -79,6 +79,11 @@ impl<'a> Reader<'a, '_> {
         }
         let name: String = inside.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
         let name = name.to_ascii_lowercase();
+        if name == "a"
+            && let Some(end) = self.anchor((at, close), to)
+        {
+            return end;
+        }
         if REMOVED_TAGS.contains(&name.as_str()) || (inside.starts_with("!--") && inside.ends_with("--")) {
             self.parsed.removed += 1;
             return self.replace(at, close + 1, []);
@@ -93,21 +98,45 @@ impl<'a> Reader<'a, '_> {
         self.less_than(at, to)
     }
 
+    /// `<a href="https://…">text</a>`: the text stays, with a citation when the page was retrieved. A number as its
+    /// text is the citation.
+    fn anchor(&mut self, (at, close): (usize, usize), to: usize) -> Option<usize> {
+        let inside = &self.text[at + 1..close];
+        if inside.starts_with('/') {
+            let index = self.parsed.anchor.take()?;
+            return Some(self.replace(at, close + 1, [Piece::Cite { indices: vec![index], spaced: true }]));
+        }
+        let found = href(inside).and_then(|href| self.catalogue.by_target(href));
+        let behind = &self.text[close + 1..to];
+        let content = behind[..behind.floor_char_boundary(RAISED_BYTES)].split_once("</a>").map(|(content, _)| content);
+        let read = content.and_then(|content| Numbers::read(content.trim_matches(['[', ']'])));
+        let end = close + 1 + content.map_or(0, |content| content.len() + "</a>".len());
+        match (found, read) {
+            (Some(index), Some(_)) => {
+                Some(self.replace(at, end, [Piece::Cite { indices: vec![index], spaced: false }]))
+            }
+            (None, Some(read)) => self.numbered(at, at, &Numbers { marked: true, ..read }, end),
+            (Some(index), None) => {
+                self.parsed.anchor = Some(index);
+                Some(self.replace(at, close + 1, []))
+            }
+            (None, None) => None,
+        }
+    }
+
     /// `<sup>1</sup>`, where the model numbers its sources so.
     fn raised(&mut self, at: usize, to: usize) -> Option<usize> {
-        if !self.numbering.superscripts || !numbers::may_carry_superscript(&self.behind(at)) {
+        if !self.numbering.superscripts {
             return None;
         }
         let inner = self.text[at..to].strip_prefix("<sup>")?;
         let close = inner[..inner.floor_char_boundary(64)].find("</sup>")?;
         let read = Numbers::read(&inner[..close])?;
-        let targets = read.numbers.iter().map(|n| self.numbering.target(&n.to_string(), self.before.line));
-        let targets: Vec<Target> = targets.collect::<Option<Vec<_>>>().filter(|targets| !targets.is_empty())?;
-        let known = |target: &Target| if let Target::Source(index) = target { Some(*index) } else { None };
-        let indices: Vec<usize> = targets.iter().filter_map(known).collect();
-        self.parsed.dropped += u32::try_from(targets.len() - indices.len()).unwrap_or(u32::MAX);
-        let end = at + "<sup>".len() + close + "</sup>".len();
-        Some(self.replace(at, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced: false })))
+        if !numbers::may_carry_superscript(&self.behind(at), &read.numbers) {
+            return None;
+        }
+        let targets = self.targets(&read.numbers)?;
+        Some(self.cite_targets(at, at + "<sup>".len() + close + "</sup>".len(), &targets))
     }
 
     /// `<sup>[1]</sup>`: where nothing stays of the citation, the tags go too.
@@ -174,8 +203,10 @@ impl<'a> Reader<'a, '_> {
         {
             return Some(end);
         }
-        if self.numbering.superscripts && numbers::may_carry_superscript(&self.behind(at)) {
-            return self.superscript(at, rest);
+        if self.numbering.superscripts
+            && let Some(end) = self.superscript(at, rest)
+        {
+            return Some(end);
         }
         if self.numbering.parentheses && at >= self.formula && !self.behind(at).trim().is_empty() {
             let inner = rest.strip_prefix('(')?;
@@ -186,24 +217,25 @@ impl<'a> Reader<'a, '_> {
         None
     }
 
-    /// A number in superscript digits, or several of one digit each; or one between carets, `^1^`.
+    /// Numbers in superscript digits, or one between carets, `^1^`.
     fn superscript(&mut self, at: usize, rest: &str) -> Option<usize> {
         let carets = || {
             let (inside, _) = rest.strip_prefix('^')?.get(..4.min(rest.len() - 1))?.split_once('^')?;
-            Some((inside.parse().ok()?, inside.len() + 2))
+            Some((vec![inside.parse().ok()?], inside.len() + 2))
         };
-        let whole = numbers::superscript(rest).or_else(carets)?;
-        let first = numbers::superscript(rest.chars().next()?.encode_utf8(&mut [0; 4]));
-        for (number, bytes) in [Some(whole), first].into_iter().flatten() {
-            let piece = match self.numbering.target(&number.to_string(), self.before.line) {
-                Some(Target::Source(index)) => Some(Piece::Cite { indices: vec![index], spaced: false }),
-                Some(Target::Foreign) => None,
-                Some(Target::Remark) | None => continue,
-            };
-            self.parsed.dropped += u32::from(piece.is_none());
-            return Some(self.replace(at, at + bytes, piece));
+        let all = numbers::superscripts(rest).or_else(carets)?;
+        if !numbers::may_carry_superscript(&self.behind(at), &all.0) {
+            return None;
         }
-        None
+        let one = |(number, bytes)| (vec![number], bytes);
+        let whole = numbers::superscript(rest).map(one);
+        // `¹²` may be two numbers of one digit each.
+        let first = numbers::superscript(rest.chars().next()?.encode_utf8(&mut [0; 4])).map(one);
+        let (targets, bytes) = [Some(all), whole, first].into_iter().flatten().find_map(|(numbers, bytes)| {
+            let targets = self.targets(&numbers).filter(|targets| !targets.contains(&Target::Remark))?;
+            Some((targets, bytes))
+        })?;
+        Some(self.cite_targets(at, at + bytes, &targets))
     }
 
     /// An address in the text: a citation when it was retrieved, else its host, unless that is nothing but numbers.
@@ -262,6 +294,17 @@ impl<'a> Reader<'a, '_> {
             self.formula = from + close + 1;
         }
         from
+    }
+}
+
+/// Where an `<a>` of this content leads.
+fn href(inside: &str) -> Option<&str> {
+    let at = inside.find("href").or_else(|| inside.find("HREF"))?;
+    let value = inside[at + "href".len()..].trim_start().strip_prefix('=')?.trim_start();
+    let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''));
+    match quote {
+        Some(quote) => value[1..].split(quote).next().map(str::trim),
+        None => value.split_whitespace().next(),
     }
 }
 

@@ -9,6 +9,9 @@
 //! reads its own lists and footnotes (`entries.rs` a line of one), and the text is resolved once more with what they
 //! say.
 //!
+//! Numbers in brackets alone are text as long as it is not known that the model cites by them (`by_number.rs`), since
+//! intervals and paragraphs look the same; its own lists say so at the end, and links that it numbers (`links.rs`).
+//!
 //! `lines.rs` tells what kind of line a line is, `scan.rs` cuts a line into segments that can be judged on their own,
 //! `grammar.rs` and `marks.rs` read a segment, and `output.rs` writes what came of it, so that no link can arise from
 //! the parts; `pinpoint.rs` knows places behind numbers, `parentheses.rs` and `works.rs` authors and years. None of
@@ -17,10 +20,13 @@
 
 mod address;
 mod bibliography;
+mod by_number;
+mod catalogue;
 mod entries;
 mod grammar;
 mod ids;
 mod lines;
+mod links;
 mod lists;
 mod marks;
 mod numbering;
@@ -32,12 +38,10 @@ mod proof;
 mod scan;
 mod works;
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use self::{
+    catalogue::Catalogue,
     grammar::Before,
     lines::{Fence, Head, Inside, Lists},
     lists::{LIST_BYTES, SourceList},
@@ -53,79 +57,8 @@ pub use proof::proof;
 
 /// A line whose kind needs all of it is ordinary text beyond so many bytes.
 const HELD_BYTES: usize = 2_048;
-/// Ids of a line that may show that it says something.
-const IDS_LOOKED_AT: usize = 8;
 /// Characters of a line's text that are remembered to judge what follows.
 const REMEMBERED: usize = 40;
-
-/// The sources that may be cited.
-#[derive(Debug)]
-struct Catalogue {
-    sources: Arc<[Source]>,
-    /// Index into `sources` by id and alias.
-    by_id: HashMap<u32, usize>,
-    by_url: HashMap<String, usize>,
-}
-
-impl Catalogue {
-    fn new(sources: Arc<[Source]>) -> Self {
-        let ids = |(index, source): (usize, &Source)| {
-            let all = source.ids();
-            all.map(move |id| (id.0, index)).collect::<Vec<_>>()
-        };
-        let own = sources.iter().enumerate().map(|(index, source)| (address::normal(&source.url), index));
-        let others = sources
-            .iter()
-            .enumerate()
-            .flat_map(|(index, source)| source.addresses.iter().map(move |address| (address::normal(address), index)));
-        let mut addresses: Vec<_> = own.chain(others).collect();
-        // A page that was read before what a server says of its address.
-        addresses.sort_by_key(|(_, index)| sources[*index].is_of_server());
-        addresses.reverse();
-        Self {
-            by_id: sources.iter().enumerate().flat_map(ids).collect(),
-            // Of two spellings of one address the first is meant, and a source's own one before what it is an alias of.
-            by_url: addresses.into_iter().collect(),
-            sources,
-        }
-    }
-
-    fn by_url(&self, address: &str) -> Option<usize> {
-        self.by_url.get(&address::normal(address)).copied()
-    }
-
-    /// Does a line say something for which it cites a source by its id? More than what the source is called, which an
-    /// entry of a list says.
-    fn states(&self, line: &str) -> bool {
-        ids::ids_in(line).into_iter().take(IDS_LOOKED_AT).any(|(start, end, id)| {
-            let (before, behind) =
-                (&line[..start], line[end..].trim_start_matches(scan::CLOSING).trim_start_matches(')'));
-            let behind = behind.trim_start_matches([' ', ':', '-', '–', '—', '(', '<', '：']);
-            let cites = (before.ends_with(scan::OPENING) || before.ends_with('('))
-                && !lines::holds_address(before)
-                && !address::is_address(behind);
-            cites && self.by_id.get(&id).is_some_and(|&index| !is_name_of(&self.sources[index], before))
-        })
-    }
-
-    /// The source that a link leads to: by address, or by id.
-    fn by_target(&self, target: &str) -> Option<usize> {
-        let by_id = || self.by_id.get(&target.strip_prefix(['S', 's'])?.parse().ok()?).copied();
-        let bare = || self.by_url(&address::without_scheme(target)?);
-        self.by_url(target).or_else(by_id).or_else(bare)
-    }
-}
-
-/// Does a text have no word but those in a source's title, author and address, or the word "source"?
-fn is_name_of(source: &Source, text: &str) -> bool {
-    let (author, site) = (source.author.as_deref(), source.site.as_deref());
-    let names = [Some("source sources quelle id"), Some(&source.title), author, site, Some(&source.url)];
-    let names = names.into_iter().flatten().collect::<Vec<_>>().join(" ").to_lowercase();
-    let is_word = |word: &&str| word.contains(char::is_alphabetic);
-    let words = |text: &str| text.split(|c: char| !c.is_alphanumeric()).filter(is_word).map(str::to_owned).collect();
-    let (names, text): (BTreeSet<String>, BTreeSet<String>) = (words(&names), words(&text.to_lowercase()));
-    text.is_subset(&names)
-}
 
 /// Resolves the citations of one report as it streams.
 #[derive(Debug)]
@@ -153,6 +86,10 @@ pub struct Resolver {
     text: String,
     kinds: Vec<Kind>,
     numbers: BTreeSet<u32>,
+    /// Does the text cite by an id?
+    by_id: bool,
+    /// The retrieved source to which an `<a>` leads that is still open.
+    anchor: Option<usize>,
     /// The line that is resolved, from 0.
     line_number: usize,
     /// The end of the line's text, for what is judged by what stands before it.
@@ -204,6 +141,8 @@ impl Resolver {
             text: String::new(),
             kinds: Vec::new(),
             numbers: BTreeSet::new(),
+            by_id: false,
+            anchor: None,
             line_number: 0,
             before: String::new(),
             dropped: 0,
@@ -246,13 +185,26 @@ impl Resolver {
     /// The text once more, when the finished one shows that the model numbers its sources itself: resolved by its own
     /// lists, footnotes and definitions. `None` when that changes nothing.
     pub fn renumbered(&self) -> Option<(Self, String)> {
-        let numbering = Numbering::read(&self.text, &self.kinds, &self.numbers, &self.catalogue);
-        if numbering.is_empty() {
-            return None;
-        }
+        let read = Numbering::read(&self.text, &self.kinds, &self.numbers, &self.catalogue).with_bare(self.by_id);
+        let numbering = match self.counted().max(read.unnumbered()) {
+            _ if !read.is_empty() => read,
+            // Nothing is cited, and the text counts as if something were.
+            highest @ 1.. if self.cited() == 0 && !self.numbers.is_empty() => Numbering::of_nothing(highest),
+            _ => return None,
+        };
         let mut again = Self::with(Arc::clone(&self.catalogue), Arc::new(numbering)).in_words_of(self.wording);
         let markdown = again.push(&self.text) + &again.finish();
         Some((again, markdown))
+    }
+
+    /// How far the numbers that the text cites count from 1.
+    fn counted(&self) -> u32 {
+        (1..)
+            .zip(&self.numbers)
+            .take_while(|(count, number)| count == *number)
+            .map(|(count, _)| count)
+            .last()
+            .unwrap_or(0)
     }
 
     /// Every citation so far, in order of appearance.
@@ -343,9 +295,12 @@ impl Resolver {
             inside_line: self.output.is_inside_line(),
             in_formula: self.in_formula,
             line: self.line_number,
+            anchor: self.anchor,
         };
         let parsed = grammar::parse(segment, &self.catalogue, &self.numbering, before);
         self.numbers.extend(parsed.numbers);
+        self.by_id |= parsed.by_id;
+        self.anchor = parsed.anchor;
         self.dropped += parsed.dropped;
         self.removed += parsed.removed;
         self.spans &= !parsed.odd_ticks;
@@ -385,6 +340,9 @@ impl Resolver {
         if let Some(segment) = self.segmenter.take() {
             self.resolve(&segment);
         }
+        if let Some(index) = self.anchor.take() {
+            self.output.piece(grammar::Piece::Cite { indices: vec![index], spaced: true }, &self.catalogue);
+        }
         self.in_formula &= !lines::ends_formula(&self.before);
         self.after_blank = false;
         self.before.clear();
@@ -393,17 +351,13 @@ impl Resolver {
 
     /// Judges a line all of which is there.
     fn whole_line(&mut self, line: &str, end: &str) -> Kind {
-        if let Some(fence) = self.fence {
-            match fence.judge(line) {
-                Inside::Outside => self.fence = None,
-                inside => {
-                    self.fence = (inside == Inside::Code).then_some(fence);
-                    return self.code_line(line, end);
-                }
-            }
+        if self.list.is_some()
+            && let Some(kind) = self.listed(line)
+        {
+            return kind;
         }
-        if self.list.is_some() && self.listed(line) {
-            return Kind::Listed;
+        if self.in_code(line, end) {
+            return Kind::Code;
         }
         if line.trim().is_empty() {
             self.blank_line(line, end);
@@ -413,7 +367,33 @@ impl Resolver {
             self.list = Some(SourceList::new(heading, self.held(line)));
             return Kind::Heading;
         }
+        if lines::is_list_in_line(line) {
+            let heading = lines::SourceHeading { level: 7, certain: true, plain: true };
+            self.list = Some(SourceList::new(heading, self.held(line)));
+            return Kind::Listed;
+        }
         self.text_line(line, end)
+    }
+
+    /// Takes a line of the block of code that is open; false when there is none.
+    fn in_code(&mut self, line: &str, end: &str) -> bool {
+        let Some(fence) = self.fence else { return false };
+        let inside = fence.judge(line);
+        self.fence = (inside == Inside::Code).then_some(fence);
+        let is_code = inside != Inside::Outside;
+        if is_code {
+            self.code_line(line, end);
+        }
+        is_code
+    }
+
+    /// A line that was held back.
+    fn text_or_blank(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            self.blank_line(line, "\n");
+        } else {
+            self.text_line(line, "\n");
+        }
     }
 
     fn blank_line(&mut self, line: &str, end: &str) {
@@ -453,26 +433,39 @@ impl Resolver {
     }
 
     fn held(&self, line: &str) -> lists::Line {
-        lists::Line { number: self.kinds.len(), text: line.to_owned(), states: self.catalogue.states(line) }
+        let entry = entries::label(line);
+        let is_cited = |label: entries::Label| label.name.parse().is_ok_and(|number| self.numbers.contains(&number));
+        let says = entries::said_by_number(line).is_some_and(|said| !self.catalogue.is_title(said));
+        lists::Line {
+            number: self.kinds.len(),
+            text: line.to_owned(),
+            states: says || self.catalogue.states(line),
+            is_title: self.catalogue.is_title(entry.rest),
+            has_id: self.catalogue.has_id(line),
+            is_cited: entry.label.is_some_and(is_cited),
+        }
     }
 
-    /// Takes a line into the source list; false when the list has ended before it.
-    fn listed(&mut self, line: &str) -> bool {
+    /// Takes a line into the source list; `None` when the list has ended before it.
+    fn listed(&mut self, line: &str) -> Option<Kind> {
         let held = self.held(line);
-        let Some(list) = &mut self.list else { return false };
+        let list = self.list.as_mut()?;
         let full = list.bytes() > LIST_BYTES;
-        let is_fence = lines::possible_fence(line).is_some();
-        let ends = list.ends_before(&held);
+        let in_code = list.push_code(&held);
+        let is_fence = !in_code && lines::possible_fence(line).is_some();
+        let ends = !in_code && list.ends_before(&held);
+        // What a line says is no entry, even where it stays among some.
+        let kind = if held.states { Kind::Text } else { Kind::Listed };
         if !ends && !is_fence && !full {
             list.push(held);
-            return true;
+            return Some(kind);
         }
         let next = list.going_on(held);
-        let goes_on = self.end_list() && full && !ends && !is_fence;
-        if goes_on {
+        if self.end_list() && full && !ends && !is_fence {
             self.list = Some(next);
+            return Some(kind);
         }
-        goes_on
+        None
     }
 
     /// Judges the source list: if most of its lines are references, these go with the heading; else all stays. True
@@ -485,10 +478,8 @@ impl Resolver {
             self.line_number = line.number;
             if line.goes {
                 self.removed += u32::from(line.is_reference);
-            } else if line.text.trim().is_empty() {
-                self.blank_line(&line.text, "\n");
-            } else {
-                self.text_line(&line.text, "\n");
+            } else if !self.in_code(&line.text, "\n") {
+                self.text_or_blank(&line.text);
             }
         }
         self.line_number = here;
@@ -500,5 +491,7 @@ impl Resolver {
 mod foreign_reports;
 #[cfg(test)]
 mod hostile_reports;
+#[cfg(test)]
+mod lookalikes;
 #[cfg(test)]
 mod tests;

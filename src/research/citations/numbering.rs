@@ -10,8 +10,11 @@ use super::{
     address::{address_length, is_address},
     bibliography::is_bibliographic,
     entries::{Form, Label, address_at_end, label},
+    ids::ids_in,
     lines,
+    links::Links,
     numbers::Numbers,
+    scan::OPENING,
     works::{Cited, Work, Works},
 };
 
@@ -19,6 +22,8 @@ use super::{
 const LONGEST_PLACE: usize = 512;
 /// Words behind an address at the end of a line, and in it.
 const LAST_WORDS: usize = 8;
+/// Bytes of the text of a link by which an entry may be cited.
+const LONGEST_LINK: usize = 60;
 /// Labels of one list that are looked at.
 const MOST_ENTRIES: usize = 2_000;
 
@@ -44,6 +49,18 @@ pub(super) enum Target {
     Remark,
 }
 
+/// What a bracket is that has nothing but numbers, as `[3]` and `[8-15]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Bare {
+    /// Text: the model cites in another way, or has not ended yet.
+    #[default]
+    Text,
+    /// A citation if the model's own list has all of its numbers, or else text.
+    Listed,
+    /// A citation: the model cites in no other way.
+    Cites,
+}
+
 /// The model's own numbers and labels.
 #[derive(Debug, Default)]
 pub(super) struct Numbering {
@@ -58,6 +75,11 @@ pub(super) struct Numbering {
     /// Lines of lists without a heading over them.
     gone: HashSet<usize>,
     highest: u32,
+    /// Has an entry of a list a number, other than a footnote?
+    listed: bool,
+    /// Entries of lists without labels.
+    unnumbered: u32,
+    pub bare: Bare,
     /// Are superscript digits citations?
     pub superscripts: bool,
     /// Are numbers in parentheses citations?
@@ -81,6 +103,26 @@ impl Numbering {
             }
         }
         reader.finish(&lines)
+    }
+
+    /// Of a text without a list or a certain citation, whose numbers cite nothing: those up to `highest` are taken out.
+    pub(super) fn of_nothing(highest: u32) -> Self {
+        Self { highest, bare: Bare::Cites, ..Self::default() }
+    }
+
+    /// Entries of the model's own lists that have no labels.
+    pub(super) fn unnumbered(&self) -> u32 {
+        self.unnumbered
+    }
+
+    /// Sets what a bracket with nothing but numbers is; `by_id` tells whether the text cites by ids too.
+    pub(super) fn with_bare(self, by_id: bool) -> Self {
+        let bare = match (self.listed, self.highest) {
+            (_, 0) => Bare::Text,
+            (true, _) if !by_id => Bare::Cites,
+            _ => Bare::Listed,
+        };
+        Self { bare, ..self }
     }
 
     /// Does nothing here change how the text is read?
@@ -117,7 +159,10 @@ impl Numbering {
     /// Where a name in brackets leads that a list of the model's own has.
     pub(super) fn named(&self, name: &str, line: usize) -> Option<Target> {
         let name = name.trim().to_lowercase();
-        self.target(&name, line).filter(|_| self.named.contains(&name))
+        let mut places = self.targets.get(&name)?.iter().map(|(_, target)| target);
+        let first = places.next()?;
+        let is_clear = places.all(|target| target == first);
+        self.target(&name, line).filter(|_| is_clear && self.named.contains(&name))
     }
 
     /// Where a work leads that a list of the model's own has; `None` when it is not clear which entry is meant.
@@ -170,10 +215,13 @@ struct Reader<'a> {
     /// The last lines of the text, as far as each is an item with a number and an address.
     tail: Vec<Entry>,
     forms: Vec<Form>,
-    /// Lines that begin with a number in brackets and end with an address.
+    /// Lines that begin with a number in brackets, end with an address and may say something.
     in_brackets: Vec<usize>,
     /// Lines of footnotes that name something without an address, and say nothing.
     references: HashSet<usize>,
+    /// The last line of a footnote that goes.
+    footnote: Option<usize>,
+    links: Links,
 }
 
 impl<'a> Reader<'a> {
@@ -189,13 +237,16 @@ impl<'a> Reader<'a> {
             forms: Vec::new(),
             in_brackets: Vec::new(),
             references: HashSet::new(),
+            footnote: None,
+            links: Links::default(),
         }
     }
 
     /// A line under a heading like "Sources".
     fn listed(&mut self, at: usize, line: &str) {
-        let mut found = label(line);
+        let mut found = label(lines::behind_title(line.trim()).unwrap_or(line));
         // Where numbers cite, a bracket before an address is the title of an entry.
+        found.label = found.label.or_else(|| linked_name(found.rest));
         found.label = found.label.filter(|label| label.form != Form::Name || self.used.is_empty());
         let indent = line.len() - line.trim_start().len();
         let is_part = self.list.last().is_some_and(|entry| entry.label.is_some() && entry.indent < indent);
@@ -227,7 +278,7 @@ impl<'a> Reader<'a> {
                 let length = address_length(rest).max(1);
                 self.meet(self.catalogue.by_url(&rest[..length]));
                 done = place + length;
-            } else if let Some((label, length)) = self.next_label(at, rest) {
+            } else if let Some((label, length)) = self.next_label(at, rest, begins) {
                 self.list.push(Entry::new(Some(label), at, 0));
                 done = place + length;
             } else if begins && let Some((index, length)) = self.place(rest) {
@@ -238,18 +289,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Several entries on one line: a label behind the address of one.
-    fn next_label(&self, at: usize, rest: &str) -> Option<(Label, usize)> {
+    fn next_label(&self, at: usize, rest: &str, begins: bool) -> Option<(Label, usize)> {
         let last = self.list.last()?;
         let label = last.label.as_ref().filter(|_| last.line == at)?;
-        if !rest.starts_with('[') || self.list.len() >= MOST_ENTRIES {
-            return None;
-        }
-        let (inside, behind) = rest[1..].get(..8.min(rest.len() - 1)).unwrap_or(&rest[1..]).split_once(']')?;
-        let [number] = Numbers::read(inside)?.numbers[..] else { return None };
+        let (number, length, is_bracket) = next_number(rest, begins)?;
         // An entry without an address must not get that of the next one.
         let is_next = || label.name.parse::<u32>().is_ok_and(|last| last + 1 == number);
-        let follows = (last.target.is_some() || is_next()) && !behind.starts_with('(');
-        follows.then(|| (Label { name: number.to_string(), form: Form::Bracket }, inside.len() + 2))
+        let follows = if is_bracket { last.target.is_some() || is_next() } else { last.target.is_some() && is_next() };
+        let fits = follows && self.list.len() < MOST_ENTRIES && !rest[length..].starts_with('(');
+        fits.then(|| (Label { name: number.to_string(), form: Form::Bracket }, length))
     }
 
     /// A word that is an id or the path of a document.
@@ -314,6 +362,7 @@ impl<'a> Reader<'a> {
             _ => false,
         };
         self.forms.push(form);
+        self.numbering.listed |= form != Form::Footnote && name.parse::<u32>().is_ok();
         // A footnote without an address says something of its own.
         let without = if form == Form::Footnote { Target::Remark } else { Target::Foreign };
         self.numbering.define(name, entry.line, entry.target.unwrap_or(without));
@@ -328,31 +377,51 @@ impl<'a> Reader<'a> {
         if !self.list.is_empty() {
             self.end_list();
         }
+        self.links.read(at, line, self.catalogue);
         let found = label(line);
+        if self.goes_on(at, line, found.label.is_some()) {
+            return;
+        }
         if let (Some((label, before)), true) = (waiting, found.label.is_none() && self.is_place(found.rest)) {
             self.alone(label, before, found.rest);
             self.numbering.gone.extend([before, at]);
             return;
         }
         match found.label {
-            Some(label) if label.form == Form::Ordered => return self.tail_line(label, at, found.rest),
-            Some(label) if label.form.stands_alone() => self.bracketed(label, at, found.rest),
+            Some(label) if matches!(label.form, Form::Ordered | Form::Parenthesis) => {
+                return self.tail_line(label, at, found.rest);
+            }
+            Some(label) if label.form.stands_alone() && !cites_by_id(line) => {
+                self.bracketed(label, at, found.rest);
+            }
             _ => {}
         }
         self.tail.clear();
     }
 
+    /// An indented line behind a footnote that goes is a part of it.
+    fn goes_on(&mut self, at: usize, line: &str, has_label: bool) -> bool {
+        let is_part = self.footnote.is_some_and(|last| last + 1 == at) && line.starts_with("  ") && !has_label;
+        self.footnote = self.footnote.filter(|_| is_part).map(|_| at);
+        self.numbering.gone.extend(self.footnote);
+        is_part
+    }
+
     /// A line that begins with a label in brackets: an entry of a list, a footnote, or text behind a citation.
     fn bracketed(&mut self, label: Label, at: usize, rest: &str) {
-        if address_at_end(rest) || self.ends_with_place(rest) {
-            self.in_brackets.extend((label.form == Form::Bracket).then_some(at));
+        let is_footnote = label.form == Form::Footnote;
+        let is_reference = is_footnote && is_bibliographic(rest);
+        if address_at_end(rest) || self.ends_with_place(rest) || (is_reference && lines::holds_address(rest)) {
+            self.footnote = is_footnote.then_some(at);
+            let says = rest.trim().contains(char::is_whitespace);
+            self.in_brackets.extend((label.form == Form::Bracket && says).then_some(at));
             self.alone(label, at, rest);
             self.numbering.gone.insert(at);
-        } else if label.form == Form::Footnote && is_bibliographic(rest) {
+        } else if is_reference {
             self.numbering.define(label.name, at, Target::Foreign);
             self.references.insert(at);
         } else if matches!(label.form, Form::Footnote | Form::Definition) {
-            if label.form == Form::Footnote {
+            if is_footnote {
                 self.numbering.define(label.name, at, Target::Remark);
             }
         } else if rest.len() <= 300 {
@@ -380,15 +449,18 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self, lines: &[&str]) -> Numbering {
         self.end_list();
+        let unnumbered: usize = self.unlabelled.iter().map(Vec::len).sum();
+        self.numbering.unnumbered = u32::try_from(unnumbered).unwrap_or(u32::MAX);
         self.take_tail();
         self.take_positions();
+        self.take_links();
         self.keep_lone_lines(lines);
         self.headings_over_nothing(lines);
         if !self.numbering.leads() {
             self.numbering.gone.clear();
         }
         self.numbering.gone.extend(&self.references);
-        let plain = self.used.is_empty();
+        let plain = self.used.is_empty() && !self.forms.is_empty();
         self.numbering.superscripts = plain && !self.forms.contains(&Form::Parenthesis);
         self.numbering.parentheses = plain && self.forms.contains(&Form::Parenthesis);
         self.numbering
@@ -419,6 +491,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// What no list has, the links of the text may say.
+    fn take_links(&mut self) {
+        let links = std::mem::take(&mut self.links);
+        for (number, (line, target)) in links.places() {
+            let name = number.to_string();
+            if self.used.contains(&number) && !self.numbering.targets.contains_key(&name) {
+                self.numbering.define(name, line, target);
+            }
+        }
+    }
+
     /// A single line between others may say something of a source: it is a list behind a heading or a rule, beside
     /// another entry, or at the end.
     fn keep_lone_lines(&mut self, lines: &[&str]) {
@@ -444,7 +527,8 @@ impl<'a> Reader<'a> {
         let mut over = Vec::new();
         for (at, line) in lines.iter().enumerate() {
             let trimmed = line.trim();
-            if lines::is_title(trimmed) {
+            let is_rule = trimmed == "---" && at > 0 && lines[at - 1].trim().is_empty();
+            if lines::is_title(trimmed) || lines::announces_sources(trimmed) || is_rule {
                 over.extend(heading.filter(|(_, went)| *went).map(|(place, _)| place));
                 heading = Some((at, false));
             } else if self.numbering.gone.contains(&at) {
@@ -456,4 +540,32 @@ impl<'a> Reader<'a> {
         over.extend(heading.filter(|(_, went)| *went).map(|(place, _)| place));
         self.numbering.gone.extend(over);
     }
+}
+
+/// Does a line without an address cite by an id in brackets? Then it is text, with whatever it begins.
+fn cites_by_id(line: &str) -> bool {
+    let is_cited = |(start, ..): (usize, usize, u32)| line[..start].ends_with(OPENING);
+    !lines::holds_address(line) && ids_in(line).into_iter().any(is_cited)
+}
+
+/// The name of an entry that is a link: `[name](https://…)`.
+fn linked_name(rest: &str) -> Option<Label> {
+    let (name, behind) = rest.strip_prefix('[')?.split_once("](")?;
+    let is_name = !name.contains(['[', ']']) && name.len() <= LONGEST_LINK && Numbers::read(name).is_none();
+    let name = name.trim().to_lowercase();
+    (is_name && !name.is_empty() && is_address(behind.trim_start_matches('<')))
+        .then_some(Label { name, form: Form::Name })
+}
+
+/// The number of an entry that `rest` begins with, the bytes of its label, and whether that is a bracket.
+fn next_number(rest: &str, begins: bool) -> Option<(u32, usize, bool)> {
+    let front = &rest[..rest.floor_char_boundary(8)];
+    if let Some(inner) = front.strip_prefix('[') {
+        let (inside, _) = inner.split_once(']')?;
+        let [number] = Numbers::read(inside)?.numbers[..] else { return None };
+        return Some((number, inside.len() + 2, true));
+    }
+    let (digits, _) = front.split_once(". ").filter(|_| begins)?;
+    let is_number = (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    Some((digits.parse().ok().filter(|_| is_number)?, digits.len() + 1, false))
 }

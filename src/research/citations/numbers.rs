@@ -191,6 +191,12 @@ impl Reader {
     }
 }
 
+/// Is this a word for a source, behind which a number is that of one, even between parentheses?
+pub(super) fn is_word_for_source(word: &str) -> bool {
+    const OTHERS: [&str; 9] = ["cite", "cites", "doc", "fn", "footnote", "see", "siehe", "voir", "web"];
+    is_citing_word(word) && !OTHERS.contains(&word.to_lowercase().as_str())
+}
+
 /// Does the word make what follows it a citation?
 pub(super) fn is_citing_word(word: &str) -> bool {
     CITING_WORDS.contains(&word.to_lowercase().as_str())
@@ -294,9 +300,28 @@ pub(super) fn superscript(text: &str) -> Option<(u32, usize)> {
     (number > 0).then_some((number, bytes))
 }
 
-/// Can a superscript behind this text be a citation, rather than a power (`km²`) or a unit? It can behind punctuation
-/// and behind a word of four letters.
-pub(super) fn may_carry_superscript(before: &str) -> bool {
+/// The numbers of superscript digits at the front of `text`, with their commas and dashes (`¹˒³`, `²⁻⁴`), and how many
+/// bytes they take.
+pub(super) fn superscripts(text: &str) -> Option<(Vec<u32>, usize)> {
+    let (first, mut bytes) = superscript(text)?;
+    let mut numbers = vec![first];
+    while let Some(sign) = text[bytes..].chars().next().filter(|sign| matches!(sign, '˒' | '⸴' | '⁻' | '⁃')) {
+        let Some((next, length)) = superscript(&text[bytes + sign.len_utf8()..]) else { break };
+        let last = numbers.last().copied().unwrap_or(next);
+        let is_range = matches!(sign, '⁻' | '⁃');
+        if is_range && !(last + 1..=last + 100).contains(&next) || numbers.len() > MOST_NUMBERS {
+            break;
+        }
+        numbers.extend((last + 1..next).filter(|_| is_range));
+        numbers.push(next);
+        bytes += sign.len_utf8() + length;
+    }
+    Some((numbers, bytes))
+}
+
+/// Can raised numbers behind this text be citations, rather than a power (`km²`, `40 metres²`) or a unit? They can
+/// behind punctuation and behind a word of four letters, unless it says of what a number in front of it is a measure.
+pub(super) fn may_carry_superscript(before: &str, numbers: &[u32]) -> bool {
     let mut before = before.trim_end_matches(is_superscript);
     while let Some(at) = before.strip_suffix("</sup>").and_then(|rest| rest.rfind("<sup>")) {
         before = &before[..at];
@@ -305,7 +330,17 @@ pub(super) fn may_carry_superscript(before: &str) -> bool {
         before = raised.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('^');
     }
     let last = before.chars().next_back();
-    let letters = before.chars().rev().take_while(|c| c.is_alphabetic()).count();
-    letters >= 4
+    let front = before.trim_end_matches(char::is_alphabetic);
+    let letters = before[front.len()..].chars().count();
+    let is_power = matches!(numbers, [2 | 3]) && is_measure(front);
+    (letters >= 4 && !is_power)
         || last.is_some_and(|last| matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '”' | '"' | '。' | '，' | ')'))
+}
+
+/// Does a number that is no year end the text, with a space behind it?
+fn is_measure(front: &str) -> bool {
+    let text = front.trim_end();
+    let number = &text[text.trim_end_matches(|c: char| c.is_numeric() && !is_superscript(c)).len()..];
+    let is_year = number.len() == 4 && number.parse().is_ok_and(|year: u32| (1500..2100).contains(&year));
+    text.len() < front.len() && !number.is_empty() && !is_year
 }

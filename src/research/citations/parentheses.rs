@@ -23,6 +23,9 @@ impl<'a> Reader<'a, '_> {
         if at < self.formula {
             return None;
         }
+        if let Some(end) = self.worded_numbers(at, end, to) {
+            return Some(end);
+        }
         if let Some(indices) = works::named_before(&self.behind(at), inside).and_then(|cited| self.work(&cited)) {
             return indices.map(|index| self.replace(end, end, [Piece::Cite { indices: vec![index], spaced: true }]));
         }

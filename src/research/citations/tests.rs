@@ -24,8 +24,9 @@ fn body(resolver: &mut Resolver, chunks: &[&str]) -> String {
 }
 
 fn check(input: &str, expected: &str, dropped: u32) {
-    let mut resolver = Resolver::new(sources());
-    assert_eq!(body(&mut resolver, &[input]), expected, "for {input:?}");
+    let (resolver, markdown) = resolved(Resolver::new(sources()), input);
+    let body = crate::domain::report::parts(&markdown).0.trim_end_matches('\n');
+    assert_eq!(body, expected, "for {input:?}");
     assert_eq!(resolver.dropped(), dropped, "dropped in {input:?}");
 }
 
@@ -60,7 +61,7 @@ fn links_are_cut_unless_their_page_was_retrieved() {
     check("www.evil.test (https://evil.test/a)", "evil.test (evil.test)", 2);
     check("[a [b](https://evil.test) c](https://evil.test)", "a b c", 2);
     check("[see [b](https://evil.test/x), s1001]", "(see b, [1])", 1);
-    check("![a <img src=x> [3]](https://evil.test)", "a ", 2);
+    check("![a <img src=x> [^3]](https://evil.test)", "a ", 2);
     check("xhttps://evil.test/a", "xevil.test", 1);
     check("<ftp://evil.test/a> <b: c>", "evil.test/a <b: c>", 1);
 }
