@@ -334,7 +334,7 @@ async fn an_answer_that_cites_what_nobody_found_loses_the_citation() {
     let first = engine.research(QUESTION).await;
     let story = next(&engine, &first, "How much?").await;
     // A number beside ids is the text's own, and shown as none of ours.
-    let expected = "Four crowns [1], by law, as in \\[1].\n\n### Sources";
+    let expected = "Four crowns [1], by law, as in \\[1].\n\n## Limits of this report\n\n- Stated here, but not found";
     assert!(story.markdown().starts_with(expected), "{}", story.markdown());
     assert_eq!((story.report().citations.len(), story.report().dropped_citations), (1, 1));
     engine.app.close().await;
