@@ -3,6 +3,7 @@
 //! No I/O, no async, and nothing from another room. What is public JSON (events, runs, options) is defined
 //! here and nowhere else.
 
+pub mod admission;
 mod api_key;
 mod caps;
 pub mod claim;

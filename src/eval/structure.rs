@@ -36,18 +36,6 @@ pub(super) fn parts(report: &str) -> (&str, &str) {
     report.split_at(at.filter(is_list).unwrap_or(report.len()))
 }
 
-/// The first section: what stands under the title up to the second heading below it.
-pub(super) fn opening(body: &str) -> &str {
-    let mut headings = body.match_indices("\n## ").map(|(at, _)| at);
-    let first = headings.next();
-    let begins_with_text = first.is_some_and(|at| {
-        let lines = body[..at].lines().map(str::trim);
-        lines.filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with('*')).count() > 0
-    });
-    let end = if begins_with_text { first } else { headings.next() };
-    &body[..end.unwrap_or(body.len())]
-}
-
 fn listed_number(line: &str) -> Option<u32> {
     line.strip_prefix(SOURCE_LINE)?.split_once(']')?.0.parse().ok()
 }
@@ -89,6 +77,7 @@ fn repeats(body: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::admission::opening;
 
     #[test]
     fn a_sound_report_breaks_no_rule() {

@@ -15,8 +15,8 @@ use crate::{
     aside::Panicked,
     context::Cx,
     domain::{
-        AnswerStatus, Note, Source, SourceId, SubQuestion, WarningCode,
-        report::{Citation, Report},
+        AnswerStatus, Note, Source, SourceId, SubQuestion, WarningCode, admission,
+        report::{Citation, Report, text_alone},
     },
     journal::Stop,
     offline,
@@ -55,6 +55,8 @@ pub struct Judged {
     pub status: AnswerStatus,
     /// The sources that answer it, of those that the notes cite; empty when nobody named them.
     ids: Vec<SourceId>,
+    /// Nobody said how far it is answered.
+    is_assumed: bool,
 }
 
 /// What the supervisor said of the sub-questions, by their numbers from 1. Locked for map access only.
@@ -86,7 +88,7 @@ pub async fn judged(
             None => (AnswerStatus::Answered, !is_whole),
         };
         open.extend(is_open.then_some(place));
-        Judged { question: question.clone(), status: at_best, ids }
+        Judged { question: question.clone(), status: at_best, ids, is_assumed: said.is_none() && is_whole }
     };
     let mut judged: Vec<Judged> = questions.iter().enumerate().map(judge).collect();
     match by_words(open, questions, notes).await {
@@ -118,7 +120,7 @@ async fn by_words(
 }
 
 /// What the report makes of them: one whose sources it does not cite is answered only in part, and so is everything in
-/// a report that cites nothing.
+/// a report that cites nothing. What nobody judged is no better answered than the report says in its opening.
 pub fn in_report(judged: &[Judged], report: &Report, sources: &[Source]) -> Vec<SubQuestion> {
     let cited: BTreeSet<SourceId> = report.citations.iter().map(|citation: &Citation| citation.source_id).collect();
     let own = |id: &SourceId| {
@@ -127,8 +129,9 @@ pub fn in_report(judged: &[Judged], report: &Report, sources: &[Source]) -> Vec<
     };
     let status = |one: &Judged| {
         let is_cited = !cited.is_empty() && (one.ids.is_empty() || one.ids.iter().any(|id| cited.contains(&own(id))));
+        let is_missing = || one.is_assumed && admission::admits_first(text_alone(&report.markdown));
         match one.status {
-            AnswerStatus::Answered if !is_cited => AnswerStatus::Partly,
+            AnswerStatus::Answered if !is_cited || is_missing() => AnswerStatus::Partly,
             status => status,
         }
     };
@@ -154,6 +157,7 @@ mod tests {
             question: "Q".to_owned(),
             status,
             ids: ids.iter().map(|id| SourceId(*id)).collect(),
+            is_assumed: false,
         };
         let source = Source { aliases: vec![SourceId(2001)], ..Source::example(1001, "a", "A") };
         let report = |cited: &[u32]| Report {
@@ -170,5 +174,20 @@ mod tests {
         check(one(Answered, &[]), &[1001], Answered);
         check(one(Answered, &[]), &[], Partly);
         check(one(NotFound, &[]), &[1001], NotFound);
+    }
+
+    #[test]
+    fn a_report_that_admits_that_the_answer_is_missing_gives_a_part_of_it() {
+        let check = |markdown: &str, is_assumed, expected| {
+            let judged =
+                Judged { question: "Q".to_owned(), status: AnswerStatus::Answered, ids: Vec::new(), is_assumed };
+            let citations = vec![Citation::new(1, SourceId(1001), 0, 3)];
+            let report = Report { markdown: markdown.to_owned(), citations, ..Report::default() };
+            assert_eq!(in_report(&[judged], &report, &[])[0].status, expected, "{markdown}");
+        };
+        let admits = "# Mayor\n\nThe sources do not say who was mayor in 1850. The nearest is a captain [1].\n";
+        check(admits, true, AnswerStatus::Partly);
+        check(admits, false, AnswerStatus::Answered);
+        check("# Mayor\n\nIt was Tregarrow [1]. The sources do not say since when.\n", true, AnswerStatus::Answered);
     }
 }

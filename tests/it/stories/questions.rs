@@ -79,6 +79,21 @@ async fn a_brief_without_sub_questions_has_one() {
     world.finish();
 }
 
+/// The supervisor says nothing of the only question, and the report that it has no answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_that_admits_that_the_answer_is_missing_is_not_counted_as_an_answer() {
+    let brief = reply::json(json!({"research_brief": "Who was mayor in 1850?", "sub_questions": ["Who was mayor?"]}));
+    let report = "# Mayor\n\nThe sources do not say who was mayor. Harbour dues pay for the gate [S1001].";
+    let script = Script::whole_run(Shape::SMALL)
+        .always(When::kind(Kind::Brief), brief)
+        .always(When::kind(Kind::Report), reply::text(report));
+    let world = world(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert_eq!(statuses(&story), [("Who was mayor?", AnswerStatus::Partly)]);
+    assert!(story.markdown().contains("“Who was mayor?”"), "{}", story.markdown());
+    world.finish();
+}
+
 /// What the prompts say of searches, sources and length are the run's own numbers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn effort_decides_what_agents_are_told() {
