@@ -32,7 +32,7 @@ pub fn deadline(cx: &Cx, researchers: Deadline) -> Deadline {
 /// When the model cannot do it, the evidence itself becomes the note, source by source, and a warning says so.
 ///
 /// # Errors
-/// A refused key or request, and [`Error::Stop`].
+/// A refused key, and [`Error::Stop`].
 pub async fn compress(
     cx: &Cx,
     path: &str,
@@ -53,7 +53,7 @@ pub async fn compress(
     let text = match answer {
         Ok(text) if !text.trim().is_empty() => text,
         Ok(_) => as_it_is(cx, path, topic, "the model answered with nothing", &evidence).await?,
-        Err(Error::Failed(failure)) if !matches!(failure.code, FailureCode::ModelAuth | FailureCode::ModelRequest) => {
+        Err(Error::Failed(failure)) if failure.code != FailureCode::ModelAuth => {
             as_it_is(cx, path, topic, &failure.message, &evidence).await?
         }
         Err(error) => return Err(error),

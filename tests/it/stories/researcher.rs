@@ -398,18 +398,25 @@ async fn compression_that_fails_leaves_the_evidence_itself() {
     world.finish();
 }
 
-/// A model name that the provider does not know is not worth a fallback: it is a mistake in the settings.
+/// What was paid for is not lost by a request that the provider does not take, nor by a model that it does not know.
+#[test_case(400)]
+#[test_case(404)]
+#[test_case(422)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn compression_by_an_unknown_model_is_a_setting_to_fix() {
+async fn compression_that_is_refused_twice_leaves_the_evidence_itself(status: u16) {
     let database = TestDatabase::sqlite();
     let as_text = When::says("search_web answered:");
-    let script = small().always(compression(), reply::status(404)).always(as_text, reply::status(404));
+    let script = small().always(compression(), reply::status(status)).always(as_text, reply::status(status));
     let world = world_of_one_page(script).await;
     let story = research(&world, &database, &[]).await;
-    story.failed_with(FailureCode::ModelRequest);
-    let calls = world.models.count(Kind::Compression) + world.models.count(Kind::Report);
-    assert_eq!(calls, 2, "asked as a conversation and as text, and nothing is written without notes");
-    assert_eq!(story.sources.len(), 1, "what was found is kept");
+    assert_eq!(story.notes[0].text, "- Dues: The gate is paid by harbour dues of 4 crowns. [S1001]");
+    let [detail] = story.warned(WarningCode::CompressionFailed)[..] else { panic!("{:?}", story.warnings()) };
+    assert!(detail.contains("used as they are"), "{detail}");
+    assert!(
+        story.markdown().contains("- Made of excerpts, as the notes could not be written: "),
+        "{}",
+        story.markdown()
+    );
     world.finish();
 }
 
