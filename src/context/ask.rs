@@ -301,6 +301,8 @@ impl Cx {
     }
 
     /// Makes the call to one model, with a higher output limit when it has thought until the limit and said nothing.
+    /// The rest of the run begins with the limit that this took, which is no part of a step's hash: a process that takes
+    /// the run up learns it once more.
     async fn with_room<S: TextSink>(
         &self,
         made: MadeFor<'_>,
@@ -310,7 +312,10 @@ impl Cx {
         paid: &mut Paid,
     ) -> Result<Tried, Stop> {
         let asked_for = call.request.max_tokens;
-        for raise in 0..=RAISES {
+        let learned = (made.role, call.request.model.clone());
+        let known = self.run.raises.lock().get(&learned).copied().unwrap_or_default();
+        for raise in known..=RAISES {
+            call.request.max_tokens = asked_for.saturating_mul(1 << raise);
             let tried = Box::pin(self.fitted_by(made, call, sink.as_deref_mut(), caller)).await?;
             let Tried::Answered(mut completion) = tried else {
                 call.request.max_tokens = asked_for;
@@ -319,6 +324,7 @@ impl Cx {
             self.pay(&call.request.model, &mut completion, paid);
             let is_empty = completion.text.trim().is_empty() && completion.tool_calls.is_empty();
             let limit = call.request.max_tokens;
+            self.learn_raise(&learned, raise);
             let is_full = completion.stop == StopReason::Length && is_empty;
             if is_full {
                 let more = if raise < RAISES { "; it gets twice as much" } else { "" };
@@ -330,9 +336,16 @@ impl Cx {
                 call.request.max_tokens = asked_for;
                 return Ok(Tried::Answered(completion));
             }
-            call.request.max_tokens = limit.saturating_mul(2);
         }
         unreachable!("the last answer is returned")
+    }
+
+    fn learn_raise(&self, model: &(Role, ModelName), raise: u32) {
+        if raise > 0 {
+            let mut raises = self.run.raises.lock();
+            let known = raises.entry(model.clone()).or_default();
+            *known = raise.max(*known);
+        }
     }
 
     /// Makes the call to one model, shorter and shorter while its provider says that it is too long; streams when there

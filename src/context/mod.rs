@@ -137,6 +137,8 @@ struct RunContext {
     stand_ins: Mutex<HashMap<Role, ModelName>>,
     /// Search engines that have answered in place of others. Locked for set access only.
     stand_in_engines: Mutex<HashSet<String>>,
+    /// How often the output limit of a model had to be doubled. Locked for map access only.
+    raises: Mutex<HashMap<(Role, ModelName), u32>>,
     refused_tools: RefusedTools,
     /// Turns of pages to be summarised.
     summaries: Semaphore,
@@ -196,6 +198,7 @@ impl Cx {
             spending,
             stand_ins: Mutex::default(),
             stand_in_engines: Mutex::default(),
+            raises: Mutex::default(),
             report_attempts: earlier.report_attempts,
             date: OnceCell::new(),
             sources: Mutex::new(sources),

@@ -155,7 +155,7 @@ impl<'a> Writing<'a> {
                     let message = format!("the provider's filter withheld the {}", self.name);
                     return Err(Failure::new(FailureCode::ModelRefused, message).into());
                 }
-                Ok(_) => Unanswered::useless(Failure::new(FailureCode::ModelOutput, "the model answered with nothing")),
+                Ok(completion) => Unanswered::useless(Failure::new(FailureCode::ModelOutput, nothing(&completion))),
                 Err(broken) if !broken.is_final && is_passing(broken.failure.code) => broken,
                 Err(broken) => return Err(broken.failure.into()),
             };
@@ -237,6 +237,17 @@ fn own_wording(cx: &Cx, task: &Task) -> Option<&'static Wording> {
     let is_offline = cx.options().final_report_model.first().is_offline();
     let Task::Report { brief, .. } = task else { return None };
     is_offline.then(|| offline::wording(brief))
+}
+
+/// Why an answer says nothing.
+fn nothing(completion: &Completion) -> String {
+    match completion.stop {
+        StopReason::Length => {
+            let option = Role::FinalReport.limit_option();
+            format!("the model used all the tokens that {option} gives it, raised twice, and wrote nothing")
+        }
+        _ => "the model answered with nothing".to_owned(),
+    }
 }
 
 /// May the same call, made again, go better?

@@ -313,12 +313,43 @@ async fn a_limit_that_thinking_used_up_is_raised() {
     let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Report), [silent(), silent()]);
     let world = World::start(script).await;
     let story = research(&world, &TestDatabase::sqlite(), &["final_report_model_max_tokens=1000"]).await;
-    let limit = |call: &Call| call.body["max_completion_tokens"].as_u64().or(call.body["max_tokens"].as_u64()).unwrap();
-    let limits: Vec<u64> = world.models.calls_of(Kind::Report).iter().map(|call| limit(call)).collect();
-    assert_eq!(limits, [1_000, 2_000, 4_000]);
+    assert_eq!(limits(&world, Kind::Report), [1_000, 2_000, 4_000]);
     assert!(story.warned(WarningCode::OutputCut)[0].contains("final_report_model_max_tokens"));
     assert_eq!(story.named("report.started").len(), 1);
     world.finish();
+}
+
+/// What one turn taught is known to the next ones, of the same role alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_raised_limit_is_known_for_the_rest_of_the_run() {
+    let silent = || reply::empty().cut_by_length();
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), [silent(), silent()]);
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["research_model_max_tokens=1000"]).await;
+    let turns = limits(&world, Kind::Researcher);
+    assert_eq!(turns[..3], [1_000, 2_000, 4_000]);
+    assert!(turns.len() > 3 && turns[3..].iter().all(|limit| *limit == 4_000), "{turns:?}");
+    assert_eq!(story.warned(WarningCode::OutputCut).len(), 2);
+    assert!(limits(&world, Kind::Report).iter().all(|limit| *limit != 4_000));
+    world.finish();
+}
+
+/// A report that is never begun costs few calls, and its failure names the option.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_of_thoughts_alone_fails_with_the_option_to_raise() {
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::empty().cut_by_length());
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["final_report_model_max_tokens=1000"]).await;
+    story.failed_with(FailureCode::ModelOutput);
+    assert!(story.failure().message.contains("final_report_model_max_tokens"), "{}", story.failure());
+    assert_eq!(limits(&world, Kind::Report), [1_000, 2_000, 4_000, 4_000, 4_000]);
+    world.finish();
+}
+
+/// The output limits of the calls of a kind.
+fn limits(world: &World, kind: Kind) -> Vec<u64> {
+    let limit = |call: &Call| call.body["max_completion_tokens"].as_u64().or(call.body["max_tokens"].as_u64()).unwrap();
+    world.models.calls_of(kind).iter().map(|call| limit(call)).collect()
 }
 
 /// A price that rises with the length of a prompt holds for each call: three short ones are no long one.
