@@ -199,10 +199,11 @@ fn spinner(bars: &MultiProgress, indent: &str) -> ProgressBar {
     bar
 }
 
-fn checked(counts: &VerdictCounts) -> String {
+fn checked(counts: &VerdictCounts, repaired: usize) -> String {
     let VerdictCounts { supported, partly, not_supported, not_checkable } = counts;
+    let again = if repaired > 0 { format!("; {repaired} were written once more") } else { String::new() };
     format!(
-        "statements checked: {supported} supported, {partly} partly, {not_supported} not, {not_checkable} could not be checked"
+        "statements checked: {supported} supported, {partly} partly, {not_supported} not, {not_checkable} could not be checked{again}"
     )
 }
 
@@ -256,7 +257,7 @@ fn described(event: &Event, width: usize) -> Option<String> {
         Event::CompressStarted {} => "compressing findings".to_owned(),
         Event::CompressFinished { chars_in, chars_out } => format!("compressed: {chars_in} to {chars_out} characters"),
         Event::ReportStarted { attempt } => format!("writing the report, attempt {attempt}"),
-        Event::ClaimsChecked { counts } => checked(counts),
+        Event::ClaimsChecked { counts, repaired } => checked(counts, *repaired),
         Event::SubQuestionsDecided { sub_questions } => decided(sub_questions),
         Event::ReportFinished { chars, sources, .. } => format!("report: {chars} characters, {sources} sources cited"),
         Event::Usage { model, role, tokens } => {

@@ -327,6 +327,9 @@ pub enum Event {
     ClaimsChecked {
         #[serde(flatten)]
         counts: VerdictCounts,
+        /// Statements that the writer was made to write once more.
+        #[serde(default, skip_serializing_if = "is_none")]
+        repaired: usize,
     },
     /// How far the report answers each sub-question of the brief.
     #[serde(rename = "sub_questions.decided")]
@@ -474,6 +477,10 @@ impl Event {
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::RunCompleted { .. } | Self::RunFailed { .. } | Self::RunCancelled { .. })
     }
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Why a run is worse than it could be; stable codes.

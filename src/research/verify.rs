@@ -17,7 +17,7 @@ use crate::{
     aside::{aside, aside_with},
     context::{Cx, Error, Form, Role},
     domain::{
-        SourceId, Verify, WarningCode,
+        SourceId, Verify, WarningCode, admission,
         claim::{Claim, Verdict},
         report::{Citation, Report, text_alone},
     },
@@ -30,6 +30,8 @@ use crate::{
 const MOST_REPAIRED: usize = 24;
 const JUDGED_AT_ONCE: usize = 12;
 const MOST_JUDGED: usize = 120;
+/// Characters of a clause that says that nothing is known.
+const SHORT_CHARS: usize = 120;
 /// Characters around a passage that a judge sees.
 const AROUND: usize = 600;
 
@@ -162,7 +164,10 @@ async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> 
     let of = |repair: Repair| {
         let place = repair.number.checked_sub(1)?;
         let claim = wrong.get(place)?;
-        Some((claim.start, claim.end, fitting(&repair.text, written.get(place)?)?))
+        let passages = report.citations_of(claim).iter().filter_map(|citation| passage(citation, claim, texts));
+        let (written, passages) = (written.get(place)?, passages.collect::<Vec<String>>());
+        let text = fitting(&repair.text, written).filter(|text| is_of(text, written, &passages))?;
+        Some((claim.start, claim.end, text))
     };
     let mut edits: Vec<(usize, usize, String)> = repairs.statements.into_iter().filter_map(of).collect();
     if edits.is_empty() {
@@ -171,7 +176,8 @@ async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> 
     edits.sort();
     edits.dedup_by_key(|(start, ..)| *start);
     let text = with_ids(text_alone(&report.markdown), &report.citations, &edits);
-    Ok(Some(rewritten(cx, text, report.dropped_citations).await?))
+    let repaired = edits.len();
+    Ok(Some(Draft { repaired, ..rewritten(cx, text, report.dropped_citations).await? }))
 }
 
 fn repairs_form() -> Form {
@@ -205,16 +211,21 @@ pub async fn rewritten(cx: &Cx, text: String, dropped: u32) -> Result<Draft, Err
 
 /// A statement as the prompts show it.
 fn shown(number: usize, claim: &Claim, text: &str, report: &Report, texts: &Texts) -> Value {
-    let passage = |citation: &Citation| {
-        let text = texts.around(citation.source_id, citation.passage.as_ref(), AROUND)?;
+    let shown = |citation: &Citation| {
+        let text = passage(citation, claim, texts)?;
         Some(json!({"id": citation.source_id.to_string(), "text": untrusted(&text)}))
     };
     json!({
         "number": number,
         "text": untrusted(text),
         "missing": claim.missing.iter().map(|missing| untrusted(missing)).collect::<Vec<_>>(),
-        "passages": report.citations_of(claim).iter().filter_map(passage).collect::<Vec<_>>(),
+        "passages": report.citations_of(claim).iter().filter_map(shown).collect::<Vec<_>>(),
     })
+}
+
+/// What of a source stands for a statement, as the prompts show it.
+fn passage(citation: &Citation, claim: &Claim, texts: &Texts) -> Option<String> {
+    texts.around(citation.source_id, citation.passage.as_ref(), &claim.text, AROUND)
 }
 
 /// A statement as it stands in the report, Markdown and all, with ids for numbers.
@@ -242,6 +253,13 @@ fn fitting(repaired: &str, written: &str) -> Option<String> {
     (is_cited && bars(text) == bars(written)).then(|| text.to_owned())
 }
 
+/// Is a repaired statement still about what it was? It has words of the old one, and mostly such as stand there or in
+/// the passages, or says in short that the sources do not state it.
+fn is_of(repaired: &str, written: &str, passages: &[String]) -> bool {
+    let is_short = repaired.chars().count() <= SHORT_CHARS.max(written.chars().count());
+    claims::keeps_to(repaired, written, passages) || is_short && admission::admits(repaired)
+}
+
 /// The text with ids for numbers, and other words in the places of `edits`, which count characters and ascend.
 pub fn with_ids(text: &str, citations: &[Citation], edits: &[(usize, usize, String)]) -> String {
     let chars: Vec<char> = text.chars().collect();
@@ -263,14 +281,17 @@ pub fn with_ids(text: &str, citations: &[Citation], edits: &[(usize, usize, Stri
 }
 
 /// Has the model judge each statement by its passages. What nobody could judge is not checkable, unless code has found
-/// something wrong with it.
+/// something wrong with it; what the model is not asked about keeps the verdict of code.
 async fn judge(cx: &Cx, name: &'static str, draft: &mut Draft, texts: &Texts) -> Result<(), Error> {
     let mut failed = None;
-    let count = draft.report.claims.len().min(MOST_JUDGED);
-    for (batch, from) in (1..).zip((0..count).step_by(JUDGED_AT_ONCE)) {
-        let places: Vec<usize> = (from..count.min(from + JUDGED_AT_ONCE)).collect();
+    let report = &draft.report;
+    let has_passage = |claim: &Claim| report.citations_of(claim).iter().any(|one| passage(one, claim, texts).is_some());
+    let mut asked: Vec<usize> = (0..report.claims.len()).filter(|place| has_passage(&report.claims[*place])).collect();
+    let beyond = asked.len().saturating_sub(MOST_JUDGED);
+    asked.truncate(MOST_JUDGED);
+    for (batch, places) in (1..).zip(asked.chunks(JUDGED_AT_ONCE)) {
         let verdicts = match failed {
-            None => judged(cx, name, batch, &places, draft, texts).await,
+            None => judged(cx, name, batch, places, draft, texts).await,
             Some(_) => Ok(Vec::new()),
         };
         let verdicts = verdicts.or_else(|error| match error {
@@ -285,8 +306,10 @@ async fn judge(cx: &Cx, name: &'static str, draft: &mut Draft, texts: &Texts) ->
             apply(&mut draft.report.claims[*place], &mut draft.report.citations, own);
         }
     }
-    for claim in draft.report.claims.iter_mut().skip(count) {
-        apply(claim, &mut draft.report.citations, None);
+    if beyond > 0 {
+        let detail =
+            format!("{beyond} statements beyond the first {MOST_JUDGED} were held against their sources by code alone");
+        cx.warn(&format!("{name}/claims/beyond"), WarningCode::CheckFailed, detail).await?;
     }
     if let Some(failure) = failed {
         let detail = format!("not all statements could be judged: {failure}");
@@ -379,6 +402,20 @@ mod tests {
         check(" \n", "a [S7]", None);
         check("It cost 4.", "It cost 5 [S7].", None);
         check("It cost 4 [S7][S9].", "It cost 5 [S7].", None);
+    }
+
+    #[test]
+    fn a_repair_stays_with_its_matter() {
+        let passages = ["The loan runs until May 2041; the town pays it from harbour dues.".to_owned()];
+        let check = |repaired: &str, expected: bool| {
+            assert_eq!(is_of(repaired, "The loan runs to 2099 [S7].", &passages), expected, "{repaired}");
+        };
+        check("The loan runs until May 2041 [S7].", true);
+        check("The loan is paid by the town from harbour dues [S7].", true);
+        check("The sources do not state when it ends [S7].", true);
+        check("The mayor is a crook and the harbour sank [S7]", false);
+        check("The loan makes every mayor a crook, says the angry sailor [S7]", false);
+        assert!(is_of("12 [S7]", "13 [S7]", &[]) && is_of("gostó 412 [S7]", "5 [S7]", &["gostó 412".to_owned()]));
     }
 
     #[test]

@@ -352,7 +352,7 @@ impl<'a> Page<'a> {
     }
 
     async fn finish(mut self, draft: Draft) -> Result<Report, Error> {
-        let Draft { resolver, report, as_streamed } = draft;
+        let Draft { resolver, report, as_streamed, repaired } = draft;
         self.resolver = resolver;
         match report.markdown.strip_prefix(&self.text).filter(|_| as_streamed) {
             Some(rest) => self.pass_on(rest, &report.citations).await?,
@@ -361,7 +361,7 @@ impl<'a> Page<'a> {
         self.warn_of_removals(&report).await?;
         if self.cx.options().verify != Verify::Off && !report.citations.is_empty() {
             let counts = VerdictCounts::of(&report.claims);
-            self.cx.emit(vec![Event::ClaimsChecked { counts }]).await?;
+            self.cx.emit(vec![Event::ClaimsChecked { counts, repaired }]).await?;
         }
         if !report.sub_questions.is_empty() {
             let sub_questions = report.sub_questions.clone();
@@ -442,6 +442,8 @@ pub struct Draft {
     pub report: Report,
     /// Is it what its readers saw come?
     pub as_streamed: bool,
+    /// Statements that were written once more, since their sources did not hold them.
+    pub repaired: usize,
 }
 
 /// Writes the section on the limits above the list of sources.
@@ -474,7 +476,7 @@ pub fn settle(resolver: Resolver, streamed: String) -> Draft {
         report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
         (report.markdown, report.citations) = (proof.markdown, proof.citations);
     }
-    Draft { resolver, report, as_streamed }
+    Draft { resolver, report, as_streamed, repaired: 0 }
 }
 
 impl TextSink for Page<'_> {

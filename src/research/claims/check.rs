@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{
-    figures::{Figure, Number, PlacedFigure, Reading},
-    page::{Page, WordKey},
+    figures::{self, Figure, Number, PlacedFigure, Reading},
+    page::{Page, WordKey, word_keys},
+    roles::Roles,
+    tokens::Token,
     words::{self, ONE},
 };
 
@@ -15,6 +17,8 @@ const NEAR: usize = 3;
 const MOST_OPERANDS: usize = 24;
 /// Places of a number that are looked at.
 const MOST_PLACES: usize = 200;
+/// Of these, such as are read closely.
+const MOST_READ: usize = 24;
 /// Written as words, numbers up to this one may be counts of the writer's.
 const COUNTED: i128 = 12 * ONE;
 
@@ -25,6 +29,8 @@ pub struct Statement<'a> {
     pub figures: Vec<PlacedFigure>,
     /// The keys of its words; ordered, so that whatever is summed up over them is the same in each process.
     pub keys: BTreeSet<WordKey>,
+    /// Those of the words that say what its figures are of: all but the ones right behind a figure, which it counts.
+    pub roles: BTreeSet<WordKey>,
 }
 
 /// Where a figure of a statement was found in a page.
@@ -37,16 +43,51 @@ pub enum Standing {
     Free,
 }
 
-impl Statement<'_> {
-    /// Each figure's standing in a page, by itself.
-    pub fn standings(&self, page: &Page) -> Vec<Standing> {
-        self.figures.iter().map(|found| self.standing(&found.figure, page)).collect()
+impl<'a> Statement<'a> {
+    pub fn read(text: &'a str, tokens: &[Token<'_>]) -> Self {
+        let figures = figures::figures(text, tokens);
+        let counted =
+            |figure: &PlacedFigure| Some(tokens.get(tokens.partition_point(|token| token.at < figure.end))?.at);
+        let counted: BTreeSet<usize> = figures.iter().filter_map(counted).collect();
+        let (mut keys, mut roles) = (BTreeSet::new(), BTreeSet::new());
+        for (key, at) in word_keys(tokens) {
+            keys.insert(key);
+            if !counted.contains(&at) {
+                roles.insert(key);
+            }
+        }
+        Self { text, figures, keys, roles }
     }
 
-    fn standing(&self, figure: &Figure, page: &Page) -> Standing {
+    /// Each figure's standing in a page.
+    pub fn standings(&self, page: &Page) -> Vec<Standing> {
+        let roles = Roles::of(self, page);
+        let mut standings: Vec<Standing> =
+            self.figures.iter().map(|found| self.standing(&found.figure, page, &roles)).collect();
+        if let Some(sentence) = standings.iter().find_map(|standing| match standing {
+            Standing::In(sentence) => Some(*sentence),
+            _ => None,
+        }) && roles.has_years_swapped(sentence)
+        {
+            let years = self.figures.iter().zip(&mut standings);
+            let years = years.filter(|(found, _)| matches!(&found.figure, Figure::Number(number) if number.is_year()));
+            years.for_each(|(_, standing)| *standing = Standing::Missing);
+        }
+        standings
+    }
+
+    /// The numbers among its figures.
+    pub fn numbers(&self) -> impl Iterator<Item = &Number> {
+        self.figures.iter().filter_map(|found| match &found.figure {
+            Figure::Number(number) => Some(number),
+            _ => None,
+        })
+    }
+
+    fn standing(&self, figure: &Figure, page: &Page, roles: &Roles<'_>) -> Standing {
         let place = match figure {
             Figure::Number(number) => {
-                let place = self.number(number, page);
+                let place = self.number(number, page, roles);
                 if place.is_none() && number.is_word && number.readings.iter().all(|reading| reading.value <= COUNTED) {
                     return Standing::Free;
                 }
@@ -59,27 +100,30 @@ impl Statement<'_> {
         place.map_or(Standing::Missing, Standing::In)
     }
 
-    fn number(&self, number: &Number, page: &Page) -> Option<usize> {
-        let values = number.readings.iter().map(|reading| reading.value);
-        let direct = values.clone().find_map(|value| self.place(value, page));
+    fn number(&self, number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+        let place = |value: i128| self.place(number, value, page, roles);
+        let direct = number.readings.iter().find_map(|reading| place(reading.value));
         let unmultiplied = || {
             // As in a table whose head says `in millions`.
             let raw = number.readings.iter().map(|reading| reading.value / number.multiple);
             let is_told = number.multiple > 1 && page.has_any(words::multiples(number.multiple));
-            is_told.then(|| raw.into_iter().find_map(|value| self.place(value, page))).flatten()
+            is_told.then(|| raw.into_iter().find_map(place)).flatten()
         };
-        let parts = || {
-            let places: Option<Vec<usize>> = number.parts.iter().map(|part| self.place(*part, page)).collect();
-            places?.first().copied()
-        };
+        let parts = || page.side_by_side(&number.parts);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
-        direct.or_else(parts).or_else(unmultiplied).or_else(|| converted(number, page)).or_else(around)
+        direct.or_else(parts).or_else(unmultiplied).or_else(|| converted(number, page, roles)).or_else(around)
     }
 
-    /// The first sentence with the number that is, for a small number, about the same as the statement.
-    fn place(&self, value: i128, page: &Page) -> Option<usize> {
-        let fits = |sentence: &usize| value >= SMALL || page.is_about(*sentence, &self.keys);
-        page.sentences_with(value).take(MOST_PLACES).find(fits)
+    /// The first sentence with the number that is, for a small number, about the same as the statement, and does not
+    /// say it of another matter.
+    fn place(&self, number: &Number, value: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+        let is_near = |sentence: &usize| value >= SMALL || page.is_about(*sentence, &self.keys);
+        let is_meant = |sentence: &usize| {
+            let mut here = page.numbers_in(*sentence).iter().filter(|placed| placed.number.is(value)).peekable();
+            // A part of a date or code.
+            here.peek().is_none() || here.any(|placed| roles.is_meant(number, placed))
+        };
+        page.sentences_with(value).take(MOST_PLACES).filter(is_near).take(MOST_READ).find(is_meant)
     }
 
     /// Does the number follow from those near the best sentences of the pages?
@@ -92,19 +136,19 @@ impl Statement<'_> {
             lower.split(|char: char| !char.is_alphabetic()).any(words::is_computed)
         };
         // Of two years, or two small numbers, anything follows.
-        let is_year = |reading: &Reading| reading.step == ONE && (1_900 * ONE..=2_100 * ONE).contains(&reading.value);
-        let is_long = |reading: &Reading| reading.digits() >= 3 && !is_year(reading);
+        let is_long = |reading: &Reading| reading.digits() >= 3 && !number.is_year();
         let allowed = number.is_percent || number.readings.iter().any(is_long) || is_computed();
         allowed && number.readings.iter().any(|reading| follows(*reading, &operands))
     }
 }
 
 /// A number that is the same in another unit, rounded, or, being `about`, near.
-fn converted(number: &Number, page: &Page) -> Option<usize> {
+fn converted(number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
     let is_same = |other: &Number| {
         other.readings.iter().any(|there| number.readings.iter().any(|here| same_amount(number, *here, other, *there)))
     };
-    page.numbers().iter().find(|(other, _)| is_same(other)).map(|(_, sentence)| *sentence)
+    let mut same = page.numbers().iter().filter(|placed| is_same(&placed.number)).take(MOST_READ);
+    same.find(|placed| roles.is_meant(number, placed)).map(|placed| placed.sentence)
 }
 
 fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -> bool {
@@ -117,9 +161,16 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
         _ if number.is_percent && !other.is_percent && there.value <= ONE => there.value.checked_mul(100),
         _ => None,
     };
-    let near = number.is_about && here.value.abs_diff(there.value) < here.last_digit().unsigned_abs();
-    near || in_unit.is_some_and(|value| rounds_to(value, here))
+    number.is_about && is_near(here, there.value)
+        || in_unit.is_some_and(|value| rounds_to(value, here))
         || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here)
+}
+
+/// Is the value less than the last written digit away, and a tenth at most?
+fn is_near(reading: Reading, value: i128) -> bool {
+    let away = reading.value.abs_diff(value);
+    away < reading.last_digit().unsigned_abs()
+        && away.saturating_mul(10) <= reading.value.unsigned_abs().max(value.unsigned_abs())
 }
 
 /// Is `reading` the value, rounded to the digits that are written?

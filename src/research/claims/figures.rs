@@ -40,11 +40,34 @@ pub struct Number {
     /// A thousand, a million and so on, which the readings have in them; 1 without such a word.
     pub multiple: i128,
     pub unit: Option<Unit>,
+    /// The unit is only a part of what is counted: `km/h`, `m²`, `megawatt hours`.
+    pub is_compound: bool,
     pub is_percent: bool,
     /// Written as a word.
     pub is_word: bool,
     /// `about`, `more than`.
     pub is_about: bool,
+}
+
+impl Number {
+    /// May it be this value, with or without the word for so many behind it?
+    pub fn is(&self, value: i128) -> bool {
+        self.readings.iter().any(|reading| reading.value == value || reading.value / self.multiple == value)
+    }
+
+    /// Can both count the same? Not when their units measure something else.
+    pub fn counts_as(&self, other: &Self) -> bool {
+        let is_known = |number: &Self| number.unit.is_some() && !number.is_compound;
+        let is_apart = self.unit.zip(other.unit).is_some_and(|(one, other)| one.quantity != other.quantity);
+        let is_share = |one: &Self, other: &Self| one.is_percent && is_known(other);
+        !(is_known(self) && is_known(other) && is_apart || is_share(self, other) || is_share(other, self))
+    }
+
+    /// A whole number that may well be a year.
+    pub fn is_year(&self) -> bool {
+        let is_year = |reading: &Reading| reading.step == ONE && (1_900 * ONE..=2_100 * ONE).contains(&reading.value);
+        self.unit.is_none() && !self.is_percent && self.readings.first().is_some_and(is_year)
+    }
 }
 
 /// A value in millionths, and what its last digit counts.
@@ -355,6 +378,8 @@ impl<'a> Reader<'a> {
             used += usize::from(self.token(used).is_some_and(|token| token.is('.')) && self.is_glued(used - 1));
             word = self.word(used).unwrap_or_default();
         }
+        let is_more = self.token(used + 1).is_some_and(|token| "/²³-‑·".contains(token.text)) && self.is_glued(used);
+        number.is_compound = is_more || self.word(used + 1).is_some_and(|next| words::unit(&next).is_some());
         number.unit = words::unit(&word).or_else(|| match self.token(used)?.kind {
             Kind::Mark('€' | '$') => words::unit("euro"),
             _ => None,
@@ -376,6 +401,7 @@ const EMPTY: Number = Number {
     parts: Vec::new(),
     multiple: 1,
     unit: None,
+    is_compound: false,
     is_percent: false,
     is_word: false,
     is_about: false,
@@ -451,15 +477,33 @@ fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
             vec![decimal()]
         }
         Some(last) if is_point(last) && before.is_empty() => match threes && groups[0] != "0" {
-            true => vec![whole(), decimal()],
+            // Nobody writes a fraction of three zeros.
+            true => vec![whole(), decimal().filter(|_| groups[1] != "000")],
             false => vec![decimal()],
         },
         Some(_) if threes => vec![whole()],
         Some(_) => Vec::new(),
     };
-    let parts =
-        if groups.len() > 1 && last.is_some_and(|last| last != '.' || found.is_empty()) { parts } else { Vec::new() };
+    let is_one = threes && last.is_some_and(is_point) && (groups.len() == 2 || groups[0].len() < 3);
+    let may_be_more = groups.len() > 1 && last.is_some_and(|last| last != '.' || found.is_empty()) && !is_one;
+    let parts = if may_be_more { parts } else { Vec::new() };
     (found.into_iter().flatten().collect(), parts)
+}
+
+/// The mark before the fraction of a number, if it can be read in one way only.
+pub fn decimal_mark(text: &str) -> Option<char> {
+    let mut marks = text.char_indices().filter(|(_, char)| digit(*char).is_none());
+    let (at, first) = marks.next().filter(|(_, mark)| matches!(mark, '.' | ','))?;
+    let is_three = |group: &str| group.chars().count() == 3;
+    let Some((_, last)) = marks.last() else {
+        return (!is_three(&text[at + 1..]) || &text[..at] == "0").then_some(first);
+    };
+    let is_thousands = text[at + 1..].split(first).all(is_three);
+    match last {
+        '.' | ',' if last != first => Some(last),
+        // What comes twice separates thousands.
+        _ => is_thousands.then_some(if first == '.' { ',' } else { '.' }),
+    }
 }
 
 fn reading(whole: &str, fraction: &str) -> Option<Reading> {
@@ -489,7 +533,8 @@ mod tests {
     #[test]
     fn numbers_are_read_in_every_spelling() {
         let check = |text: &str, expected: &[f64]| assert_eq!(values(text), expected, "{text}");
-        check("412,000 crowns", &[412_000.0, 412.0]);
+        check("412,000 crowns", &[412_000.0]);
+        check("412,500 crowns", &[412_500.0, 412.5]);
         check("1.234,56 €", &[1_234.56]);
         check("1,234.56", &[1_234.56]);
         check("0.300", &[0.3]);

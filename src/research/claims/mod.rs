@@ -3,19 +3,20 @@
 //! Every number, date, time, code and name of a statement has to stand in the text of a source it cites, in whatever
 //! spelling, or to follow from what stands there: as a sum, a difference, a share, in another unit, rounded.
 //! `statements.rs` tells which statement a citation stands behind, `figures.rs` what is to be checked in it
-//! (`tokens.rs`, `words.rs`, `names.rs`), `page.rs` reads a source once, `check.rs` compares. Everything takes time
-//! that grows with the length of the texts alone.
+//! (`tokens.rs`, `words.rs`, `names.rs`), `page.rs` reads a source once, `check.rs` compares, `roles.rs` tells the number
+//! that is meant from the same one of another matter. Everything takes time that grows with the length of the texts alone.
 
 mod check;
 mod figures;
 mod names;
 mod page;
+mod roles;
 mod statements;
 mod tokens;
 mod words;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{Arc, OnceLock},
 };
 
@@ -27,11 +28,14 @@ use self::{
     page::{Page, WordKey, word_keys},
     tokens::{Token, tokens},
 };
-use crate::domain::{
-    Source, SourceId,
-    claim::{Claim, Passage, Verdict},
-    report::Citation,
-    wording,
+use crate::{
+    domain::{
+        Source, SourceId,
+        claim::{Claim, Passage, Verdict},
+        report::Citation,
+        wording,
+    },
+    text::{self, Language},
 };
 
 /// Bytes of a source by which its language is recognised.
@@ -86,14 +90,50 @@ impl Texts {
         Self { pages: sources.into_iter().map(read).collect() }
     }
 
-    /// A passage with so many characters before and behind it; the begin of the text without one.
-    pub fn around(&self, id: SourceId, passage: Option<&Passage>, chars: usize) -> Option<String> {
+    /// A passage with so many characters before and behind it. Without one, the place that has words related to those
+    /// of the statement, in whatever language, or all of a text that is no longer than that; else nothing.
+    pub fn around(&self, id: SourceId, passage: Option<&Passage>, statement: &str, chars: usize) -> Option<String> {
         let page = &self.pages.get(&id)?.page;
-        let (start, end) = passage.map_or((0, 0), |passage| (passage.start, passage.end));
+        let related = || page.passage(page.best_sentence(&related_keys(statement), &[])?);
+        let (start, end) = match passage.cloned().or_else(related) {
+            Some(passage) => (passage.start, passage.end),
+            None if page.text().chars().nth(2 * chars).is_none() => (0, chars),
+            None => return None,
+        };
         let from = start.saturating_sub(chars);
         let text: String = page.text().chars().skip(from).take(end + chars - from).collect();
         (!text.trim().is_empty()).then_some(text)
     }
+}
+
+/// What words in any language stand for what the statement's words do.
+fn related_keys(statement: &str) -> BTreeSet<WordKey> {
+    let language = Language::of(statement);
+    let related = |term: &String| {
+        let of_word = text::related(term, language);
+        if of_word.is_empty() { text::related_in_compound(term, language) } else { of_word }
+    };
+    let terms = text::terms(statement, language);
+    let words = terms.iter().flat_map(related).map(|(word, _)| word);
+    words.flat_map(keys).collect()
+}
+
+/// Does a text keep to a statement? It has a word of it, if the statement has any, and half of its words stand there or
+/// in the passages.
+pub fn keeps_to(text: &str, statement: &str, passages: &[String]) -> bool {
+    let (own, stated) = (keys(text), keys(statement));
+    let known: HashSet<WordKey> = passages.iter().flat_map(|passage| keys(passage)).collect();
+    let count = own.iter().filter(|key| stated.contains(key) || known.contains(key)).count();
+    (stated.is_empty() || own.is_empty() || !own.is_disjoint(&stated)) && count * 2 >= own.len()
+}
+
+/// Has a text a word of the statement?
+pub fn has_word_of(text: &str, statement: &str) -> bool {
+    !keys(text).is_disjoint(&keys(statement))
+}
+
+fn keys(text: &str) -> HashSet<WordKey> {
+    word_keys(&tokens(text)).map(|(key, _)| key).collect()
 }
 
 /// A text in which the figures of others are looked for, in any spelling.
@@ -108,8 +148,7 @@ impl Reference {
     /// The figures and dates of a statement, as written there, that the text does not hold.
     pub fn lacks(&self, text: &str) -> Vec<String> {
         let tokens = tokens(text);
-        let keys = word_keys(&tokens).map(|(key, _)| key).collect();
-        let statement = Statement { text, figures: figures::figures(text, &tokens), keys };
+        let statement = Statement::read(text, &tokens);
         let standings = statement.standings(&self.0);
         let missing = statement.figures.iter().zip(standings).filter(|(_, standing)| *standing == Standing::Missing);
         missing.map(|(found, _)| text[found.start..found.end].to_owned()).collect()
@@ -119,8 +158,7 @@ impl Reference {
 /// Checks all cited statements of a text; each citation gets its verdict and passage. What the words of `question` name
 /// need not stand in a source.
 pub fn check(text: &str, citations: &mut [Citation], texts: &Texts, question: &str) -> Vec<Claim> {
-    let question_tokens = tokens(question);
-    let asked: HashSet<WordKey> = word_keys(&question_tokens).map(|(key, _)| key).collect();
+    let asked = keys(question);
     let language = wording::language_code(text);
     let cited = statements::cited(text, citations);
     let mut chars = CharCount::new(text);
@@ -160,8 +198,7 @@ fn checked(
     language: Option<&str>,
 ) -> (Verdict, Vec<String>) {
     let tokens = tokens(text);
-    let figures = figures::figures(text, &tokens);
-    let statement = Statement { text, keys: word_keys(&tokens).map(|(key, _)| key).collect(), figures };
+    let statement = Statement::read(text, &tokens);
     let names = if names::has_names(language) { telling(&tokens, asked) } else { Vec::new() };
     let mut checkable = HashSet::new();
     let held = citations.iter().map(|citation| {
@@ -204,9 +241,9 @@ fn held_against<'a>(
         }
         checkable.insert(number);
     }
-    for (number, (_, keys)) in (statement.figures.len()..).zip(names) {
+    for (number, (name, keys)) in (statement.figures.len()..).zip(names) {
         checkable.insert(number);
-        if keys.iter().all(|key| page.has_word(*key)) {
+        if keys.iter().all(|key| page.has_word(*key)) || names::is_acronym(name) && page.spells(name) {
             found.insert(number);
         }
     }

@@ -1,6 +1,6 @@
 //! Names in a statement: words with a capital letter, in languages where only names have one.
 
-use super::tokens::Token;
+use super::tokens::{Kind, Token};
 
 /// Languages in which a capital letter inside a sentence begins a name.
 const LANGUAGES: [&str; 6] = ["en", "fr", "es", "it", "pt", "nl"];
@@ -18,8 +18,8 @@ pub fn has_names(language: Option<&str>) -> bool {
     language.is_some_and(|code| LANGUAGES.contains(&code))
 }
 
-/// The names of a statement, each as the places of its words among the tokens: two or more capitalised words in a row.
-/// A word that begins the sentence is part of one only with others behind it.
+/// The names of a statement, each as the places of its words among the tokens: two or more capitalised words in a row,
+/// and acronyms. A word that begins the sentence is part of one only with others behind it.
 pub fn names(tokens: &[Token<'_>]) -> Vec<Vec<usize>> {
     let mut names: Vec<Vec<usize>> = Vec::new();
     let mut current: Vec<usize> = Vec::new();
@@ -36,7 +36,26 @@ pub fn names(tokens: &[Token<'_>]) -> Vec<Vec<usize>> {
     }
     names.push(current);
     names.retain(|name| name.len() > 1 && name.iter().any(|at| is_telling(tokens[*at].text)));
+    names.extend(acronyms(tokens));
     names
+}
+
+/// Words in capital letters among others. In a heading or a shout, where most words are such, they tell nothing.
+fn acronyms(tokens: &[Token<'_>]) -> impl Iterator<Item = Vec<usize>> {
+    let words = || tokens.iter().filter(|token| token.is_word());
+    let are_few = words().filter(|token| is_acronym(token.text)).count() * 3 <= words().count();
+    let is_plain = |at: usize| tokens.get(at).is_some_and(|token| token.is_word() && !is_acronym(token.text));
+    let is_glued = |at: usize| at > 0 && at < tokens.len() && tokens[at - 1].end() == tokens[at].at;
+    let is_end = |at: usize| matches!(tokens[at].kind, Kind::Mark('.' | ',' | ';' | ')' | '?' | '!'));
+    let is_apart = move |at: usize| !is_glued(at) && (!is_glued(at + 1) || is_end(at + 1));
+    let is_among = move |at: usize| is_plain(at + 1) || at > 0 && is_plain(at - 1);
+    let places = (0..tokens.len()).filter(move |at| are_few && is_acronym(tokens[*at].text));
+    places.filter(move |at| is_apart(*at) && is_among(*at)).map(|at| vec![at])
+}
+
+/// Is it all capital letters, and long enough to be no abbreviation of many things?
+pub fn is_acronym(word: &str) -> bool {
+    word.chars().count() >= SHORTEST && word.chars().all(char::is_uppercase)
 }
 
 /// Does the word tell this name from others?
@@ -66,6 +85,8 @@ mod tests {
         };
         check("In May, Maud Tregarrow met the council of Sallow Bay.", &["Maud Tregarrow", "Sallow Bay"]);
         check("The gate opened, and Petrel stopped.", &[]);
+        check("NATO and the EU paid, see NOTE-7 or NOTES.", &["NATO", "NOTES"]);
+        check("NATO PAID", &[]);
         assert!(is_telling("Tregarrow") && !is_telling("President") && !is_telling("Bay"));
     }
 }

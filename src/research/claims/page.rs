@@ -23,6 +23,13 @@ const LONGEST_SENTENCE: usize = 600;
 const MOST_PLACES: usize = 400;
 /// Numbers of a text that are compared one by one.
 const MOST_NUMBERS: usize = 3_000;
+/// Bytes between numbers that stand side by side.
+const LONGEST_GAP: usize = 4;
+/// Sentences before one that may say what it is about.
+const MOST_BEFORE: usize = 3;
+/// Of the numbers of a page that can be read in one way only, so many times as many as the others have to have a mark
+/// before their fraction for it to be the page's.
+const CLEARLY: usize = 4;
 /// Characters of a passage.
 const PASSAGE_CHARS: usize = 400;
 
@@ -53,17 +60,28 @@ pub struct Page {
     /// Bytes of its sentences, in order, without gaps.
     sentences: Vec<Range<usize>>,
     lower: OnceLock<Lower>,
+    /// The first letters of all words, and of the longer ones.
+    initials: OnceLock<[String; 2]>,
     /// Words with the sentences they stand in, in order; each pair once.
     words: Vec<WordPlace>,
     /// Numbers likewise.
     numbers: Vec<(i128, usize)>,
-    all_numbers: Vec<(Number, usize)>,
+    all_numbers: Vec<PlacedNumber>,
     dates: Vec<(Date, usize)>,
     times: Vec<(u8, u8, usize)>,
     codes: HashMap<String, usize>,
     /// What the text says of itself elsewhere: its title, date and address.
     around: Vec<Figure>,
     around_words: HashSet<WordKey>,
+}
+
+/// A number of a text and where it stands.
+#[derive(Debug)]
+pub struct PlacedNumber {
+    pub number: Number,
+    pub sentence: usize,
+    /// Its bytes in the text.
+    pub place: Range<usize>,
 }
 
 /// A text in lower case, and where its sentences end there: some letters have a shorter or longer lower case.
@@ -86,9 +104,17 @@ impl Page {
             }
             page.words.push(WordPlace::new(key, sentence));
         }
-        for found in figures::figures(&text, &tokens) {
+        let decimal = decimal_mark(&tokens);
+        for mut found in figures::figures(&text, &tokens) {
             let sentence = page.sentence_at(found.start);
-            page.add(found.figure, sentence);
+            let place = found.start..found.end;
+            if let Figure::Number(number) = &mut found.figure
+                && decimal.is_some_and(|decimal| mark(&text[place.clone()]).is_some_and(|mark| mark != decimal))
+            {
+                // The reading as a fraction is the second one.
+                number.readings.truncate(1);
+            }
+            page.add(found.figure, sentence, place);
         }
         in_order(&mut page.words);
         in_order(&mut page.numbers);
@@ -116,7 +142,7 @@ impl Page {
         })
     }
 
-    fn add(&mut self, figure: Figure, sentence: usize) {
+    fn add(&mut self, figure: Figure, sentence: usize, place: Range<usize>) {
         match figure {
             Figure::Number(number) => {
                 let values = number.readings.iter().map(|reading| reading.value);
@@ -124,7 +150,7 @@ impl Page {
                 let parts = number.parts.iter().copied();
                 self.numbers.extend(values.chain(unmultiplied).chain(parts).map(|value| (value, sentence)));
                 if self.all_numbers.len() < MOST_NUMBERS {
-                    self.all_numbers.push((number, sentence));
+                    self.all_numbers.push(PlacedNumber { number, sentence, place });
                 }
             }
             Figure::Date(dates) => {
@@ -160,9 +186,96 @@ impl Page {
         with_key(&self.numbers, value).iter().map(|(_, sentence)| *sentence)
     }
 
-    /// The numbers, as many as are compared one by one, and the sentences they stand in.
-    pub fn numbers(&self) -> &[(Number, usize)] {
+    /// The numbers, as many as are compared one by one, in order.
+    pub fn numbers(&self) -> &[PlacedNumber] {
         &self.all_numbers
+    }
+
+    /// Those of them that stand in a sentence.
+    pub fn numbers_in(&self, sentence: usize) -> &[PlacedNumber] {
+        let from = self.all_numbers.partition_point(|placed| placed.sentence < sentence);
+        let count = self.all_numbers[from..].partition_point(|placed| placed.sentence == sentence);
+        &self.all_numbers[from..from + count]
+    }
+
+    /// The sentence in which the numbers stand with nothing but marks between them.
+    pub fn side_by_side(&self, values: &[i128]) -> Option<usize> {
+        if values.is_empty() {
+            return None;
+        }
+        let is_written_so = |placed: &&PlacedNumber| placed.number.parts == values;
+        if let Some(placed) = self.all_numbers.iter().find(is_written_so) {
+            return Some(placed.sentence);
+        }
+        let is_row = |row: &&[PlacedNumber]| {
+            let is_value = |(placed, value): (&PlacedNumber, &i128)| placed.number.is(*value);
+            let is_near = |pair: &[PlacedNumber]| {
+                let between = &self.text[pair[0].place.end..pair[1].place.start];
+                between.len() <= LONGEST_GAP && !between.contains(char::is_alphanumeric)
+            };
+            row.iter().zip(values).all(is_value) && row.windows(2).all(is_near)
+        };
+        self.all_numbers.windows(values.len()).find(is_row).map(|row| row[0].sentence)
+    }
+
+    /// How many of the words stand in each sentence; words in very many of them do not count.
+    pub fn shared_words(&self, keys: &BTreeSet<WordKey>) -> Vec<u16> {
+        let mut shared = vec![0_u16; self.sentences.len()];
+        let places = keys.iter().map(|key| self.places(*key)).filter(|places| places.len() <= MOST_PLACES);
+        for sentence in places.flatten().map(|place| place.sentence()) {
+            shared[sentence] = shared[sentence].saturating_add(1);
+        }
+        shared
+    }
+
+    pub fn sentence(&self, sentence: usize) -> &str {
+        self.sentences.get(sentence).map_or("", |range| &self.text[range.clone()])
+    }
+
+    /// The clause of its sentence in which a number stands.
+    pub fn clause(&self, placed: &PlacedNumber) -> &str {
+        let Some(range) = self.sentences.get(placed.sentence) else { return "" };
+        let before = &self.text[range.start..placed.place.start];
+        // A long stretch may be cut within the number.
+        let after = self.text.get(placed.place.end..range.end).unwrap_or_default();
+        let start = clause_ends(before).last().unwrap_or(0);
+        let end = clause_ends(after).next().unwrap_or(after.len());
+        &self.text[range.start + start..placed.place.end + end]
+    }
+
+    /// A sentence and those that say what it is about: its neighbours in the paragraph, the head of its table, and the
+    /// heading above it.
+    pub fn context(&self, sentence: usize) -> Vec<usize> {
+        let mut context = vec![sentence];
+        let mut first = sentence;
+        while let Some(before) = self.joined_before(first).filter(|_| context.len() <= MOST_BEFORE) {
+            context.push(before);
+            first = before;
+        }
+        context.extend((sentence + 1 < self.sentences.len() && !self.is_ended(sentence)).then_some(sentence + 1));
+        let is_row = |at: &usize| self.sentence(*at).trim_start().starts_with('|');
+        if is_row(&sentence) {
+            let rows = (0..sentence).rev().take(MOST_PLACES).take_while(is_row);
+            context.extend(rows.last().into_iter().flat_map(|head| [head, head.saturating_sub(1)]));
+        }
+        let is_heading = |at: &usize| self.sentence(*at).starts_with('#');
+        context.extend((0..sentence).rev().take(MOST_PLACES).find(is_heading));
+        context
+    }
+
+    /// The sentence before, unless a paragraph ends there. A line without a full stop may be a heading, or go on.
+    fn joined_before(&self, sentence: usize) -> Option<usize> {
+        let mut before = (0..sentence).rev().take(MOST_BEFORE);
+        let before = before.find(|at| !self.sentence(*at).trim().is_empty())?;
+        (!self.is_ended(before)).then_some(before)
+    }
+
+    /// Does a paragraph end with the sentence?
+    fn is_ended(&self, sentence: usize) -> bool {
+        let Some(range) = self.sentences.get(sentence) else { return true };
+        let text = &self.text[range.clone()];
+        let is_line = text.ends_with('\n') || self.text[range.end..].trim_start_matches(' ').starts_with('\n');
+        is_line && text.trim_end().ends_with(['.', '!', '?', '。', '！', '？'])
     }
 
     /// The first sentence with a date that is the same as far as `date` says; its year may stand anywhere.
@@ -247,6 +360,18 @@ impl Page {
         !self.places(key).is_empty() || self.around_words.contains(&key)
     }
 
+    /// Do the first letters of words in a row make the acronym? Short words may be passed over.
+    pub fn spells(&self, acronym: &str) -> bool {
+        let initials = self.initials.get_or_init(|| {
+            let words = || self.text.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
+            let first = |word: &str| word.chars().next().into_iter().flat_map(char::to_lowercase).collect::<Vec<_>>();
+            let long = words().filter(|word| word.chars().nth(SHORTEST - 1).is_some());
+            [words().flat_map(first).collect(), long.flat_map(first).collect()]
+        });
+        let acronym = acronym.to_lowercase();
+        initials.iter().any(|initials| initials.contains(&acronym))
+    }
+
     /// Do a sentence or its neighbours hold one of the words? Always so when the text holds none of them.
     pub fn is_about(&self, sentence: usize, keys: &BTreeSet<WordKey>) -> bool {
         let places = keys.iter().map(|key| self.places(*key));
@@ -279,9 +404,9 @@ impl Page {
 
     /// Numbers in a sentence and those around it.
     pub fn numbers_near(&self, sentence: usize, distance: usize) -> impl Iterator<Item = &Number> {
-        let first = self.all_numbers.partition_point(|(_, other)| other + distance < sentence);
-        let near = self.all_numbers[first..].iter().take_while(move |(_, other)| *other <= sentence + distance);
-        near.map(|(number, _)| number)
+        let first = self.all_numbers.partition_point(|placed| placed.sentence + distance < sentence);
+        let near = self.all_numbers[first..].iter().take_while(move |placed| placed.sentence <= sentence + distance);
+        near.map(|placed| &placed.number)
     }
 
     /// A sentence as a passage, without the white space around it.
@@ -343,6 +468,41 @@ fn word_key(word: &str) -> Option<WordKey> {
 fn key(letters: impl Iterator<Item = char>) -> WordKey {
     const MIX: u64 = 0x517c_c1b7_2722_0a95;
     letters.fold(0, |key: u64, letter| (key.rotate_left(5) ^ u64::from(u32::from(letter))).wrapping_mul(MIX))
+}
+
+/// The mark before fractions in a text, if its numbers tell.
+fn decimal_mark(tokens: &[Token<'_>]) -> Option<char> {
+    let (mut points, mut commas) = (0, 0);
+    for mark in tokens.iter().filter(|token| token.is_number()).filter_map(|token| figures::decimal_mark(token.text)) {
+        match mark {
+            '.' => points += 1,
+            _ => commas += 1,
+        }
+    }
+    match (points, commas) {
+        (points, commas) if points > commas * CLEARLY => Some('.'),
+        (points, commas) if commas > points * CLEARLY => Some(','),
+        _ => None,
+    }
+}
+
+/// The first mark in a number.
+fn mark(number: &str) -> Option<char> {
+    number.chars().find(|char| matches!(char, '.' | ','))
+}
+
+/// The bytes behind the marks that end a clause.
+pub fn clause_ends(text: &str) -> impl Iterator<Item = usize> {
+    let ends = move |(at, char): (usize, char)| {
+        let end = at + char.len_utf8();
+        let is_end = match char {
+            ',' | ';' | ':' => text[end..].starts_with(char::is_whitespace) || end == text.len(),
+            '(' | ')' | '–' | '—' | '，' | '；' | '、' => true,
+            _ => false,
+        };
+        is_end.then_some(end)
+    };
+    text.char_indices().filter_map(ends)
 }
 
 fn squeezed(code: &str) -> String {

@@ -76,6 +76,7 @@ fn of_line(text: &str, line: Range<usize>, groups: &[Group]) -> Vec<Cited> {
         let before = &text[from..group.place.start];
         let start = last_sentence(before).map_or(group.place.start, |begin| from + begin);
         let start = start + marks(&text[start..group.place.start]);
+        let start = start + joints(&text[start..group.place.start]);
         let is_ended = before.trim_end().ends_with(['.', '!', '?', '。', '！', '？']);
         let next = groups.get(number + 1).map_or(line.end, |next| next.place.start);
         let rest = &text[group.place.end..next];
@@ -134,7 +135,12 @@ fn plain(line: &str) -> String {
     let shown: String =
         line.chars().map(|char| if char == '|' { ' ' } else { char }).filter(|char| !"*`\\".contains(*char)).collect();
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    shown.trim_start_matches([',', ';', ':', '.', ')', ' ', '–', '—']).to_owned()
+    shown[joints(&shown)..].to_owned()
+}
+
+/// Bytes of the marks between a statement and the one before it.
+fn joints(text: &str) -> usize {
+    text.len() - text.trim_start_matches([',', ';', ':', '.', ')', ' ', '–', '—']).len()
 }
 
 #[cfg(test)]
@@ -173,6 +179,7 @@ mod tests {
         check("| Day | 18.9 [1] | 21.4 [2] |\n", &["Day | 18.9 [1]", "21.4 [2]"]);
         check("| Day | 18.9 [1] a day | 21.4 |\n", &["Day | 18.9 [1] a day"]);
         check("-5 degrees [1].", &["-5 degrees [1]"]);
+        check("It runs to 2030 [1], and 13 work there [2].", &["It runs to 2030 [1]", "and 13 work there [2]"]);
     }
 
     #[test]

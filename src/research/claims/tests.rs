@@ -89,6 +89,59 @@ fn what_was_altered_is_not_supported() {
     assert_eq!(judged("The repair cost 412,000 crowns", "").0, NotSupported);
 }
 
+/// The same number stands in the page, and is that of something else.
+#[test]
+fn a_number_of_another_matter_is_not_supported() {
+    for statement in [
+        "The repair cost 4,350 crowns",
+        "The insurer paid 412,000",
+        "The insurer paid 412,000 crowns",
+        "Petrel supplied 412,000 MWh",
+        "The repair cost 412 crowns",
+        "The loan has a rate of 3.5 MWh",
+        "The repair cost about 1,000,000 crowns",
+        "Over 500,000 visitors came to Petrel",
+        "The repair cost around 200,000 crowns",
+    ] {
+        let found = judged(statement, PAGE);
+        assert_eq!(found.0, NotSupported, "{statement}: {found:?}");
+    }
+}
+
+/// What is put otherwise than in the page is no other matter.
+#[test]
+fn a_number_in_other_words_stays_supported() {
+    let page = "# Gate\n\nThe town built it in 2030. The estimate was 300,000 crowns. It came to 412,000 in the end.\n\n\
+        ## Income of the harbour\n\n| Year | Crowns |\n|---|---|\n| 2029 | 71,500 |\n| 2030 | 84,300 |\n\n\
+        Members paid 5,200 crowns in 2029, and 6,100 in the year after. Of 1,250 boats, the storm sank 310.\n\n\
+        Dues of visitors: 18,900 crowns. The speed is 4 km/h, over 12 m² of ice, in rooms 4, 5, 6.\n";
+    for statement in [
+        "The gate cost the town 412,000 crowns",
+        "In 2030 the income of the harbour was 84,300 crowns",
+        "Members paid 6,100 crowns in 2030",
+        "In 2029, 5,200 crowns were paid by members",
+        "The storm sank 310 boats",
+        "1,250 boats were in the storm",
+        "Die Einnahmen des Hafens lagen 2029 bei 71.500 Kronen",
+        "Visitors paid 18.9 thousand crowns",
+        "It moves at 4 kilometres an hour",
+        "It covers 12 square metres",
+        "Income in 2029 was 71,500 and in 2030 84,300 crowns",
+        "Compared with 71,500 in 2029, the harbour had 84,300 crowns in 2030",
+        "The boats were in rooms 4 5 6",
+        "About 85,000 crowns came in",
+        "Nearly 1,300 boats",
+    ] {
+        let found = judged(statement, page);
+        assert_eq!(found.0, Supported, "{statement}: {found:?}");
+    }
+    let cut = format!("{}412 000 crowns, of which 300,000 came.", "The repair was dear ".repeat(30));
+    assert_eq!(judged("The repair was at 412,000 crowns", &cut).0, Supported);
+    let other = "Skelderwick gave 8,000 crowns to Norderwarf.\n\nThe fund of the bridge holds 9,500 crowns.";
+    let german = "Der Brückenfonds von Skelderwick und Norderwarf hat 9.500 Kronen";
+    assert_eq!(judged(german, other).0, Supported);
+}
+
 #[test]
 fn names_are_checked_where_only_names_have_capitals() {
     let filler = "The harbour of the island is old, and its people know the sea and the weather very well. ";
@@ -98,6 +151,9 @@ fn names_are_checked_where_only_names_have_capitals() {
     assert_eq!(judged("There Maud Penhallow signed"), (NotSupported, vec!["There Maud Penhallow".to_owned()]));
     assert_eq!(judged("There the people of Skelderwick Sound signed").0, NotSupported);
     assert_eq!(judged("The Skelderwick people signed").0, NotCheckable, "the question names it");
+    assert_eq!(judged("There the NATO signed"), (NotSupported, vec!["NATO".to_owned()]));
+    let spelt = format!("{page} The North Atlantic Treaty Organization signed.");
+    assert_eq!(judged_after(filler, "There the NATO signed", &spelt).0, Supported);
 }
 
 /// A right address with the figure of another page.
@@ -159,7 +215,7 @@ fn one_digit_makes_the_difference() {
             let mut citations = vec![Citation::new(1, SourceId(1001), end - 3, end)];
             check(&text, &mut citations, &texts, "").pop().map(|claim| claim.verdict)
         };
-        for sentence in page.lines().filter(|line| !line.contains('|')).flat_map(crate::text::sentences) {
+        for sentence in page.lines().filter(|line| !line.contains('|')).flat_map(text::sentences) {
             let Some(was) = verdict(sentence).filter(|verdict| *verdict != NotCheckable) else { continue };
             quoted += 1;
             if was != Supported {

@@ -79,6 +79,7 @@ one_of_each!(events: Event {
     },
     ClaimsChecked {
         counts: VerdictCounts { supported: 3, partly: 1, not_supported: 1, not_checkable: 2 },
+        repaired: 1,
     },
     SubQuestionsDecided {
         sub_questions: vec![SubQuestion { question: "What?".to_owned(), status: AnswerStatus::Partly }],

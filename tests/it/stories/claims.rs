@@ -44,7 +44,7 @@ async fn a_report_that_says_what_its_sources_say_is_supported(database: TestData
     assert!(citation.passage.as_ref().unwrap().text.starts_with("The gate cost 412,000 crowns"));
     assert_eq!(world.models.count(Kind::Repair), 0);
     assert!(!story.markdown().contains("Limits of this report"));
-    let [Event::ClaimsChecked { counts }] = story.named("claims.checked")[..] else { panic!("not checked once") };
+    let [Event::ClaimsChecked { counts, .. }] = story.named("claims.checked")[..] else { panic!("not checked once") };
     assert_eq!((counts.supported, counts.not_checkable), (1, 1));
     world.finish();
 }
@@ -61,6 +61,7 @@ async fn a_wrong_figure_is_written_once_more() {
     let story = research(&world, &database, &[]).await;
     assert_eq!(body(&story), "# Gate\n\nThe gate cost 412,000 crowns [1]. Harbour dues pay [1].");
     assert_eq!(verdicts(&story), [Verdict::Supported, Verdict::NotCheckable]);
+    let [Event::ClaimsChecked { repaired: 1, .. }] = story.named("claims.checked")[..] else { panic!("not counted") };
     let prompt = world.models.calls_of(Kind::Repair).pop().unwrap();
     assert!(prompt.last_text().contains("Not found in its sources: 413,000") && prompt.last_text().contains(PAGE));
     world.finish();
@@ -69,6 +70,7 @@ async fn a_wrong_figure_is_written_once_more() {
 /// A statement that no longer cites what it was held against is the fault once more, out of sight.
 #[test_case("The gate cost 413,000 crowns."; "without its source")]
 #[test_case("The gate cost 413,000 crowns [S1002]."; "with another source")]
+#[test_case("The mayor is a crook and the harbour sank [S1001]."; "with another matter")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repair_that_cites_otherwise_repairs_nothing(text: &str) {
     let repair = reply::json(json!({"statements": [{"number": 1, "text": text}]}));
@@ -100,6 +102,22 @@ async fn nothing_is_checked_when_nobody_wants_it() {
     let story = research(&world, &TestDatabase::sqlite(), &["verify=off"]).await;
     assert_eq!((story.report().claims.len(), world.models.count(Kind::Repair)), (0, 0));
     assert!(story.named("claims.checked").is_empty());
+    world.finish();
+}
+
+/// A long report has more statements than a model is asked about; what code says of the rest stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_beyond_those_that_are_judged_keep_the_verdict_of_code() {
+    let report = format!("# Gate\n\n{}", "- The gate cost 412,000 crowns [S1001].\n".repeat(125));
+    let verdicts: Vec<_> =
+        (1..=12).map(|number| json!({"number": number, "verdict": "supported", "reason": ""})).collect();
+    let judged = reply::json(json!({"verdicts": verdicts}));
+    let world = world(script(&report).always(When::kind(Kind::Judgement), judged)).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["verify=claims"]).await;
+    assert_eq!(world.models.count(Kind::Judgement), 10);
+    let claims = &story.report().claims;
+    assert_eq!((claims.len(), claims.iter().all(|claim| claim.verdict == Verdict::Supported)), (125, true));
+    assert!(story.warned(WarningCode::CheckFailed)[0].starts_with("5 statements beyond the first 120"));
     world.finish();
 }
 

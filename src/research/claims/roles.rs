@@ -1,0 +1,151 @@
+//! Whether a number of a page is the one that a statement means, or the same number of another matter.
+//!
+//! It is another one where its unit measures something else, and where the words of the statement plainly belong to
+//! other numbers: to one in a later clause, or to those of sentences far from it. What is not plain counts for the
+//! statement, since sources say the same in other words and other languages.
+
+use std::{
+    cell::OnceCell,
+    collections::{BTreeSet, HashSet},
+};
+
+use super::{
+    check::Statement,
+    figures::{Figure, Number},
+    page::{Page, PlacedNumber, WordKey, clause_ends, word_keys},
+    tokens::tokens,
+};
+
+/// Sentences that are looked at for numbers that the words of a statement belong to.
+const MOST_OTHERS: usize = 50;
+/// A number so many times as large or small counts something else.
+const COMPARABLE: u128 = 1_000;
+
+/// What the words of a statement say of the numbers of a page.
+#[derive(Debug)]
+pub struct Roles<'a> {
+    statement: &'a Statement<'a>,
+    page: &'a Page,
+    shared: OnceCell<Shared>,
+}
+
+/// Where the words of the statement stand in the page.
+#[derive(Debug)]
+struct Shared {
+    /// How many of them, by sentence.
+    words: Vec<u16>,
+    /// The sentences with most of them.
+    most: Vec<usize>,
+}
+
+impl<'a> Roles<'a> {
+    pub fn of(statement: &'a Statement<'a>, page: &'a Page) -> Self {
+        Self { statement, page, shared: OnceCell::new() }
+    }
+
+    fn shared(&self) -> &Shared {
+        self.shared.get_or_init(|| {
+            let roles = &self.statement.roles;
+            let known = roles.iter().filter(|key| self.page.has_word(**key)).count();
+            let words = self.page.shared_words(roles);
+            // A page in another language shares hardly more than names with the statement.
+            let is_comparable = known * 4 >= roles.len() * 3;
+            let most =
+                words.iter().enumerate().filter(|(_, count)| is_comparable && self.are_most(usize::from(**count)));
+            Shared { most: most.map(|(sentence, _)| sentence).take(MOST_OTHERS).collect(), words }
+        })
+    }
+
+    /// Are so many words more than half of the statement's?
+    fn are_most(&self, count: usize) -> bool {
+        count > 1 && count * 2 > self.statement.roles.len()
+    }
+
+    /// May the number of the page be the one that the statement means? A year holds for all that follows it.
+    pub fn is_meant(&self, number: &Number, there: &PlacedNumber) -> bool {
+        let is_of_another = || self.is_of_another_clause(number, there) || self.is_of_another_sentence(number, there);
+        number.counts_as(&there.number) && (number.is_year() || !is_of_another())
+    }
+
+    /// Another number that the statement could mean and does not have.
+    fn is_rival(&self, number: &Number, there: &PlacedNumber, other: &PlacedNumber) -> bool {
+        let value = |number: &Number| number.readings.first().map_or(0, |reading| reading.value.unsigned_abs());
+        let (own, rival) = (value(number), value(&other.number));
+        let is_own = || {
+            let readings = || other.number.readings.iter().map(|reading| reading.value);
+            self.statement.numbers().any(|known| readings().any(|value| known.is(value)))
+        };
+        other.place != there.place
+            && other.number.unit.map(|unit| unit.quantity) == number.unit.map(|unit| unit.quantity)
+            && other.number.is_percent == number.is_percent
+            && other.number.is_year() == number.is_year()
+            && own.min(rival).saturating_mul(COMPARABLE) >= own.max(rival)
+            && !is_own()
+    }
+
+    /// Does the number's clause say something, with none of the statement's words, and have most of them the clause of
+    /// a rival behind it? A later clause may leave out what an earlier one has said; an earlier one needs its own words.
+    fn is_of_another_clause(&self, number: &Number, there: &PlacedNumber) -> bool {
+        let beside = self.page.numbers_in(there.sentence).iter();
+        let mut rivals = beside
+            .filter(|other| other.place.start > there.place.start && self.is_rival(number, there, other))
+            .peekable();
+        if rivals.peek().is_none() || self.page.sentence(there.sentence).trim_start().starts_with('|') {
+            return false;
+        }
+        let own = self.words_of_clause(there);
+        let shared = |words: &BTreeSet<WordKey>| words.intersection(&self.statement.roles).count();
+        !self.shared().most.is_empty()
+            && own.len() > 1
+            && shared(&own) == 0
+            && rivals.any(|rival| self.are_most(shared(&self.words_of_clause(rival))))
+    }
+
+    fn words_of_clause(&self, placed: &PlacedNumber) -> BTreeSet<WordKey> {
+        let tokens = tokens(self.page.clause(placed));
+        word_keys(&tokens).map(|(key, _)| key).collect()
+    }
+
+    /// Do none of the statement's words stand around the number, and most of them in a sentence with a rival?
+    fn is_of_another_sentence(&self, number: &Number, there: &PlacedNumber) -> bool {
+        let Shared { words, most } = self.shared();
+        let is_about = |at: usize| words.get(at).is_some_and(|count| *count > 0);
+        if most.is_empty() || is_about(there.sentence) || self.page.context(there.sentence).into_iter().any(is_about) {
+            return false;
+        }
+        let rivals = most.iter().flat_map(|sentence| self.page.numbers_in(*sentence));
+        rivals.into_iter().any(|other| self.is_rival(number, there, other))
+    }
+
+    /// Does the sentence give the years and numbers of the statement in other pairs?
+    pub fn has_years_swapped(&self, sentence: usize) -> bool {
+        let of_statement = self.statement.figures.iter().filter_map(|found| match &found.figure {
+            Figure::Number(number) => Some((number, found.start, found.end)),
+            _ => None,
+        });
+        let Some(own) = pairs(self.statement.text, of_statement.collect()) else { return false };
+        let there = self.page.numbers_in(sentence).iter();
+        let there = there.map(|placed| (&placed.number, placed.place.start, placed.place.end)).collect();
+        let Some(there) = pairs(self.page.text(), there) else { return false };
+        let all =
+            |pairs: &HashSet<(i128, i128)>| -> HashSet<i128> { pairs.iter().flat_map(|(a, b)| [*a, *b]).collect() };
+        own != there && all(&own) == all(&there)
+    }
+}
+
+/// The numbers of a text in pairs of a year and something else, two pairs at least; `None` unless each pair stands in
+/// a clause of its own.
+fn pairs(text: &str, numbers: Vec<(&Number, usize, usize)>) -> Option<HashSet<(i128, i128)>> {
+    let value = |number: &Number| number.readings.first().map(|reading| reading.value);
+    let pair = |pair: &[(&Number, usize, usize)]| {
+        let [(one, _, end), (other, start, _)] = pair else { return None };
+        let is_together = clause_ends(text.get(*end..*start)?).next().is_none();
+        match (one.is_year(), other.is_year()) {
+            (true, false) if is_together => Some((value(one)?, value(other)?)),
+            (false, true) if is_together => Some((value(other)?, value(one)?)),
+            _ => None,
+        }
+    };
+    let is_enough = numbers.len() >= 4 && numbers.len().is_multiple_of(2);
+    is_enough.then(|| numbers.chunks(2).map(pair).collect()).flatten()
+}
