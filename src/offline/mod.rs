@@ -95,7 +95,8 @@ pub fn differing(statements: &[(&str, SourceId)]) -> Vec<(usize, usize)> {
     let prints: Vec<Fingerprint> = statements.iter().map(|(text, _)| Fingerprint::of(text)).collect();
     let pairs = (0..statements.len()).flat_map(|one| (one + 1..statements.len()).map(move |other| (one, other)));
     let differ = |(one, other): &(usize, usize)| {
-        statements[*one].1 != statements[*other].1 && prints[*one].contradicts(&prints[*other])
+        let (print, against) = (&prints[*one], &prints[*other]);
+        statements[*one].1 != statements[*other].1 && (print.contradicts(against) || print.differs_in_one(against))
     };
     pairs.filter(differ).collect()
 }

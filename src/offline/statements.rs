@@ -18,6 +18,9 @@ const MOST_STATEMENTS: usize = 500;
 /// Content words without which two sentences are alike by chance.
 const LEAST_WORDS: usize = 5;
 
+/// The same of sentences with the very same words.
+const FEWEST_WORDS: usize = 3;
+
 /// Something that sources say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Statement {
@@ -76,6 +79,13 @@ impl Fingerprint {
         let differ = new(&self.numbers, &other.numbers).min(new(&other.numbers, &self.numbers)) > 0;
         let enough = self.row.is_some() || self.words.len().min(other.words.len()) >= LEAST_WORDS;
         differ && enough && self.row == other.row && self.overlap(other) >= ALIKE
+    }
+
+    /// Do both say the same, word for word, but for one number? Then few words are enough.
+    pub(super) fn differs_in_one(&self, other: &Self) -> bool {
+        let is_one = |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).count() == 1;
+        let is_same = self.words == other.words && self.words.len() >= FEWEST_WORDS && self.row == other.row;
+        is_same && is_one(&self.numbers, &other.numbers) && is_one(&other.numbers, &self.numbers)
     }
 
     /// Shared words of all words, 0 to 1.
@@ -209,6 +219,12 @@ mod tests {
         let row = |name: &str, price: &str| print(&format!("{name} rate, per kWh – Members: {price} cents"));
         assert!(row("Day", "18.9").contradicts(&row("Day", "21.4")));
         assert!(!row("Day", "18.9").contradicts(&row("Night", "16.2")));
+        let differ = |one: &str, other: &str| print(one).differs_in_one(&print(other));
+        assert!(differ("The repair of Petrel cost 412,000 crowns.", "The repair of Petrel cost 421,000 crowns."));
+        let rate = |percent: &str| format!("Unemployment in the region of Skelderwick was {percent} percent in 2030.");
+        assert!(differ(&rate("4.2"), &rate("6.1")));
+        assert!(!differ("Room 1 of the inn costs 5 crowns.", "Room 2 of the inn costs 6 crowns."));
+        assert!(!differ("It cost 5 crowns.", "It cost 6 crowns."));
         assert!(!print(one).contradicts(&print("The mill was built in 1764 by a shipwright.")));
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    claims::Reference,
+    claims::{self, Reference},
     evidence::{Card, Evidence},
 };
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
         report::{Report, text_alone},
     },
     journal::Stop,
+    text::sentences,
 };
 
 /// The pairs of cards whose figures are really apart: `1,000 m` and `1 km` are not.
@@ -33,8 +34,8 @@ fn apart(one: &Card, other: &Card) -> Option<Contradiction> {
     Some(Contradiction { one: stated(one, other)?, other: stated(other, one)?, settled: false })
 }
 
-/// The same, held against the report of that name: settled is what it names both figures of, citing one of the sources
-/// at least. After a defect nothing is.
+/// The same, held against the report of that name: settled is what it names both figures of in one place, citing one of
+/// the sources at least. After a defect nothing is.
 ///
 /// # Errors
 /// [`Stop`].
@@ -58,16 +59,31 @@ pub async fn in_report(
 
 fn held_against(contradictions: &[Contradiction], report: &Report) -> Vec<Contradiction> {
     let cited: BTreeSet<SourceId> = report.citations.iter().map(|citation| citation.source_id).collect();
-    let text = Reference::of(&without_citations(report));
-    let names = |stated: &Stated| {
-        let lacking = text.lacks(&stated.text);
-        stated.figures.iter().all(|figure| !lacking.contains(figure))
-    };
-    let settled = |one: &Contradiction| {
-        let is_cited = cited.contains(&one.one.source_id) || cited.contains(&one.other.source_id);
-        is_cited && names(&one.one) && names(&one.other)
+    let text = without_citations(report);
+    let settled = |Contradiction { one, other, .. }: &Contradiction| {
+        let is_cited = cited.contains(&one.source_id) || cited.contains(&other.source_id);
+        is_cited && text.split("\n\n").any(|part| sets_beside(part, one, other))
     };
     contradictions.iter().map(|one| Contradiction { settled: settled(one), ..one.clone() }).collect()
+}
+
+/// Does the text name the figures of a statement?
+fn names(text: &Reference, stated: &Stated) -> bool {
+    let lacking = text.lacks(&stated.text);
+    stated.figures.iter().all(|figure| !lacking.contains(figure))
+}
+
+/// Does a paragraph, a list or a table name both figures: in one sentence, or in several that say what they are of?
+fn sets_beside(part: &str, one: &Stated, other: &Stated) -> bool {
+    let names_in = |text: &str, stated: &Stated| names(&Reference::of(text), stated);
+    let is_of =
+        |sentence: &str, stated: &Stated| names_in(sentence, stated) && claims::has_word_of(sentence, &stated.text);
+    if !names_in(part, one) || !names_in(part, other) {
+        return false;
+    }
+    let all: Vec<&str> = part.lines().flat_map(sentences).collect();
+    let is_said = |stated: &Stated| all.iter().any(|sentence| is_of(sentence, stated));
+    all.iter().any(|sentence| names_in(sentence, one) && names_in(sentence, other)) || is_said(one) && is_said(other)
 }
 
 /// The text without the numbers of sources, which are no figures.
@@ -125,5 +141,9 @@ mod tests {
         check("It cost 412,000 crowns by one count and 421.000 by another.", &[3001], false);
         check("It cost 412,000 crowns.", &[1001, 1002], false);
         check("Nobody knows.", &[1001], false);
+        check("One page says that the gate cost 412,000. By another, its cost was 421,000.", &[1001], true);
+        check("The gate cost 412,000 crowns.\n\nThe gate of another town cost 421,000 crowns.", &[1001], false);
+        check("The gate cost 412,000 crowns. The bridge far away has 421,000 rivets.", &[1001], false);
+        check("| Gate, one count | 412,000 |\n| Gate, another | 421,000 |", &[1001], true);
     }
 }
