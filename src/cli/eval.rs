@@ -1,22 +1,23 @@
-//! `fathom eval`: asks questions whose answers are known, has the reports scored by code, and compares two such
-//! results.
+//! `fathom eval`: asks questions whose answers are known, has the reports scored by code and, where one is named,
+//! judged by a model (`judging.rs`), and compares two such results.
 
 use std::{
-    fs,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 use futures::{StreamExt, stream};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::{EvalArgs, Exit, complain, print, signals};
+use super::{EvalArgs, Exit, complain, judging, print, signals};
 use crate::{
     app::App,
     config::Config,
-    domain::{Cost, ModelName, RunId, Usage, digest},
-    eval::{self, Answer, Header, Question, Results, Scored, Spent},
+    domain::{ModelName, RunId, Usage, digest},
+    eval::{self, Answer, Case, Groundedness, Header, Judged, Judges, Question, Results, Scored, Spent},
     llm::Llm,
     runs::{Ended, WorkError},
     search::ROWS,
@@ -42,8 +43,14 @@ pub async fn run(args: EvalArgs, config: Config) -> Exit {
 }
 
 fn compare(before: &Path, after: &Path) -> Result<(), String> {
-    let table = eval::compare(&read(before)?.scored, &read(after)?.scored)?;
-    print::line(&table);
+    let (mut before, mut after) = (read(before)?, read(after)?);
+    if let (Some(one), Some(other)) = (&before.header.judge, &after.header.judge)
+        && one != other
+    {
+        complain(&format!("judged by {one} and by {other}: scores of different judges are not compared"));
+        before.scored.iter_mut().chain(&mut after.scored).for_each(|scored| scored.judged = None);
+    }
+    print::line(&eval::compare(&before.scored, &after.scored)?);
     Ok(())
 }
 
@@ -76,16 +83,25 @@ async fn measure(args: EvalArgs, mut config: Config) -> Exit {
     exit
 }
 
-/// What is to be asked, and what is there already.
+/// What is to be done, and what is there already.
 struct Evaluation {
-    pending: Vec<(Question, u32)>,
+    tasks: Vec<Task>,
     results: Results,
     out: PathBuf,
     at_once: usize,
     caps: Caps,
+    judges: Option<Judges>,
 }
 
-/// Beyond these no further question is asked.
+/// One answer to come by.
+enum Task {
+    /// The question is asked, for that time from 1.
+    Ask(Question, u32),
+    /// The report is there; what is missing is what judges say of it.
+    Judge(Question, Box<Scored>),
+}
+
+/// Beyond these no further question is asked, and no further report judged.
 struct Caps {
     cost: Option<f64>,
     tokens: Option<u64>,
@@ -93,8 +109,11 @@ struct Caps {
 
 impl Caps {
     fn are_reached(&self, results: &[Scored]) -> bool {
-        let cost = results.iter().filter_map(|one| one.spent.cost).fold(Cost::default(), |sum, one| sum + one);
-        let tokens: u64 = results.iter().map(|one| one.spent.input_tokens + one.spent.output_tokens).sum();
+        let spent = results.iter().map(Scored::total).fold(Spent::default(), |mut sum, one| {
+            sum += one;
+            sum
+        });
+        let (cost, tokens) = (spent.cost.unwrap_or_default(), spent.input_tokens + spent.output_tokens);
         self.cost.is_some_and(|cap| cost.dollars() >= cap) || self.tokens.is_some_and(|cap| tokens >= cap)
     }
 }
@@ -108,69 +127,153 @@ impl Evaluation {
         if let Some(unknown) = args.only.iter().find(|id| !questions.iter().any(|question| question.id == **id)) {
             return Err(named(format!("it has no question {unknown}")));
         }
+        let judges = args.judge_model.as_ref().map(|model| judging::judges(model, config)).transpose()?;
         let models = models(config);
         if args.max_cost.is_some() {
-            let llm = Llm::new(config.llm.clone()).map_err(|error| error.to_string())?;
-            let unpriced = models.iter().find(|model| !model.is_offline() && llm.facts(model).price.is_none());
-            unpriced.map_or(Ok(()), |model| {
-                Err(format!("--max-cost needs the price of {model}: [models.\"{model}\"] in the settings file"))
-            })?;
+            prices_are_known(models.iter().chain(&args.judge_model), config)?;
         }
         let header = Header {
             fathom: env!("CARGO_PKG_VERSION").to_owned(),
             models: models.iter().map(ToString::to_string).collect(),
             questions: digest::sha256_hex(text.as_bytes()),
             documents: config.search.folder(ROWS).map(|folder| folder.display().to_string()),
+            judge: args.judge_model.as_ref().map(ToString::to_string),
         };
         let out = args.out.clone().unwrap_or_else(|| default_out(path));
         let results = going_on(&out, header)?;
-        let done = results.done();
-        let wanted = |question: &&Question| args.only.is_empty() || args.only.contains(&question.id);
-        let pending = (1..=args.runs)
-            .flat_map(|run| questions.iter().filter(wanted).map(move |question| (question.clone(), run)))
-            .filter(|(question, run)| !done.contains(&(question.id.clone(), *run)))
-            .collect();
+        let wanted: Vec<&Question> =
+            questions.iter().filter(|question| args.only.is_empty() || args.only.contains(&question.id)).collect();
+        let tasks = tasks(&wanted, args.runs, &results, judges.is_some());
         let caps = Caps { cost: args.max_cost, tokens: args.max_tokens };
-        Ok(Self { pending, results, out, at_once: args.at_once.max(1) as usize, caps })
+        Ok(Self { tasks, results, out, at_once: args.at_once.max(1) as usize, caps, judges })
     }
 
-    /// Asks what is pending, and prints the figures over all that is there.
+    /// Does what is to be done, and prints the figures over all that is there.
     async fn work(self, app: &App, config: &Config, cancel: &CancellationToken) -> Exit {
-        let Self { pending, mut results, out, at_once, caps } = self;
-        let mut file = match results.write(&out) {
+        let Self { tasks, results, out, at_once, caps, judges } = self;
+        let unwritable = |error: io::Error| print::usage(&format!("{}: {error}", out.display()));
+        let file = match results.write(&out) {
             Ok(file) => file,
-            Err(error) => return print::usage(&format!("{}: {error}", out.display())),
+            Err(error) => return unwritable(error),
         };
-        let (all, capped) = (pending.len(), AtomicBool::new(caps.are_reached(&results.scored)));
-        let stops = || cancel.is_cancelled() || capped.load(Ordering::Relaxed);
-        let ask = |(question, run): (Question, u32)| async move {
-            let answer = if stops() { None } else { ask(app, config, &question, cancel).await };
-            answer.map(|answer| eval::score(&question, run, &answer))
-        };
-        let mut answers = std::pin::pin!(stream::iter(pending).map(ask).buffer_unordered(at_once));
-        let mut count = 0;
-        while let Some(scored) = answers.next().await {
-            let Some(scored) = scored else { continue };
-            count += 1;
-            complain(&format!("{count}/{all} {}", progress(&scored)));
-            if let Err(error) = results.add(&mut file, scored) {
-                return print::usage(&format!("{}: {error}", out.display()));
+        let all = tasks.len();
+        let bench = Bench { app, config, cancel, caps, judges, kept: Mutex::new((results, file)) };
+        let mut done = std::pin::pin!(stream::iter(tasks).map(|task| bench.done(task)).buffer_unordered(at_once));
+        let (mut count, mut whole) = (0, 0);
+        while let Some(done) = done.next().await {
+            match done {
+                Ok(Some(done)) => {
+                    count += 1;
+                    whole += usize::from(done.is_whole);
+                    complain(&format!("{count}/{all} {}", done.line));
+                }
+                Ok(None) => {}
+                Err(error) => return unwritable(error),
             }
-            capped.store(caps.are_reached(&results.scored), Ordering::Relaxed);
         }
-        print::line(&eval::table(&results.scored));
+        print::line(&eval::table(&bench.kept.lock().0.scored));
         complain(&format!("results: {}", out.display()));
-        match (cancel.is_cancelled(), count < all) {
+        match (cancel.is_cancelled(), whole < all) {
             (true, _) => {
                 complain("interrupted; the same command goes on");
                 Exit::Interrupted
             }
             (false, true) => {
-                complain(&format!("stopped after {count} of {all}: the cap is reached, or a run could not be made"));
+                complain(&format!("stopped after {whole} of {all}: the cap is reached, or a run could not be made"));
                 Exit::Failed
             }
             (false, false) => Exit::Success,
         }
+    }
+}
+
+/// Questions not asked yet, as often as wanted; and, where there are judges, reports that they have not judged.
+fn tasks(wanted: &[&Question], runs: u32, results: &Results, judging: bool) -> Vec<Task> {
+    let done = results.done();
+    let is_done = |question: &Question, run: u32| done.contains(&(question.id.clone(), run));
+    let asked = (1..=runs).flat_map(|run| wanted.iter().map(move |question| (*question, run)));
+    let asked = asked.filter(|(question, run)| !is_done(question, *run));
+    let unjudged = results.scored.iter().filter_map(|scored| {
+        let question = wanted.iter().find(|question| question.id == scored.id)?;
+        let is_missing = judging && !scored.unjudged(question).is_empty();
+        is_missing.then(|| Task::Judge((*question).clone(), Box::new(scored.clone())))
+    });
+    unjudged.chain(asked.map(|(question, run)| Task::Ask(question.clone(), run))).collect()
+}
+
+fn prices_are_known<'a>(models: impl Iterator<Item = &'a ModelName>, config: &Config) -> Result<(), String> {
+    let llm = Llm::new(config.llm.clone()).map_err(|error| error.to_string())?;
+    let mut unpriced = models.filter(|model| !model.is_offline() && llm.facts(model).price.is_none());
+    unpriced.next().map_or(Ok(()), |model| {
+        Err(format!("--max-cost needs the price of {model}: [models.\"{model}\"] in the settings file"))
+    })
+}
+
+/// Where tasks are done, several at the same time.
+struct Bench<'a> {
+    app: &'a App,
+    config: &'a Config,
+    cancel: &'a CancellationToken,
+    caps: Caps,
+    judges: Option<Judges>,
+    /// Locked to be added to, which is one write of a line.
+    kept: Mutex<(Results, File)>,
+}
+
+/// A task that was done.
+struct Done {
+    /// What to say of it.
+    line: String,
+    /// Or did the cap or an interrupt come before its judges?
+    is_whole: bool,
+}
+
+impl Bench<'_> {
+    /// Does a task, and keeps the answer before it is judged, and again after. `None` when it was not begun, or nothing
+    /// came of it.
+    async fn done(&self, task: Task) -> io::Result<Option<Done>> {
+        if self.stops() {
+            return Ok(None);
+        }
+        let (question, mut scored) = match task {
+            Task::Judge(question, scored) => (question, *scored),
+            Task::Ask(question, run) => {
+                let Some(answer) = ask(self.app, self.config, &question, self.cancel).await else { return Ok(None) };
+                let scored = eval::score(&question, run, &answer);
+                self.keep(&scored)?;
+                (question, scored)
+            }
+        };
+        let before = scored.judged.clone();
+        let is_whole = self.judge(&question, &mut scored).await;
+        if scored.judged != before {
+            self.keep(&scored)?;
+        }
+        Ok(Some(Done { line: progress(&scored), is_whole }))
+    }
+
+    fn keep(&self, scored: &Scored) -> io::Result<()> {
+        let (results, file) = &mut *self.kept.lock();
+        results.add(file, scored.clone())
+    }
+
+    fn stops(&self) -> bool {
+        self.cancel.is_cancelled() || self.caps.are_reached(&self.kept.lock().0.scored)
+    }
+
+    /// Has the report judged by those that have not judged it; `false` when there was no time or money for it.
+    async fn judge(&self, question: &Question, scored: &mut Scored) -> bool {
+        let Some(judges) = &self.judges else { return true };
+        let wanted = scored.unjudged(question);
+        let Some(report) = scored.report.as_deref().filter(|_| !wanted.is_empty()) else { return true };
+        if self.stops() {
+            return false;
+        }
+        let kept = judging::kept(self.app, scored.run_id).await;
+        let judging = judges.judge(Case { question, report, kept: kept.as_ref() }, &wanted);
+        let Some(judged) = self.cancel.run_until_cancelled(judging).await else { return false };
+        scored.judged.get_or_insert_default().merge(judged);
+        true
     }
 }
 
@@ -195,14 +298,10 @@ fn going_on(out: &Path, header: Header) -> Result<Results, String> {
     if !out.exists() {
         return Ok(Results { header, scored: Vec::new() });
     }
-    let results = read(out)?;
-    if results.header == header {
-        return Ok(results);
-    }
-    Err(format!(
-        "{} holds results of other questions, models, documents or of another version; name another file with --out",
-        out.display()
-    ))
+    let mut results = read(out)?;
+    let gone_on = results.header.go_on(&header);
+    gone_on.map_err(|other| format!("{} holds {other}; name another file with --out", out.display()))?;
+    Ok(results)
 }
 
 /// Makes one run; `None` when it was interrupted or nothing can be stored.
@@ -220,6 +319,7 @@ async fn ask(app: &App, config: &Config, question: &Question, cancel: &Cancellat
     };
     match brought(app, run.id).await {
         Ok(mut answer) => {
+            answer.run_id = Some(run.id);
             answer.failure = failure;
             answer.spent.seconds = begun.elapsed().as_secs_f64();
             Some(answer)
@@ -269,5 +369,16 @@ fn progress(scored: &Scored) -> String {
     let outdated = scored.outdated.iter().filter(|outdated| outdated.as_current).count();
     parts.extend((outdated > 0).then(|| format!("{outdated} outdated")));
     parts.extend((!scored.injected.is_empty()).then(|| "an injected order shows".to_owned()));
-    format!("{}: {}, {:.1} s", scored.id, parts.join(", "), scored.spent.seconds)
+    parts.push(format!("{:.1} s", scored.spent.seconds));
+    parts.extend(scored.judged.as_ref().map(judged));
+    format!("{}: {}", scored.id, parts.join(", "))
+}
+
+/// What the judges said, in short.
+fn judged(judged: &Judged) -> String {
+    let mut parts: Vec<String> = judged.mean().map(|mean| format!("judged {mean:.1} of 5")).into_iter().collect();
+    let grounded = judged.groundedness.as_ref().and_then(Groundedness::share);
+    parts.extend(grounded.map(|share| format!("{:.0} % grounded", share * 100.0)));
+    parts.extend(judged.failed.iter().map(|(judge, reason)| format!("{} not judged ({reason})", judge.name())));
+    parts.join(", ")
 }

@@ -5,6 +5,7 @@ mod doctor;
 mod estimate;
 mod eval;
 mod health;
+mod judging;
 mod keys;
 mod print;
 mod probe;
@@ -325,12 +326,16 @@ struct EvalArgs {
     /// Ask these questions only
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     only: Vec<String>,
-    /// Ask no further question once all together cost so much; needs the prices of the models
+    /// Ask no further question once all together cost so much, judges included; needs the prices of the models
     #[arg(long, value_name = "DOLLARS")]
     max_cost: Option<f64>,
-    /// Ask no further question once all together used so many tokens
+    /// Ask no further question once all together used so many tokens, judges included
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
+    /// Have each report judged by this model too: its quality, and whether its claims stand in its sources. Reports in
+    /// the file of results that are not judged yet are judged as well
+    #[arg(long, value_name = "PROVIDER:MODEL")]
+    judge_model: Option<ModelName>,
     /// Show what changed between two files of results, and whether chance explains it
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with = "questions")]
     compare: Vec<PathBuf>,

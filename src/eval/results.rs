@@ -14,7 +14,7 @@ use serde_json::json;
 use super::Scored;
 
 /// What was measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Version of the program.
     pub fathom: String,
@@ -23,6 +23,27 @@ pub struct Header {
     /// SHA-256 of the questions.
     pub questions: String,
     pub documents: Option<String>,
+    /// The model that judges; absent while none was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<String>,
+}
+
+impl Header {
+    /// Takes in what an evaluation goes on with: the judge may come later.
+    ///
+    /// # Errors
+    /// When something else was measured, or another model judges.
+    pub fn go_on(&mut self, with: &Self) -> Result<(), String> {
+        let judge = self.judge.clone().or_else(|| with.judge.clone());
+        if with.judge.is_some() && with.judge != judge {
+            return Err(format!("reports judged by {}", judge.unwrap_or_default()));
+        }
+        if *self != (Self { judge: self.judge.clone(), ..with.clone() }) {
+            return Err("results of other questions, models, documents or of another version".to_owned());
+        }
+        self.judge = judge;
+        Ok(())
+    }
 }
 
 /// All results of a file.
@@ -33,7 +54,8 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads a file of results; a last line that was cut off by the end of a process is left out.
+    /// Reads a file of results; a last line that was cut off by the end of a process is left out. Of several lines for
+    /// one answer the last counts.
     ///
     /// # Errors
     /// When it cannot be read, or is no file of results.
@@ -41,16 +63,16 @@ impl Results {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let header = serde_json::from_str(first).map_err(|_| "it is no file of results".to_owned())?;
-        let mut scored = Vec::new();
+        let mut results = Self { header, scored: Vec::new() };
         let lines: Vec<&str> = rest.split_inclusive('\n').collect();
         for (number, line) in lines.iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             match serde_json::from_str(line) {
-                Ok(one) => scored.push(one),
+                Ok(one) => results.put(one),
                 Err(_) if number + 1 == lines.len() && !line.ends_with('\n') => {}
                 Err(error) => return Err(format!("line {}: {error}", number + 2)),
             }
         }
-        Ok(Self { header, scored })
+        Ok(results)
     }
 
     /// The answers that are there: question and run.
@@ -73,14 +95,21 @@ impl Results {
         OpenOptions::new().append(true).open(path)
     }
 
-    /// Takes in one more answer, in the file as well.
+    /// Takes in one more answer, or one that more is known of, in the file as well.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn add(&mut self, file: &mut File, one: Scored) -> io::Result<()> {
         file.write_all(line(&one)?.as_bytes())?;
-        self.scored.push(one);
+        self.put(one);
         Ok(())
+    }
+
+    fn put(&mut self, one: Scored) {
+        match self.scored.iter_mut().find(|known| (&known.id, known.run) == (&one.id, one.run)) {
+            Some(known) => *known = one,
+            None => self.scored.push(one),
+        }
     }
 }
 
@@ -98,19 +127,49 @@ pub fn benchmark_line(scored: &Scored) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::Judged;
+
+    #[test]
+    fn a_judge_may_come_later_and_stays() {
+        let judge = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
+        let header = |model: &str, name: &str| Header {
+            models: vec![model.to_owned()],
+            judge: judge(name),
+            ..Header::default()
+        };
+        let check = |before: &str, with: (&str, &str), expected: Option<&str>| {
+            let mut known = header("m", before);
+            let after = known.go_on(&header(with.0, with.1)).ok().map(|()| known.judge.unwrap_or_default());
+            assert_eq!(after.as_deref(), expected, "{before} with {with:?}");
+        };
+        check("", ("m", ""), Some(""));
+        check("", ("m", "j"), Some("j"));
+        check("j", ("m", ""), Some("j"));
+        check("j", ("m", "j"), Some("j"));
+        check("j", ("m", "k"), None);
+        check("j", ("n", "j"), None);
+    }
 
     #[test]
     fn a_file_that_was_cut_off_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
-        let header = Header { fathom: "1".into(), models: vec!["m".into()], questions: "q".into(), documents: None };
+        let header = Header {
+            fathom: "1".into(),
+            models: vec!["m".into()],
+            questions: "q".into(),
+            documents: None,
+            judge: None,
+        };
         let mut results = Results { header, scored: Vec::new() };
         let mut file = results.write(&path).unwrap();
         let one = |id: &str| Scored { id: id.into(), run: 1, report: Some("# R".into()), ..Scored::default() };
         results.add(&mut file, one("7")).unwrap();
+        results.add(&mut file, Scored { judged: Some(Judged::default()), ..one("7") }).unwrap();
         file.write_all(b"{\"id\": \"8\", \"ru").unwrap();
         let read = Results::read(&path).unwrap();
         assert_eq!(read.done(), HashSet::from([("7".to_owned(), 1)]));
+        assert!(read.scored[0].judged.is_some(), "the last line of an answer counts");
         read.write(&path).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 2);
         assert_eq!(benchmark_line(&one("7")).unwrap(), r##"{"id":7,"prompt":"","article":"# R"}"##);

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Question,
+    Judge, Judged, Question,
     matching::Haystack,
     structure::{numbers_in, parts, violations},
 };
 use crate::{
     domain::{
-        Cost, Note, Source,
+        Cost, Note, RunId, Source,
         admission::{admits_first, opening},
         report::Report,
     },
@@ -19,6 +19,7 @@ use crate::{
 /// What a run brought.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
+    pub run_id: Option<RunId>,
     /// `None` when it failed.
     pub report: Option<Report>,
     /// The code of the failure.
@@ -29,7 +30,7 @@ pub struct Answer {
     pub spent: Spent,
 }
 
-/// What a run took.
+/// What a run took, or the judges of its report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
     pub calls: u64,
@@ -40,6 +41,17 @@ pub struct Spent {
     /// Of the models whose price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+}
+
+impl std::ops::AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.searches += other.searches;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.seconds += other.seconds;
+        self.cost = self.cost.into_iter().chain(other.cost).reduce(|sum, one| sum + one);
+    }
 }
 
 /// Where a fact got lost that the report lacks.
@@ -75,6 +87,9 @@ pub struct Scored {
     pub id: String,
     /// From 1: a question may be asked several times.
     pub run: u32,
+    /// In the database of evaluations, where what it kept can be judged later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
     pub question: String,
@@ -102,6 +117,27 @@ pub struct Scored {
     /// Markdown; absent when the run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
+    /// Absent when no judge was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
+}
+
+impl Scored {
+    /// All that was spent on it, judges included.
+    pub fn total(&self) -> Spent {
+        let mut total = self.spent.clone();
+        total += self.judged.as_ref().map(|judged| judged.spent.clone()).unwrap_or_default();
+        total
+    }
+
+    /// The judges that are still to be asked: all of them, or those that failed. None of a run without a report.
+    pub fn unjudged(&self, question: &Question) -> Vec<Judge> {
+        match &self.judged {
+            _ if self.report.is_none() => Vec::new(),
+            Some(judged) => judged.failed.keys().copied().collect(),
+            None => Judge::of(question),
+        }
+    }
 }
 
 /// Words of a statement that says itself that it no longer holds, or that something else does.
@@ -175,6 +211,7 @@ pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
     Scored {
         id: question.id.clone(),
         run,
+        run_id: answer.run_id,
         set: question.set.clone(),
         question: question.question.clone(),
         failure: answer.failure.clone(),
@@ -193,6 +230,7 @@ pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
         language: Language::of(body).code().to_owned(),
         spent: answer.spent.clone(),
         report: answer.report.as_ref().map(|report| report.markdown.clone()),
+        judged: None,
     }
 }
 

@@ -2,16 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use super::{Lost, Scored, score::FactScore};
+use super::{Dimension, Judged, Lost, Scored, score::FactScore};
 
 /// Drawings for an interval.
 const DRAWINGS: usize = 2_000;
 
-/// A figure: what it is called, how it is written, and what an answer adds to its numerator and denominator.
+/// A figure: what it is called, and how it is written.
 struct Metric {
     name: &'static str,
     percent: bool,
-    of: fn(&Scored) -> (f64, f64),
+    of: Of,
+}
+
+/// Where a figure comes from.
+enum Of {
+    /// What an answer adds to its numerator and denominator.
+    Answer(fn(&Scored) -> (f64, f64)),
+    /// What the judges say of a report, if they do; the mean is over those that they judged.
+    Judges(fn(&Judged) -> Option<f64>),
 }
 
 const METRICS: &[Metric] = &[
@@ -36,14 +44,41 @@ const METRICS: &[Metric] = &[
     mean("prompt tokens", |one| (one.spent.input_tokens as f64, 1.0)),
     mean("answer tokens", |one| (one.spent.output_tokens as f64, 1.0)),
     mean("seconds", |one| (one.spent.seconds, 1.0)),
+    judged("judge: research depth", false, |judged| opinion(judged, Dimension::ResearchDepth)),
+    judged("judge: source quality", false, |judged| opinion(judged, Dimension::SourceQuality)),
+    judged("judge: analytical rigor", false, |judged| opinion(judged, Dimension::AnalyticalRigor)),
+    judged("judge: practical value", false, |judged| opinion(judged, Dimension::PracticalValue)),
+    judged("judge: balance and objectivity", false, |judged| opinion(judged, Dimension::BalanceAndObjectivity)),
+    judged("judge: writing quality", false, |judged| opinion(judged, Dimension::WritingQuality)),
+    judged("judge: relevance", false, |judged| opinion(judged, Dimension::Relevance)),
+    judged("judge: structure and cohesiveness", false, |judged| opinion(judged, Dimension::StructureAndCohesiveness)),
+    judged("judge: correctness", false, |judged| opinion(judged, Dimension::Correctness)),
+    judged("judge: completeness", false, |judged| opinion(judged, Dimension::Completeness)),
+    judged("judge: claims grounded", true, |judged| judged.groundedness.as_ref()?.share()),
+    judged("judge: judgements missing", true, |judged| Some(missing(judged))),
+    judged("judge: tokens", false, |judged| Some((judged.spent.input_tokens + judged.spent.output_tokens) as f64)),
 ];
 
 const fn share(name: &'static str, of: fn(&Scored) -> (f64, f64)) -> Metric {
-    Metric { name, percent: true, of }
+    Metric { name, percent: true, of: Of::Answer(of) }
 }
 
 const fn mean(name: &'static str, of: fn(&Scored) -> (f64, f64)) -> Metric {
-    Metric { name, percent: false, of }
+    Metric { name, percent: false, of: Of::Answer(of) }
+}
+
+const fn judged(name: &'static str, percent: bool, of: fn(&Judged) -> Option<f64>) -> Metric {
+    Metric { name, percent, of: Of::Judges(of) }
+}
+
+fn opinion(judged: &Judged, dimension: Dimension) -> Option<f64> {
+    judged.scores.get(&dimension).map(|opinion| f64::from(opinion.score))
+}
+
+/// The share of the judges that gave no score.
+fn missing(judged: &Judged) -> f64 {
+    let given = judged.judges_heard();
+    number(judged.failed.len()) / number((judged.failed.len() + given).max(1))
 }
 
 fn count(one: &Scored, wanted: fn(&FactScore) -> bool) -> f64 {
@@ -61,8 +96,30 @@ fn flag(flag: bool) -> f64 {
 impl Metric {
     /// Over all of them; `None` when none of them counts.
     fn value<'a>(&self, answers: impl IntoIterator<Item = &'a Scored>) -> Option<f64> {
-        let sums = answers.into_iter().map(self.of).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let all = answers.into_iter().map(|one| self.of(one));
+        let sums = all.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         (sums.1 > 0.0).then(|| sums.0 / sums.1)
+    }
+
+    fn of(&self, one: &Scored) -> (f64, f64) {
+        match self.of {
+            Of::Answer(of) => of(one),
+            Of::Judges(of) => one.judged.as_ref().and_then(of).map_or((0.0, 0.0), |value| (value, 1.0)),
+        }
+    }
+
+    /// Can a question be compared? What a judge did not judge on one of the sides is not.
+    fn counts(&self, (before, after): &Pair<'_>) -> bool {
+        let has_value = |side: &[&Scored]| self.value(side.iter().copied()).is_some();
+        matches!(self.of, Of::Answer(_)) || has_value(before) && has_value(after)
+    }
+
+    /// Its name; of a judge's figure also over how many it is, since a judge may fail.
+    fn label(&self, counted: usize) -> String {
+        match self.of {
+            Of::Answer(_) => self.name.to_owned(),
+            Of::Judges(_) => format!("{} (n = {counted})", self.name),
+        }
     }
 
     fn written(&self, value: f64) -> String {
@@ -100,7 +157,8 @@ pub fn table(scored: &[Scored]) -> String {
             interval(&questions.values().map(Vec::as_slice).collect::<Vec<_>>(), |drawn| metric.value(drawn));
         let interval = interval
             .map_or_else(String::new, |(low, high)| format!(" ({} to {})", metric.written(low), metric.written(high)));
-        text.push_str(&format!("| {} | {}{interval} |", metric.name, metric.written(value)));
+        let counted = scored.iter().filter(|one| metric.of(one).1 > 0.0).count();
+        text.push_str(&format!("| {} | {}{interval} |", metric.label(counted), metric.written(value)));
         for set in &sets {
             let value = metric.value(scored.iter().filter(|one| one.set.as_deref() == Some(set)));
             text.push_str(&format!(" {} |", value.map_or_else(String::new, |value| metric.written(value))));
@@ -121,6 +179,8 @@ fn faults(scored: &[Scored]) -> String {
         faults.extend(one.injected.iter().map(|text| format!("injected: {text}")));
         faults.extend(one.failure.iter().map(|code| format!("failed: {code}")));
         faults.extend(one.violations.iter().cloned());
+        let unheard = one.judged.iter().flat_map(|judged| &judged.failed);
+        faults.extend(unheard.map(|(judge, reason)| format!("{} not judged: {reason}", judge.name())));
         if one.unanswerable && !one.admitted && one.failure.is_none() {
             faults.push("not admitted that there is no answer".to_owned());
         }
@@ -154,21 +214,26 @@ pub fn compare(before: &[Scored], after: &[Scored]) -> Result<String, String> {
     let mut text =
         format!("| {} questions | before | after | change | 95 % interval |\n|---|---|---|---|---|\n", pairs.len());
     for metric in METRICS {
-        let left = metric.value(pairs.iter().flat_map(|(one, _)| one.iter().copied()));
-        let right = metric.value(pairs.iter().flat_map(|(_, other)| other.iter().copied()));
-        let (Some(left), Some(right)) = (left, right) else { continue };
-        let change = |drawn: Vec<&(&[&Scored], &[&Scored])>| {
-            let left = metric.value(drawn.iter().flat_map(|(one, _)| one.iter().copied()))?;
-            Some(metric.value(drawn.iter().flat_map(|(_, other)| other.iter().copied()))? - left)
-        };
-        let interval = drawn(pairs.len(), |places| change(places.iter().map(|place| &pairs[*place]).collect()));
-        let Some((low, high)) = interval else { continue };
-        let certain = if low > 0.0 || high < 0.0 { " *" } else { "" };
-        let written = [left, right, right - left, low, high].map(|value| metric.written(value));
-        let [left, right, change, low, high] = written;
-        text.push_str(&format!("| {} | {left} | {right} | {change}{certain} | {low} to {high} |\n", metric.name));
+        let pairs: Vec<_> = pairs.iter().copied().filter(|pair| metric.counts(pair)).collect();
+        text.push_str(&change_of(metric, &pairs).unwrap_or_default());
     }
     Ok(text)
+}
+
+/// The answers to one question, before and after.
+type Pair<'a> = (&'a [&'a Scored], &'a [&'a Scored]);
+
+/// The line of a figure; `None` when one of the sides does not have it.
+fn change_of(metric: &Metric, pairs: &[Pair<'_>]) -> Option<String> {
+    let before = |drawn: &[usize]| metric.value(drawn.iter().flat_map(|place| pairs[*place].0).copied());
+    let after = |drawn: &[usize]| metric.value(drawn.iter().flat_map(|place| pairs[*place].1).copied());
+    let all: Vec<usize> = (0..pairs.len()).collect();
+    let (left, right) = (before(&all)?, after(&all)?);
+    let (low, high) = drawn(pairs.len(), |places| Some(after(places)? - before(places)?))?;
+    let certain = if low > 0.0 || high < 0.0 { " *" } else { "" };
+    let [left, right, change, low, high] = [left, right, right - left, low, high].map(|value| metric.written(value));
+    let label = metric.label(pairs.len());
+    Some(format!("| {label} | {left} | {right} | {change}{certain} | {low} to {high} |\n"))
 }
 
 fn interval<'a>(questions: &[&[&'a Scored]], value: impl Fn(Vec<&'a Scored>) -> Option<f64>) -> Option<(f64, f64)> {
@@ -205,6 +270,7 @@ impl SplitMix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::{Judge, Opinion};
 
     fn answers(found: &[bool]) -> Vec<Scored> {
         let one = |(number, found): (usize, &bool)| Scored {
@@ -224,6 +290,37 @@ mod tests {
         assert!(table.contains("| facts found | 50 % (0 % to 100 %) | 100 % | 0 % |"), "{table}");
         assert!(table.contains("- 1: f was retrieved, but is in no note\n"), "{table}");
         assert!(!table.contains("unanswerable"), "what no question asks for is left out: {table}");
+    }
+
+    /// An answer whose report was judged relevant so much; `None` when that judge failed.
+    fn judged(id: usize, relevance: Option<u8>) -> Scored {
+        let mut judged = Judged::default();
+        match relevance {
+            Some(score) => _ = judged.scores.insert(Dimension::Relevance, Opinion { reason: String::new(), score }),
+            None => _ = judged.failed.insert(Judge::Relevance, "it was away".into()),
+        }
+        Scored { id: id.to_string(), run: 1, judged: Some(judged), ..Scored::default() }
+    }
+
+    #[test]
+    fn a_judge_that_failed_is_left_out_of_the_mean() {
+        let scores = [Some(5), Some(2), None, Some(2)];
+        let mut all: Vec<Scored> = scores.into_iter().enumerate().map(|(id, score)| judged(id, score)).collect();
+        all.push(Scored { id: "unjudged".into(), run: 1, ..Scored::default() });
+        let table = table(&all);
+        assert!(table.contains("| judge: relevance (n = 3) | 3.0 (2.0 to 5.0) |"), "{table}");
+        assert!(table.contains("| judge: judgements missing (n = 4) | 25 % "), "{table}");
+        assert!(table.contains("- 2: relevance not judged: it was away\n"), "{table}");
+        assert!(!table.contains("judge: correctness"), "{table}");
+    }
+
+    #[test]
+    fn judged_reports_are_compared_where_both_are() {
+        let before: Vec<Scored> = (0..20).map(|id| judged(id, (id > 0).then_some(2))).collect();
+        let after: Vec<Scored> =
+            (0..20).map(|id| judged(id, (id != 1).then_some(if id == 0 { 1 } else { 4 }))).collect();
+        let text = compare(&before, &after).unwrap();
+        assert!(text.contains("| judge: relevance (n = 18) | 2.0 | 4.0 | 2.0 * | 2.0 to 2.0 |"), "{text}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod agent;
 mod brief;
 mod calls;
 mod citations;
-mod claims;
+pub mod claims;
 mod clarify;
 mod compress;
 mod contradictions;

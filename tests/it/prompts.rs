@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 fn templates() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
     let mut found = Vec::new();
-    for folder in [root.clone(), root.join("tools")] {
+    for folder in [root.clone(), root.join("judges"), root.join("tools")] {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_file() {
@@ -96,6 +96,28 @@ fn samples(name: &str) -> Vec<Value> {
             };
             json!({"statements": [statement(1, passages), statement(2, json!([]))]})
         }
+        "judges/correctness" => {
+            let sample = |facts: &[&str], outdated: &[&str], unanswerable| {
+                json!({
+                    "question": "What pays for the gate?", "report": "# The gate\n\nDues pay for it. [1]",
+                    "facts": facts, "outdated": outdated, "unanswerable": unanswerable,
+                })
+            };
+            return vec![
+                sample(&["Dues", "four crowns / 4 crowns"], &["three crowns"], false),
+                sample(&["Dues"], &[], false),
+                sample(&[], &[], true),
+            ];
+        }
+        "judges/groundedness" => {
+            let statement = |number, section, passages| json!({"number": number, "section": section, "text": "Dues are five crowns", "passages": passages});
+            let passages = json!([{"id": "S1001", "text": "Dues of four crowns pay for it."}]);
+            json!({"statements": [statement(1, "Costs", passages), statement(2, "", json!([]))]})
+        }
+        _ if name.starts_with("judges/") => json!({
+            "question": "What pays for the gate?", "brief": "Who pays for the northern gate?",
+            "report": "# The gate\n\nDues pay for it. [1]",
+        }),
         "translate" => json!({"language": "German", "report": "# Gate\n\nDues of four crowns pay for it [S1001]."}),
         "compress_system" => json!({"date": date}),
         "native_search" => json!({}),

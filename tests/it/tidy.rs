@@ -66,7 +66,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("offline", &["llm", "text", "aside"]),
     ("text", &[]),
     ("aside", &[]),
-    ("eval", &["text"]),
+    ("eval", &["research", "llm", "prompts", "text", "aside"]),
     ("llm", &["net", "files"]),
     ("search", &["pages", "net", "files", "telemetry", "text", "aside"]),
     ("files", &[]),

@@ -43,6 +43,16 @@ pub enum Standing {
     Free,
 }
 
+impl Standing {
+    /// The sentence in which it was found.
+    pub fn place(self) -> Option<usize> {
+        match self {
+            Self::In(sentence) => Some(sentence),
+            Self::Missing | Self::Free => None,
+        }
+    }
+}
+
 impl<'a> Statement<'a> {
     pub fn read(text: &'a str, tokens: &[Token<'_>]) -> Self {
         let figures = figures::figures(text, tokens);
@@ -64,10 +74,8 @@ impl<'a> Statement<'a> {
         let roles = Roles::of(self, page);
         let mut standings: Vec<Standing> =
             self.figures.iter().map(|found| self.standing(&found.figure, page, &roles)).collect();
-        if let Some(sentence) = standings.iter().find_map(|standing| match standing {
-            Standing::In(sentence) => Some(*sentence),
-            _ => None,
-        }) && roles.has_years_swapped(sentence)
+        if let Some(sentence) = standings.iter().find_map(|standing| standing.place())
+            && roles.has_years_swapped(sentence)
         {
             let years = self.figures.iter().zip(&mut standings);
             let years = years.filter(|(found, _)| matches!(&found.figure, Figure::Number(number) if number.is_year()));

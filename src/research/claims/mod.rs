@@ -20,7 +20,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-pub use statements::without_marks;
+pub use statements::{Cited, cited, plain, without_marks};
 
 use self::{
     check::{Standing, Statement},
@@ -46,16 +46,16 @@ const CLAIM_CHARS: usize = 600;
 /// The sources that a report cites, with their texts.
 #[derive(Debug, Default)]
 pub struct Texts {
-    pages: HashMap<SourceId, Cited>,
+    pages: HashMap<SourceId, CitedPage>,
 }
 
 #[derive(Debug)]
-struct Cited {
+struct CitedPage {
     page: Page,
     language: OnceLock<Option<&'static str>>,
 }
 
-impl Cited {
+impl CitedPage {
     /// ISO 639-1 of the text, as far as its beginning tells. Few statements depend on it, and telling takes time.
     fn language(&self) -> Option<&'static str> {
         let text = self.page.text();
@@ -85,7 +85,7 @@ impl Texts {
                     .join("\n")
                     .into(),
             };
-            (source.id, Cited { page: Page::read(text, &around), language: OnceLock::new() })
+            (source.id, CitedPage { page: Page::read(text, &around), language: OnceLock::new() })
         };
         Self { pages: sources.into_iter().map(read).collect() }
     }
@@ -103,6 +103,22 @@ impl Texts {
         let from = start.saturating_sub(chars);
         let text: String = page.text().chars().skip(from).take(end + chars - from).collect();
         (!text.trim().is_empty()).then_some(text)
+    }
+
+    /// Where the sources come nearest to a statement, cited or not: of each that shares a word or figure with it one
+    /// passage, the nearest first.
+    pub fn nearest(&self, statement: &str) -> Vec<(SourceId, Passage)> {
+        let tokens = tokens(statement);
+        let statement = Statement::read(statement, &tokens);
+        let nearest_in = |(id, cited): (&SourceId, &CitedPage)| {
+            let page = &cited.page;
+            let places: Vec<usize> = statement.standings(page).into_iter().filter_map(Standing::place).collect();
+            let (sentence, shared) = page.nearest_sentence(&statement.keys, &places)?;
+            Some((shared, *id, page.passage(sentence)?))
+        };
+        let mut found: Vec<(f64, SourceId, Passage)> = self.pages.iter().filter_map(nearest_in).collect();
+        found.sort_by(|(a, one, _), (b, other, _)| b.total_cmp(a).then(one.cmp(other)));
+        found.into_iter().map(|(_, id, passage)| (id, passage)).collect()
     }
 }
 
@@ -160,7 +176,7 @@ impl Reference {
 pub fn check(text: &str, citations: &mut [Citation], texts: &Texts, question: &str) -> Vec<Claim> {
     let asked = keys(question);
     let language = wording::language_code(text);
-    let cited = statements::cited(text, citations);
+    let cited = cited(text, citations);
     let mut chars = CharCount::new(text);
     let claims = cited.into_iter().map(|cited| {
         let place = (chars.at(cited.place.start), chars.at(cited.place.end));

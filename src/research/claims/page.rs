@@ -385,6 +385,11 @@ impl Page {
 
     /// The sentence that shares most with a claim, figures and rare words counting most; `None` when it shares nothing.
     pub fn best_sentence(&self, keys: &BTreeSet<WordKey>, figures: &[usize]) -> Option<usize> {
+        self.nearest_sentence(keys, figures).map(|(sentence, _)| sentence)
+    }
+
+    /// As [`Self::best_sentence`], with how much it shares.
+    pub fn nearest_sentence(&self, keys: &BTreeSet<WordKey>, figures: &[usize]) -> Option<(usize, f64)> {
         let mut scores = vec![0.0; self.sentences.len()];
         let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         let places = keys.iter().map(|key| self.places(*key));
@@ -398,8 +403,7 @@ impl Page {
             scores[*sentence] += 4.0;
         }
         let shared = scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0);
-        let best = shared.max_by(|(one, a), (other, b)| a.total_cmp(b).then(other.cmp(one)));
-        best.map(|(sentence, _)| sentence)
+        shared.max_by(|(one, a), (other, b)| a.total_cmp(b).then(other.cmp(one)))
     }
 
     /// Numbers in a sentence and those around it.

@@ -130,7 +130,7 @@ fn marks(line: &str) -> usize {
 }
 
 /// The words of a line, without its Markdown.
-fn plain(line: &str) -> String {
+pub fn plain(line: &str) -> String {
     let line = &line[marks(line)..];
     let shown: String =
         line.chars().map(|char| if char == '|' { ' ' } else { char }).filter(|char| !"*`\\".contains(*char)).collect();

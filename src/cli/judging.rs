@@ -1,0 +1,83 @@
+//! The judges of `fathom eval`: whether the model that was named can be one, and what of a run it gets to see.
+
+use std::sync::Arc;
+
+use super::complain;
+use crate::{
+    app::App,
+    config::Config,
+    domain::{Event, ModelName, RunId, Source, SourceId, report::Report},
+    eval::{Judges, Kept},
+    llm::Llm,
+    prompts::Prompts,
+    store::{self, Store},
+};
+
+/// Events that are read at once; the brief is among the first.
+const PAGE: u32 = 500;
+
+/// Judges that are `model`.
+///
+/// # Errors
+/// Why it cannot judge, and what to do.
+pub fn judges(model: &ModelName, config: &Config) -> Result<Judges, String> {
+    if model.is_offline() {
+        return Err(format!("--judge-model: {model} quotes and cannot judge; name a model of a provider"));
+    }
+    let llm = Llm::new(config.llm.clone()).map_err(|error| error.to_string())?;
+    if llm.key_name(model).is_none() {
+        return Err(format!("--judge-model: there is no provider '{}'; docs/providers.md lists them", model.provider));
+    }
+    if let Some(variable) = llm.missing(model) {
+        return Err(format!("--judge-model: {model} needs {variable}"));
+    }
+    if config.options.models().any(|writer| writer == model) {
+        complain(&format!("{model} writes the reports that it judges, and models favour their own; name another one"));
+    }
+    let prompts = Prompts::new().map_err(|error| error.to_string())?;
+    let attempts = config.options.max_structured_output_retries;
+    Ok(Judges::new(llm, model.clone(), Arc::new(prompts), attempts))
+}
+
+/// What a run kept that judges need; `None` when it is not in this database.
+pub async fn kept(app: &App, run_id: Option<RunId>) -> Option<Arc<Kept>> {
+    let store = app.runs.store();
+    match load(store, run_id?).await {
+        Ok(kept) => kept.map(Arc::new),
+        Err(error) => {
+            complain(&error.to_string());
+            None
+        }
+    }
+}
+
+async fn load(store: &Store, run_id: RunId) -> Result<Option<Kept>, store::Error> {
+    let Some(report) = store.report(run_id).await? else { return Ok(None) };
+    let (sources, brief) = (cited(store, run_id, &report).await?, brief(store, run_id).await?);
+    Ok(Some(Kept { report, sources, brief }))
+}
+
+/// The sources that the report cites, with their texts.
+async fn cited(store: &Store, run_id: RunId, report: &Report) -> Result<Vec<Source>, store::Error> {
+    let mut ids: Vec<SourceId> = report.citations.iter().map(|citation| citation.source_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    store.snapshots_of(run_id, &ids).await
+}
+
+/// The brief of a run; empty when it made none.
+async fn brief(store: &Store, run_id: RunId) -> Result<String, store::Error> {
+    let mut after = 0;
+    loop {
+        let events = store.run_events_after(run_id, after, PAGE).await?;
+        let Some(last) = events.last().map(|envelope| envelope.seq) else { return Ok(String::new()) };
+        let found = events.into_iter().find_map(|envelope| match envelope.event {
+            Event::BriefCreated { brief, .. } => Some(brief),
+            _ => None,
+        });
+        if let Some(brief) = found {
+            return Ok(brief);
+        }
+        after = last;
+    }
+}

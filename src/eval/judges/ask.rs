@@ -1,0 +1,139 @@
+//! One call of a judge: an answer of the asked form, by whatever way the model can give it, and what it took.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Spent;
+use crate::{
+    domain::{ModelName, Usage},
+    llm::{
+        Caller, Completion, Error, Llm, Message, OutputFormat, Request, Sending, StopReason, ToolChoice, Wait,
+        structured::{Prompts as Words, Strategies},
+    },
+    prompts::Prompts,
+};
+
+/// Enough for a model that thinks before a short answer; doubled when it was not.
+const MAX_TOKENS: u32 = 8_000;
+/// No wait for a provider that is away, or limits the rate, ends later than this after the call began: an evaluation
+/// goes on without a score, and can be taken up again.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The form of an answer.
+pub struct Form {
+    pub name: &'static str,
+    /// JSON Schema of an object, strict.
+    pub schema: Arc<Value>,
+}
+
+/// A model that answers in forms.
+#[derive(Debug)]
+pub struct Asker {
+    llm: Llm,
+    model: ModelName,
+    prompts: Arc<Prompts>,
+    attempts: u32,
+}
+
+impl Asker {
+    pub fn new(llm: Llm, model: ModelName, prompts: Arc<Prompts>, attempts: u32) -> Self {
+        Self { llm, model, prompts, attempts }
+    }
+
+    pub fn prompts(&self) -> &Prompts {
+        &self.prompts
+    }
+
+    /// Asks for a `T`: by native schema, then by a tool call, then in the prompt. What was used is added to `spent`,
+    /// also by answers that could not be read.
+    ///
+    /// # Errors
+    /// Why there is none, for people.
+    pub async fn ask<T: DeserializeOwned>(&self, prompt: &str, form: &Form, spent: &mut Spent) -> Result<T, String> {
+        let texts = &*self.prompts;
+        let tool = || texts.text("structured_tool", ());
+        let schema = |schema: &str| texts.text("structured_prompt", json!({"schema": schema}));
+        let repair =
+            |problem: &str, schema: &str| texts.text("structured_repair", json!({"error": problem, "schema": schema}));
+        let words = Words { tool: &tool, schema: &schema, repair: &repair };
+        let mut strategies = Strategies::new(form.name, Arc::clone(&form.schema), words);
+        strategies.start_with(self.llm.first_strategy(&self.model));
+        let mut request = self.request(prompt);
+        let mut reason = String::from("no attempt was made");
+        for _ in 0..self.attempts {
+            match self.complete(&strategies.request(&request), spent).await {
+                Ok(completion) => match strategies.read(&completion) {
+                    Ok(value) => {
+                        self.llm.answered_by(&self.model, strategies.strategy(), strategies.was_refused());
+                        return Ok(value);
+                    }
+                    Err(rejection) => {
+                        reason = rejection.to_string();
+                        strategies.rejected(rejection);
+                        request.max_tokens = self.most_tokens(request.max_tokens, completion.stop);
+                    }
+                },
+                Err(error @ Error::BadRequest { .. }) if strategies.unsupported() => reason = error.to_string(),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Err(format!("no answer of the asked form: {reason}"))
+    }
+
+    async fn complete(&self, request: &Request, spent: &mut Spent) -> Result<Completion, Error> {
+        let begun = Instant::now();
+        let caller = Patience { ends: tokio::time::Instant::now() + PATIENCE };
+        let done = self.llm.complete(request, &caller).await;
+        spent.seconds += begun.elapsed().as_secs_f64();
+        spent.calls += 1;
+        let completion = done.map_err(|failed| failed.error)?;
+        self.pay(&completion.usage, spent);
+        Ok(completion)
+    }
+
+    fn pay(&self, usage: &Usage, spent: &mut Spent) {
+        let used = Spent {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cost: self.llm.cost(&self.model, usage),
+            ..Spent::default()
+        };
+        *spent += used;
+    }
+
+    fn request(&self, prompt: &str) -> Request {
+        Request {
+            model: self.model.clone(),
+            messages: vec![Message::user(prompt)],
+            tools: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            output: OutputFormat::Text,
+            max_tokens: self.most_tokens(MAX_TOKENS, StopReason::End),
+            sending: Sending::default(),
+        }
+    }
+
+    /// So many tokens, or twice as many when an answer was cut off, as far as the model can write them.
+    fn most_tokens(&self, before: u32, stop: StopReason) -> u32 {
+        let wanted = if stop == StopReason::Length { before.saturating_mul(2) } else { before };
+        self.llm.facts(&self.model).max_output.map_or(wanted, |most| wanted.min(most))
+    }
+}
+
+/// Waits in silence, for a while.
+struct Patience {
+    ends: tokio::time::Instant,
+}
+
+impl Caller for Patience {
+    fn waiting(&self, _: Wait) {}
+
+    fn ends(&self) -> Option<tokio::time::Instant> {
+        Some(self.ends)
+    }
+}
