@@ -6,6 +6,7 @@ use std::{
 };
 
 use fathom::eval::{Results, Scored};
+use tokio::process::Command;
 
 use crate::{
     contract::without_keys,
@@ -15,14 +16,23 @@ use crate::{
 /// A hundred questions take a minute or two, on a busy machine more.
 const LIMIT: Duration = Duration::from_secs(600);
 
-fn examples() -> PathBuf {
+pub fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
 }
 
 /// What `fathom eval` with these arguments says, and how it ends.
-async fn eval(world: &World, arguments: &[&str]) -> (Option<i32>, String, String) {
+pub async fn eval(world: &World, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = world.fathom(&[&["eval"][..], arguments].concat());
     without_keys(&mut command);
+    ended(command).await
+}
+
+/// The same, knowing the servers of the world.
+pub async fn eval_with_keys(world: &World, arguments: &[&str]) -> (Option<i32>, String, String) {
+    ended(world.fathom(&[&["eval"][..], arguments].concat())).await
+}
+
+async fn ended(mut command: Command) -> (Option<i32>, String, String) {
     let output = tokio::time::timeout(LIMIT, command.output()).await.expect("it ends").unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))

@@ -4,6 +4,7 @@ mod audit;
 mod checks;
 mod command_line;
 mod evaluation;
+mod judging;
 mod keys;
 mod protocol;
 mod retention;
