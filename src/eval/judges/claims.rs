@@ -194,7 +194,7 @@ fn statements(report: &Report) -> Vec<Statement> {
     found.sort_by_key(|(start, ..)| *start);
     let section = |start: usize| {
         let above = text[..start].lines().rfind(|line| line.starts_with('#'));
-        above.map_or_else(String::new, |line| claims::plain(line))
+        above.map_or_else(String::new, claims::plain)
     };
     let statement = |(start, text, cites)| Statement { section: section(start), text, cites };
     found.into_iter().map(statement).collect()

@@ -36,12 +36,12 @@ fn is_judge() -> When {
 /// Scores everything with 4, and finds each statement of a report supported but the second.
 fn opinion(call: &Call) -> Reply {
     let scored = |score: u8| json!({"reason": "It rests on this.", "score": score});
-    let prompt = call.last_text();
-    if call.schema_name() == Some("ReportQuality") {
+    let prompt = call.first_text();
+    if prompt.contains(WORDS_OF_QUALITY) {
         let scores: serde_json::Map<_, _> = DIMENSIONS.iter().map(|name| ((*name).to_owned(), scored(4))).collect();
         return reply::json(json!(scores));
     }
-    if call.schema_name() != Some("GroundedStatements") {
+    if !prompt.contains("<statement number=") {
         return reply::json(scored(4));
     }
     let verdict = |number: usize| if number == 2 { "not_supported" } else { "supported" };
