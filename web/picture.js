@@ -85,8 +85,8 @@ export function take(picture, e) {
 const ofRun = {
   "run.created": (run, d, e) => Object.assign(run, { question: d.question, options: d.options ?? {}, position: d.position ?? null, retryOf: d.retry_of ?? null, created: e.ts }),
   "run.queued": (run, d) => { run.position = d.position ?? null; },
-  "run.started": (run, _, e) => Object.assign(run, { status: "running", started: run.started ?? e.ts, position: null }),
-  "run.resumed": (run, _, e) => Object.assign(run, { status: "running", started: run.started ?? e.ts, lives: run.lives + 1 }),
+  "run.started": (run, _, e) => Object.assign(run, { status: "running", started: run.started ?? e.ts, position: null, waiting: null }),
+  "run.resumed": (run, _, e) => Object.assign(run, { status: "running", started: run.started ?? e.ts, lives: run.lives + 1, waiting: null }),
   "phase.started": (run, d) => { run.phase = d.phase; },
   "follow_up.decided": (run, d) => { run.decision = d.action; },
   "clarification.skipped": (run, d) => { run.verification = d.verification; },

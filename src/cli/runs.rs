@@ -91,6 +91,7 @@ fn status_word(overview: &RunOverview, silence: Duration) -> String {
         _ if is_stuck(overview, silence) => "stuck".to_owned(),
         _ if overview.is_parked() => "interrupted".to_owned(),
         status if overview.run.cancel_requested && !status.is_final() => "cancelling".to_owned(),
+        _ if overview.run.progress.waiting_for.is_some() => "waiting".to_owned(),
         status => status.as_str().to_owned(),
     }
 }
@@ -249,6 +250,7 @@ fn as_value(overview: &RunOverview, silence: Duration) -> Value {
         "cancel_requested": run.cancel_requested,
         "stuck": is_stuck(overview, silence),
         "interrupted": overview.is_parked(),
+        "waiting_for": run.progress.waiting_for,
         "question": overview.question,
         "created_at": run.created_at,
         "started_at": run.started_at,

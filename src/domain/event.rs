@@ -531,6 +531,8 @@ pub enum WarningCode {
     ModelReplaced,
     /// The search engines of the run are away, out of quota or refuse their keys; another one stands in.
     EngineReplaced,
+    /// No process that took the run up is set up for it; it waits for one that is.
+    NotConfigured,
 }
 
 #[cfg(test)]

@@ -242,7 +242,8 @@ impl ThreadStatus {
 pub struct Progress {
     /// The phase begun last, or [`Phase::Waiting`] while the run waits; `None` before the first.
     pub phase: Option<Phase>,
-    /// Whom calls of the run wait for; `None` while none does.
+    /// Whom calls of the run wait for, or what it needs and no process that took it up has; `None` while nothing is
+    /// waited for.
     #[serde(default)]
     pub waiting_for: Option<Waiting>,
     /// Rounds of the supervisor.
@@ -254,7 +255,7 @@ pub struct Progress {
     pub warnings: u64,
 }
 
-/// A provider that calls of a run wait for.
+/// A provider that calls of a run wait for, or what is to be set before the run can go on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// The model as `provider:model`, or the search engine.

@@ -15,6 +15,7 @@ mod lease_renewer;
 mod marks;
 mod means;
 mod owned;
+mod refused;
 mod request_keys;
 mod retry;
 mod shared;

@@ -9,7 +9,7 @@ use super::{
     DATABASE_PAUSE, Leaving, Means, Parts, Refusal, RunSignals, WorkError, collections,
     conclusion::{End, Verdict, conclude, corrupt, verdict},
     lease_renewer::{LeaseRenewer, Renewed},
-    retry,
+    refused, retry,
 };
 use crate::{
     context::{Cx, EarlierLives, Services, Snapshots, Spending},
@@ -100,16 +100,19 @@ async fn work_and_release(
     signals: &RunSignals,
     span: &RunSpan,
 ) -> Result<Ended, WorkError> {
-    let run_id = run.id;
+    let (run_id, shown) = (run.id, run.progress.waiting_for.clone());
     let result = supervise(parts, lease, run, signals, span).await;
     if result.is_ok() {
         signals.setbacks.forget(run_id);
     }
-    if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
+    if let (Err(WorkError::Refused(refusal)), Leaving::ToOthers) = (&result, signals.leaving) {
+        let pause = REFUSED_PAUSE.max(signals.setbacks.pause(run_id));
+        refused::give_back(parts, lease, refusal, shown, pause).await;
+        parts.log.wakes().queue();
+    } else if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
         let pause = match (&result, signals.leaving) {
             (Ok(Ended::Lost), _) => Duration::ZERO,
             (_, Leaving::Parked) => store::PARKED,
-            (Err(WorkError::Refused(_)), Leaving::ToOthers) => REFUSED_PAUSE.max(signals.setbacks.pause(run_id)),
             (Err(_), Leaving::ToOthers) => signals.setbacks.pause(run_id),
             _ => Duration::ZERO,
         };

@@ -6,7 +6,7 @@ use super::{
     Cancelling, ClaimFilter, Claimant, Claimed, Clock, End, Error, Held, Lease, PARKED, Renewal, Store,
     attempts::{ask, attempt, change, ensure},
 };
-use crate::domain::{Run, RunId, Timestamp};
+use crate::domain::{Run, RunId, Timestamp, Waiting};
 
 impl Store {
     /// Takes a run that is queued, or whose lease is expired or released.
@@ -49,6 +49,17 @@ impl Store {
     /// Gives a lease back: the run stays `running`, and after `pause` anybody may claim it. No effect on a lost lease.
     pub async fn release(&self, run_id: RunId, epoch: i64, pause: Duration, clock: Clock) -> Result<(), Error> {
         ensure!(self, engine => engine.release(run_id, epoch, pause, clock).await)
+    }
+
+    /// Gives a lease back as [`Store::release`] does, and shows what the run waits for.
+    pub async fn release_waiting(
+        &self,
+        lease: &Lease,
+        waiting: &Waiting,
+        pause: Duration,
+        clock: Clock,
+    ) -> Result<(), Error> {
+        ensure!(self, engine => engine.release_waiting(lease, waiting, pause, clock).await)
     }
 
     /// Gives back what a worker held that is known to be dead, and counts a death where its own code was at work: such

@@ -11,8 +11,11 @@ use super::{
     rows::{owned, run, run_columns, unsigned},
 };
 use crate::{
-    domain::{Run, RunId, Timestamp},
-    store::{ClaimFilter, Claimant, Claimed, Clock, End, Error, Held, Lease, Renewal, tables::signed},
+    domain::{Run, RunId, Timestamp, Waiting},
+    store::{
+        ClaimFilter, Claimant, Claimed, Clock, End, Error, Held, Lease, Renewal,
+        tables::{clean, signed},
+    },
 };
 
 /// How long a run that this release cannot read is left to those that can, before it is tried again.
@@ -254,6 +257,27 @@ impl Engine {
         let mut connection = self.writer().await?;
         let release = query(RELEASE).bind(run_id.0).bind(epoch).bind(ms(pause)).bind(clock.given());
         release.execute(&mut *connection).await?;
+        Ok(())
+    }
+
+    /// As [`Engine::release`], with what the run waits for.
+    pub async fn release_waiting(
+        &self,
+        lease: &Lease,
+        waiting: &Waiting,
+        pause: Duration,
+        clock: Clock,
+    ) -> Result<(), Error> {
+        const RELEASE: &str = concat!(
+            "UPDATE runs SET lease_expires_at = $3 + ",
+            time!("$4"),
+            ", claimed_by = NULL, waiting_for = $5, waiting_until = $6 \
+             WHERE id = $1 AND epoch = $2 AND status = 'running'"
+        );
+        let shown = clean(&serde_json::to_string(waiting)?).into_owned();
+        let mut connection = self.writer().await?;
+        let release = query(RELEASE).bind(lease.run_id.0).bind(lease.epoch).bind(ms(pause)).bind(clock.given());
+        release.bind(shown).bind(waiting.until.0).execute(&mut *connection).await?;
         Ok(())
     }
 

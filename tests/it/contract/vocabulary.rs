@@ -145,6 +145,7 @@ one_of_each!(warning_codes: WarningCode {
     FindingsLeftOut,
     ModelReplaced,
     EngineReplaced,
+    NotConfigured,
 });
 
 fn usage() -> Usage {
