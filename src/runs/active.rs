@@ -1,12 +1,12 @@
 //! Which runs this process works on, and the signals it may give them.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -37,6 +37,10 @@ pub struct RunSignals {
     pub mark: Arc<Mark>,
     /// Nothing else is begun here while it is at work.
     alone: AtomicBool,
+    /// When this process began to hold it.
+    since: Instant,
+    /// Whether it has stored an event since.
+    begun: AtomicBool,
     pub leaving: Leaving,
     pub setbacks: Arc<Setbacks>,
 }
@@ -84,6 +88,13 @@ impl Setbacks {
     }
 }
 
+impl RunSignals {
+    /// The run has stored an event while it was held here.
+    pub fn begin(&self) {
+        self.begun.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Active {
     pub fn new(marks: Marks) -> Self {
         let (runs, last_look, setbacks) = (Mutex::default(), LastLook::default(), Arc::default());
@@ -100,6 +111,8 @@ impl Active {
             leaving,
             mark: self.marks.enter(run_id, lease.epoch),
             alone: AtomicBool::new(lease.is_suspect()),
+            since: Instant::now(),
+            begun: AtomicBool::new(false),
             setbacks: Arc::clone(&self.setbacks),
         };
         let signals = Arc::new(signals);
@@ -129,6 +142,14 @@ impl Active {
     /// Is a run at work beside which nothing is begun?
     pub fn is_taken(&self) -> bool {
         self.runs.lock().values().any(|signals| signals.alone.load(Ordering::Relaxed))
+    }
+
+    /// The runs for whose silence this process answers: they have stored an event here, or were held here for at least
+    /// that long.
+    pub fn answerable(&self, limit: Duration) -> HashSet<RunId> {
+        let runs = self.runs.lock();
+        let is_ours = |signals: &RunSignals| signals.begun.load(Ordering::Relaxed) || signals.since.elapsed() >= limit;
+        runs.iter().filter(|(_, signals)| is_ours(signals)).map(|(run_id, _)| *run_id).collect()
     }
 
     /// How many runs are at work.

@@ -102,7 +102,7 @@ impl Dispatcher {
                 _ = queued.changed() => {}
                 _ = look.tick() => self.look().await,
                 _ = dirt.tick() => self.clean(),
-                _ = silence.tick() => self.stuck.look(&self.runs.parts, &self.runs.worker).await,
+                _ = silence.tick() => self.stuck.look(&self.runs.parts, &self.runs.worker, &self.runs.active).await,
             }
         }
         while let Some(joined) = self.working.join_next().await {

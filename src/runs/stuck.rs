@@ -5,7 +5,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use super::Parts;
+use super::{Parts, active::Active};
 use crate::{
     domain::{RunId, Timestamp},
     llm,
@@ -29,10 +29,14 @@ pub struct Stuck {
 }
 
 impl Stuck {
-    /// Looks which runs that `worker` holds are stuck. While the database is away nothing can be said.
-    pub async fn look(&mut self, parts: &Parts, worker: &str) {
+    /// Looks which runs that `worker` holds are stuck. While the database is away nothing can be said. What a run left
+    /// unsaid before `worker` held it, as in an outage, does not count.
+    pub async fn look(&mut self, parts: &Parts, worker: &str, active: &Active) {
         let limit = parts.settings.longest_silence;
-        let Ok(silent) = parts.store.silent_runs(worker, Timestamp::now().minus(limit)).await else { return };
+        // Before the events are read, so that the event by which a run begins here is among them.
+        let ours = active.answerable(limit);
+        let Ok(mut silent) = parts.store.silent_runs(worker, Timestamp::now().minus(limit)).await else { return };
+        silent.retain(|(run_id, _)| ours.contains(run_id));
         for (run_id, since) in &silent {
             if !self.reported.contains(run_id) {
                 let since = since.to_rfc3339();

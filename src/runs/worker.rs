@@ -150,6 +150,7 @@ async fn supervise(
         Some(prepared) => prepared?,
         None => return Ok(Ended::Lost),
     };
+    signals.begin();
     renewer.extends(&journal);
     let mut tasks = JoinSet::new();
     let toolbox = parts.toolbox.clone();
