@@ -8,8 +8,11 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Exit, complain};
-use crate::{config::Config, net};
+use super::{Exit, complain, print};
+use crate::{
+    config::{Config, Flags},
+    net,
+};
 
 /// The service waits 2 s for its database before it says that it is not ready.
 const TIMEOUT: Duration = Duration::from_secs(4);
@@ -21,9 +24,13 @@ struct Readiness {
     status: String,
 }
 
-/// Succeeds when the service that listens where the settings say is ready, else says why not.
-pub async fn run(config: Config) -> Exit {
-    let address = reachable(config.http.listen);
+/// Succeeds when the service that listens where these flags and the settings say is ready, else says why not. It asks
+/// nothing else of the settings: what runs beside a service may lack its folders and its keys.
+pub async fn run(flags: &Flags) -> Exit {
+    let address = match Config::listen_address(flags) {
+        Ok(listen) => reachable(listen),
+        Err(error) => return print::usage(&error.to_string()),
+    };
     match ask(address).await {
         Ok(()) => Exit::Success,
         Err(trouble) => {

@@ -452,6 +452,9 @@ async fn run() -> ExitCode {
         }
     };
     let config = match Config::from_process(&command.flags()) {
+    if let Command::Health(_) = command {
+        return health::run(&command.flags()).await.into();
+    }
         Ok(config) => config,
         Err(error) => {
             complain(&error.to_string());
@@ -465,7 +468,7 @@ async fn run() -> ExitCode {
     raise_file_limit();
     let exit = match command {
         Command::Serve(_) => serve::run(config).await,
-        Command::Health(_) => health::run(config).await,
+        Command::Health(_) => unreachable!("it was answered without the settings"),
         Command::Research(args) => research::start(args, config).await,
         Command::Resume(args) => research::resume(args, config).await,
         Command::Ask(args) => research::ask(args, config).await,

@@ -178,7 +178,7 @@ impl Kind {
             Self::Headers => "Name=value pairs, separated by commas (in a file: a table of texts)",
             Self::Dollars => "a number of dollars from 0.01 to 1000000",
             Self::Boolean => "true or false",
-            Self::Address => "an address and a port such as 127.0.0.1:8080 or 0.0.0.0:8080",
+            Self::Address => "an IP address and a port, not a name, such as 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080",
             Self::Origins => "origins such as https://app.example.com, separated by commas (in a file: a list), or *",
             Self::Models => "model names such as openai:gpt-4.1*, separated by commas (in a file: a list)",
             Self::Hosts => "names of hosts such as research.example.com, separated by commas (in a file: a list), or *",

@@ -90,9 +90,26 @@ impl<'a> Layers<'a> {
     /// # Errors
     /// The first value that cannot be used, among those that win.
     pub fn read(flags: &Flags, environment: Environment<'a>, file: &File) -> Result<Self, ConfigError> {
+        Self::of(settings::all().iter(), flags, environment, file)
+    }
+
+    /// As [`Self::read`], of one setting alone; of the others nothing is known.
+    ///
+    /// # Errors
+    /// Its value cannot be used.
+    pub fn of_one(key: &str, flags: &Flags, environment: Environment<'a>, file: &File) -> Result<Self, ConfigError> {
+        Self::of(settings::find(key).into_iter(), flags, environment, file)
+    }
+
+    fn of(
+        settings: impl Iterator<Item = &'static Setting>,
+        flags: &Flags,
+        environment: Environment<'a>,
+        file: &File,
+    ) -> Result<Self, ConfigError> {
         let mut layers = Self { given: HashMap::new(), environment };
         let flags = on_command_line(flags)?;
-        for setting in settings::all() {
+        for setting in settings {
             let flag = flags.get(&*setting.key).map(String::as_str);
             if let Some(given) = layers.one(setting, flag, file)? {
                 layers.given.insert(&setting.key, given);

@@ -237,6 +237,26 @@ impl Config {
         Self::combine(flags, &|name| std::env::var(name).ok(), usual.exists().then_some(usual))
     }
 
+    /// The address on which a service with these settings listens, whatever else is set: who only asks it something
+    /// needs no folder and no keys, and is not kept from it by a setting of another kind.
+    ///
+    /// # Errors
+    /// The address cannot be used, or the file cannot in which it may stand.
+    pub fn listen_address(flags: &Flags) -> Result<SocketAddr, ConfigError> {
+        let usual = Path::new(USUAL_FILE);
+        #[expect(clippy::disallowed_methods, reason = "the same place, for one setting")]
+        Self::address(flags, &|name| std::env::var(name).ok(), usual.exists().then_some(usual))
+    }
+
+    fn address(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Result<SocketAddr, ConfigError> {
+        let said = Layers::of_one("listen", flags, environment, &File::default())?;
+        if said.given("listen").is_some() {
+            return said.typed("listen");
+        }
+        let (file, _) = file(flags, environment, usual)?;
+        Layers::of_one("listen", flags, environment, &file)?.typed("listen")
+    }
+
     /// Combines flags, environment, the file that one of them names, and defaults.
     ///
     /// # Errors
@@ -383,11 +403,27 @@ fn check_names(names: impl Iterator<Item = OsString>) -> Result<(), ConfigError>
     let known = || settings::all().iter().map(|setting| &*setting.variable).chain([settings::FILE_VARIABLE]);
     for name in names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("FATHOM_")) {
         if !known().any(|known| known == name) {
-            let nearest = nearest(&name, known());
+            let nearest = meant(&name).or_else(|| nearest(&name, known()));
             return Err(ConfigError::Variable { name, nearest });
         }
     }
     Ok(())
+}
+
+/// The setting that is meant by a name which other programs, or a habit, suggest.
+fn meant(name: &str) -> Option<&'static str> {
+    const HABITS: &[(&[&str], &str)] = &[
+        (&["PORT", "HOST", "ADDR", "ADDRESS", "BIND", "BIND_ADDRESS", "LISTEN_ADDRESS"], "FATHOM_LISTEN"),
+        (&["DB", "DB_URL", "DSN", "POSTGRES_URL", "PG_URL"], "DATABASE_URL"),
+        (&["DATA", "HOME", "DATA_FOLDER"], "FATHOM_DATA_DIR"),
+        (&["LOG_LEVEL", "LOGLEVEL", "RUST_LOG"], "FATHOM_LOG"),
+        (&["CONFIG_FILE", "SETTINGS"], settings::FILE_VARIABLE),
+        (&["AUTH"], "FATHOM_AUTHENTICATION"),
+    ];
+    let bare = name.strip_prefix("FATHOM_")?;
+    // Those of vendors, and DATABASE_URL, have no prefix of ours.
+    let own = settings::all().iter().map(|setting| &*setting.variable).find(|variable| *variable == bare);
+    own.or_else(|| HABITS.iter().find(|(names, _)| names.contains(&bare)).map(|(_, variable)| *variable))
 }
 
 #[cfg(test)]
@@ -550,6 +586,32 @@ mod tests {
         assert_eq!(error, "option 'max_react_tool_calls' must be 3 at most on this server, not 5");
     }
 
+    /// Wrong as the other settings may be; the file is read only if nobody else says where the service listens.
+    #[test]
+    fn the_address_is_read_without_the_other_settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fathom.toml");
+        let address = |flags: &Flags, variables: &[(&str, &str)]| {
+            let environment =
+                |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+            let address = Config::address(flags, &environment, path.exists().then_some(&*path));
+            address.map(|address| address.to_string()).map_err(|error| error.to_string())
+        };
+        let wrong = ("FATHOM_LEASE_SECONDS", "never");
+        assert_eq!(address(&Flags::default(), &[wrong]), Ok("127.0.0.1:8080".to_owned()));
+        std::fs::write(&path, "listen = '127.0.0.1:9'").unwrap();
+        assert_eq!(address(&Flags::default(), &[wrong]), Ok("127.0.0.1:9".to_owned()));
+        std::fs::write(&path, "listen = ").unwrap();
+        assert!(address(&Flags::default(), &[wrong]).unwrap_err().contains("fathom.toml"));
+        assert_eq!(address(&Flags::default(), &[("FATHOM_LISTEN", "[::1]:7")]), Ok("[::1]:7".to_owned()));
+        let flags = Flags { listen: Some("127.0.0.1:6".to_owned()), ..Flags::default() };
+        assert_eq!(address(&flags, &[("FATHOM_LISTEN", "[::1]:7")]), Ok("127.0.0.1:6".to_owned()));
+        for name in ["::1:80", "localhost:80"] {
+            let refused = address(&Flags::default(), &[("FATHOM_LISTEN", name)]).unwrap_err();
+            assert!(refused.contains("not a name") && refused.contains("[::1]:8080"), "{refused}");
+        }
+    }
+
     #[test]
     fn unknown_variables_of_ours_are_refused() {
         let check = |name: &str| check_names([OsString::from(name)].into_iter()).map_err(|error| error.to_string());
@@ -558,6 +620,14 @@ mod tests {
         assert_eq!(check("OTHER"), Ok(()));
         assert_eq!(check("FATHOM_LISTN").unwrap_err(), "FATHOM_LISTN is not a setting; did you mean FATHOM_LISTEN?");
         assert_eq!(check("FATHOM_ZZZZZZZZZZZZ").unwrap_err(), "FATHOM_ZZZZZZZZZZZZ is not a setting");
+        for (name, expected) in [
+            ("FATHOM_DATABASE_URL", "DATABASE_URL"),
+            ("FATHOM_OPENAI_API_KEY", "OPENAI_API_KEY"),
+            ("FATHOM_PORT", "FATHOM_LISTEN"),
+            ("FATHOM_LOG_LEVEL", "FATHOM_LOG"),
+        ] {
+            assert_eq!(check(name).unwrap_err(), format!("{name} is not a setting; did you mean {expected}?"));
+        }
     }
 
     #[test]

@@ -144,6 +144,10 @@ async fn health_is_said_by_the_exit_code() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert_eq!(health(&address).await, (Some(0), String::new(), String::new()));
+    // As a container's check may be run, beside a service that has what it needs.
+    let mut bare = Command::new(fathom_testkit::program::path());
+    bare.env_clear().env("FATHOM_LISTEN", &address).env("FATHOM_LEASE_SECONDS", "never").arg("health");
+    assert_eq!(run(&mut bare).await, (Some(0), String::new(), String::new()));
     service.terminate().await;
     service.ends().await;
 

@@ -92,7 +92,7 @@ async fn a_bad_file_is_bad_usage() {
     let world = World::start(Script::new()).await;
     for (toml, expected) in [
         ("[http]\nmax_stream = 1", "bad.toml: unknown setting 'http.max_stream'; did you mean 'http.max_streams'?"),
-        ("listen = 8080", "bad.toml: listen must be an address and a port"),
+        ("listen = 8080", "bad.toml: listen must be an IP address and a port"),
         ("[options]\nresearch_model = 'acme:x'", "a model of a known provider (openai, "),
         ("listen = ", "bad.toml: line 1: "),
     ] {
