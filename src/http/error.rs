@@ -380,11 +380,11 @@ impl From<StoreError> for ApiError {
                 Self::invalid(Place::Pointer("/metadata".to_owned()), error.to_string())
             }
             StoreError::KeyReused => Self::new(Code::IdempotencyKeyReused, error.to_string()),
-            StoreError::Unavailable(_) | StoreError::Disconnected(_) => {
+            StoreError::Unavailable(_) | StoreError::Disconnected(_) | StoreError::LockedOut(_) => {
                 tracing::warn!(%error, "a request could not be answered");
                 Self::new(Code::StorageUnavailable, "the database does not answer; try again")
             }
-            StoreError::TakesNoWrites(_) | StoreError::StandsBy(_) => {
+            StoreError::TakesNoWrites(_) | StoreError::StandsBy(_) | StoreError::NoRoom(_) => {
                 tracing::warn!(%error, "a request could not be answered");
                 let detail = "the database takes no writes: its disk is full, or it only reads; try again later";
                 Self::new(Code::StorageReadOnly, detail)

@@ -119,6 +119,12 @@ impl Store {
                 self.leave_standby();
                 Error::TakesNoWrites(text)
             }
+            Error::NoRoom(text) => {
+                let error = Error::TakesNoWrites(text);
+                self.health.note_no_room(&error);
+                error
+            }
+            Error::LockedOut(text) => Error::Unavailable(text),
             other => other,
         };
         if error.may_pass() {

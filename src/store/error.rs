@@ -45,6 +45,10 @@ pub enum Error {
     /// database only reads. Callers get [`Error::TakesNoWrites`].
     #[error("the database takes no writes: {0}")]
     StandsBy(String),
+    /// There is no room on the disk for this write; a smaller one may find some. Callers get
+    /// [`Error::TakesNoWrites`].
+    #[error("the database takes no writes: {0}")]
+    NoRoom(String),
     /// The database gave the transaction up for another one (deadlock, serialization failure): repeat it at once. The
     /// store does so itself, so its callers never see this.
     #[error("the database gave the transaction up for another one: {0}")]
@@ -52,6 +56,11 @@ pub enum Error {
     /// The address, the rights or the schema are wrong: an operator has to act.
     #[error("the database cannot be used: {0}")]
     Unusable(String),
+    /// The server does not let this program in, or not to its tables. At the start that is [`Error::Unusable`]; of a
+    /// database that was used before, callers get [`Error::Unavailable`], since who took the right away can give it
+    /// back.
+    #[error("the database cannot be used: {0}")]
+    LockedOut(String),
     /// What was stored cannot be read, or what was to be stored contradicts it: a defect.
     #[error("stored data cannot be read: {0}")]
     Corrupt(String),
@@ -61,6 +70,15 @@ impl Error {
     /// Whether the same call may succeed later, without anything having been changed in it.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::TakesNoWrites(_))
+    }
+
+    /// What it means at the start, where nothing has worked yet.
+    pub(super) fn at_start(self) -> Self {
+        match self {
+            Self::LockedOut(text) => Self::Unusable(text),
+            Self::NoRoom(text) => Self::TakesNoWrites(text),
+            other => other,
+        }
     }
 }
 
@@ -80,8 +98,8 @@ impl From<sqlx::Error> for Error {
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => {
                 Self::Disconnected(error.to_string())
             }
-            sqlx::Error::PoolTimedOut
-            | sqlx::Error::PoolClosed
+            sqlx::Error::PoolTimedOut => Self::Unavailable("no connection was to be had in time".to_owned()),
+            sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
             | sqlx::Error::BeginFailed
             | sqlx::Error::InvalidSavePointStatement => Self::Unavailable(error.to_string()),
@@ -105,25 +123,29 @@ impl From<MigrateError> for Error {
     }
 }
 
+/// What helps when the server gives no more connections away.
+const MORE_CONNECTIONS: &str = "raise max_connections of the server, or the limit of the role or database, or lower \
+    FATHOM_DB_CONNECTIONS; a process holds up to that many and four more";
+
 /// Sorts by SQLSTATE class. Source: the PostgreSQL manual, appendix A.
 fn from_postgres(error: &PgDatabaseError) -> Error {
     let message = error.message().to_owned();
     match error.code() {
-        "28P01" | "28000" => Error::Unusable(format!("{message}: check the user and password in DATABASE_URL")),
-        "3D000" => Error::Unusable(format!("{message}: create it, or correct DATABASE_URL")),
-        "42501" => Error::Unusable(format!("{message}: grant the user of DATABASE_URL the rights to its schema")),
+        "28P01" | "28000" => Error::LockedOut(format!("{message}: check the user and password in DATABASE_URL")),
+        "3D000" => Error::LockedOut(format!("{message}: create it, or correct DATABASE_URL")),
+        "42501" => Error::LockedOut(format!("{message}: grant the user of DATABASE_URL the rights to its schema")),
+        "53300" => Error::Unavailable(format!("{message}: {MORE_CONNECTIONS}")),
         // After a failover, for a while.
         "25006" => Error::StandsBy(format!("{message}: if that lasts, point DATABASE_URL at the primary server")),
         // Shut down, crashed, starting, and trouble with the connection.
         "57P01" | "57P02" | "57P03" => Error::Disconnected(message),
         code if code.starts_with("08") => Error::Disconnected(message),
         code if matches!(&code[..2], "22" | "23" | "54") => Error::Corrupt(message),
-        "53100" => Error::TakesNoWrites(format!("{message}: make room on the disk of the server")),
+        "53100" => Error::NoRoom(format!("{message}: make room on the disk of the server")),
         "40001" | "40P01" => Error::Contended(message),
         // A missing table or column: the schema was changed behind our back.
         code if code.starts_with("42") => Error::Unusable(message),
-        // Broken connections, shutdown, a lock or statement that took too long, too many connections and
-        // whatever else may pass.
+        // A lock or statement that took too long, and whatever else may pass.
         _ => Error::Unavailable(message),
     }
 }
@@ -139,9 +161,9 @@ fn from_sqlite(error: &SqliteError) -> Error {
     // Of an extended code the lowest byte is the primary code.
     match code & 0xff {
         8 => Error::TakesNoWrites(format!("{message}: make the data folder and its files writable")),
-        13 => Error::TakesNoWrites(format!("{message}: make room on the disk of the data folder")),
+        13 => Error::NoRoom(format!("{message}: make room on the disk of the data folder")),
         _ if matches!(code, IOERR_WRITE | IOERR_SHMSIZE) => {
-            Error::TakesNoWrites(format!("{message}: a write failed; is there room on the disk of the data folder?"))
+            Error::NoRoom(format!("{message}: a write failed; is there room on the disk of the data folder?"))
         }
         11 => Error::Unusable(format!("{message}: the file is damaged; restore it from a backup or move it away")),
         14 => Error::Unusable(format!("{message}: check that the data folder exists and may be read and written")),

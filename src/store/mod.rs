@@ -89,6 +89,17 @@ enum Engine {
     Sqlite(sqlite::Engine),
 }
 
+impl Engine {
+    async fn open(database: &Database) -> Result<Self, Error> {
+        Ok(match database {
+            Database::Postgres { url, max_connections } => {
+                Self::Postgres(postgres::Engine::open(url, *max_connections).await?)
+            }
+            Database::Sqlite { path, synchronous } => Self::Sqlite(sqlite::Engine::open(path, *synchronous).await?),
+        })
+    }
+}
+
 impl Store {
     /// Connects, and brings the schema up to date; several processes may do so at once.
     ///
@@ -96,12 +107,7 @@ impl Store {
     /// [`Error::Unusable`] when an operator has to act (address, rights, schema), [`Error::Unavailable`] when the
     /// database cannot be reached now.
     pub async fn open(database: &Database) -> Result<Self, Error> {
-        let engine = match database {
-            Database::Postgres { url, max_connections } => {
-                Engine::Postgres(postgres::Engine::open(url, *max_connections).await?)
-            }
-            Database::Sqlite { path, synchronous } => Engine::Sqlite(sqlite::Engine::open(path, *synchronous).await?),
-        };
+        let engine = Engine::open(database).await.map_err(Error::at_start)?;
         Ok(Self { engine: Arc::new(engine), health: Arc::default() })
     }
 

@@ -124,23 +124,23 @@ impl Engine {
     }
 
     /// Readers learn soon that the database is away; writers wait longer.
-    async fn reader(&self) -> Result<Pooled, sqlx::Error> {
+    async fn reader(&self) -> Result<Pooled, Error> {
         self.pool.acquire(READER_LIMIT).await
     }
 
-    async fn prober(&self) -> Result<Pooled, sqlx::Error> {
+    async fn prober(&self) -> Result<Pooled, Error> {
         self.probes.acquire(READER_LIMIT).await
     }
 
-    async fn write_prober(&self) -> Result<Pooled, sqlx::Error> {
+    async fn write_prober(&self) -> Result<Pooled, Error> {
         self.prober().await
     }
 
-    async fn writer(&self) -> Result<Pooled, sqlx::Error> {
+    async fn writer(&self) -> Result<Pooled, Error> {
         self.pool.acquire(CONNECT_LIMIT).await
     }
 
-    async fn begin(&self) -> Result<Transaction, sqlx::Error> {
+    async fn begin(&self) -> Result<Transaction, Error> {
         self.pool.begin().await
     }
 }

@@ -189,7 +189,7 @@ async fn migrate_patiently(options: &SqliteConnectOptions, path: &Path) -> Resul
                 let path = path.display();
                 return Err(Error::Unavailable(format!("{path}: {reason}; does another program hold it?")));
             }
-            Err(Error::TakesNoWrites(reason)) => {
+            Err(Error::TakesNoWrites(reason) | Error::NoRoom(reason)) => {
                 return Err(Error::TakesNoWrites(format!("{}: {reason}", path.display())));
             }
             Err(Error::Unusable(reason)) => return Err(Error::Unusable(format!("{}: {reason}", path.display()))),
@@ -361,7 +361,7 @@ mod tests {
         limit_pages(&engine, 1).await;
         let big = "x".repeat(1_000_000);
         let error = create(&big).await.unwrap_err();
-        assert!(matches!(&error, Error::TakesNoWrites(text) if text.contains("full")), "{error}");
+        assert!(matches!(&error, Error::NoRoom(text) if text.contains("full")), "{error}");
         assert_eq!(engine.load().await.unwrap().queued, 1);
         limit_pages(&engine, 1_000_000).await;
         create(&big).await.unwrap();

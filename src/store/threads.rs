@@ -25,7 +25,7 @@ impl Store {
         admission: &Admission,
     ) -> Result<Created, Error> {
         let begun = Instant::now();
-        match change!(self, engine => engine.create_thread(new_run, new_thread, admission).await) {
+        let created = match change!(self, engine => engine.create_thread(new_run, new_thread, admission).await) {
             Err(error) if error.may_pass() && begun.elapsed() < AGAIN_WITHIN => {
                 match self.was_created(new_run).await? {
                     Some(created) => Ok(created),
@@ -33,7 +33,8 @@ impl Store {
                 }
             }
             answer => answer,
-        }
+        };
+        created.inspect(|_| self.health.note_room())
     }
 
     /// Adds a message, a queued run and `run.queued` to a thread; `None` when there is no such thread.
@@ -42,7 +43,7 @@ impl Store {
     /// [`Error::ThreadBusy`] while the thread has an active run, and those of [`Store::create_thread`].
     pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
         let begun = Instant::now();
-        match change!(self, engine => engine.add_run(new_run, admission).await) {
+        let created = match change!(self, engine => engine.add_run(new_run, admission).await) {
             Err(error) if error.may_pass() && begun.elapsed() < AGAIN_WITHIN => {
                 match self.was_created(new_run).await? {
                     Some(created) => Ok(Some(created)),
@@ -50,7 +51,12 @@ impl Store {
                 }
             }
             answer => answer,
-        }
+        };
+        created.inspect(|created| {
+            if created.is_some() {
+                self.health.note_room()
+            }
+        })
     }
 
     /// A run whose creation was not answered and happened all the same.

@@ -18,13 +18,14 @@ use sqlx::{
 };
 use tokio::runtime::Handle;
 
-use super::{CONNECT_LIMIT, Db, TRUSTED_IDLE, answers, prepare_session};
+use super::{CONNECT_LIMIT, Db, TRUSTED_IDLE, address, answers, prepare_session};
+use crate::store::Error;
 
 type Transactions = <Db as sqlx::Database>::TransactionManager;
 
-/// Between two tries at a server that is starting; twice as long each time.
-const STARTING_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_STARTING_PAUSE: Duration = Duration::from_millis(500);
+/// Between two tries at a server that may take a connection in a moment; twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// Since when connections can be trusted: those made before are not used again.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Trust(Arc<Mutex<Instant>>);
 #[derive(Clone, Debug)]
 pub struct Pool {
     connections: managed::Pool<Connector>,
+    /// Host and port of the server.
+    address: Arc<str>,
     trust: Trust,
 }
 
@@ -121,17 +124,51 @@ impl Pool {
         let connector = Connector { options: Box::new(options.clone()), trust: trust.clone() };
         let size = usize::try_from(max_connections.max(1)).unwrap_or(usize::MAX);
         let connections = managed::Pool::builder(connector).max_size(size).build();
-        Ok(Self { connections: connections.map_err(|error| sqlx::Error::Configuration(error.into()))?, trust })
+        let connections = connections.map_err(|error| sqlx::Error::Configuration(error.into()))?;
+        Ok(Self { connections, address: address(options).into(), trust })
     }
 
     /// Waits until `limit` for a connection that can be used.
-    pub async fn acquire(&self, limit: Duration) -> Result<Pooled, sqlx::Error> {
-        let connection = tokio::time::timeout(limit, self.connections.get()).await;
-        let connection = connection.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(failure)?;
+    ///
+    /// # Errors
+    /// What the server said last; without a word of it, that it does not answer or that all connections are in use.
+    pub async fn acquire(&self, limit: Duration) -> Result<Pooled, Error> {
+        let mut refused = None;
+        let connection = match tokio::time::timeout(limit, self.get(&mut refused)).await {
+            Ok(connection) => connection?,
+            Err(_) => return Err(self.why_none(refused, limit)),
+        };
         Ok(Pooled { connection: Some(connection), trust: self.trust.clone() })
     }
 
-    pub async fn begin(&self) -> Result<Transaction, sqlx::Error> {
+    /// Goes on trying while the server starts or has no connection to give, for as long as the caller waits: meanwhile
+    /// one of those that are in use may come back. Leaves behind why it was `refused` last.
+    async fn get(&self, refused: &mut Option<sqlx::Error>) -> Result<Object<Connector>, sqlx::Error> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.connections.get().await.map_err(failure) {
+                Err(error) if is_worth_another_try(&error) => *refused = Some(error),
+                got => return got,
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn why_none(&self, refused: Option<sqlx::Error>, waited: Duration) -> Error {
+        let (status, seconds) = (self.connections.status(), waited.as_secs());
+        match refused {
+            Some(sqlx::Error::Io(error)) => Error::Unavailable(format!("{}: {error}", self.address)),
+            Some(error) => error.into(),
+            None if status.size >= status.max_size => Error::Unavailable(format!(
+                "all connections are in use ({}), and none came free within {seconds} s",
+                status.size
+            )),
+            None => Error::Unavailable(format!("{} does not answer within {seconds} s", self.address)),
+        }
+    }
+
+    pub async fn begin(&self) -> Result<Transaction, Error> {
         let mut connection = self.acquire(CONNECT_LIMIT).await?;
         Transactions::begin(&mut connection, None).await?;
         Ok(Transaction { connection, open: true })
@@ -154,20 +191,10 @@ impl managed::Manager for Connector {
     type Type = PgConnection;
     type Error = sqlx::Error;
 
-    /// Goes on trying while the server starts, for as long as the caller waits.
     async fn create(&self) -> Result<PgConnection, sqlx::Error> {
-        let mut pause = STARTING_PAUSE;
-        loop {
-            match PgConnection::connect_with(&self.options).await {
-                Ok(mut connection) => {
-                    prepare_session(&mut connection).await?;
-                    return Ok(connection);
-                }
-                Err(error) if is_starting(&error) => tokio::time::sleep(pause).await,
-                Err(error) => return Err(error),
-            }
-            pause = (pause * 2).min(LONGEST_STARTING_PAUSE);
-        }
+        let mut connection = PgConnection::connect_with(&self.options).await?;
+        prepare_session(&mut connection).await?;
+        Ok(connection)
     }
 
     async fn recycle(&self, connection: &mut PgConnection, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
@@ -175,12 +202,16 @@ impl managed::Manager for Connector {
     }
 }
 
-/// Whether connecting again in a moment may do: nobody listens yet, or the server says that it is coming up.
-fn is_starting(error: &sqlx::Error) -> bool {
+/// Whether connecting again in a moment may do: nobody listens yet, or the server says that it is coming up, or that it
+/// has given all its connections away.
+fn is_worth_another_try(error: &sqlx::Error) -> bool {
     const CANNOT_CONNECT_NOW: &str = "57P03";
+    const TOO_MANY_CONNECTIONS: &str = "53300";
     match error {
         sqlx::Error::Io(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
-        sqlx::Error::Database(error) => error.code().as_deref() == Some(CANNOT_CONNECT_NOW),
+        sqlx::Error::Database(error) => {
+            error.code().is_some_and(|code| [CANNOT_CONNECT_NOW, TOO_MANY_CONNECTIONS].contains(&&*code))
+        }
         _ => false,
     }
 }

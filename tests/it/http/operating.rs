@@ -129,6 +129,8 @@ async fn a_database_that_lets_nobody_in_does_not_lack_migrations() {
     outage.rename().await;
     let answer = service.get("/readyz").await.expect(503).json();
     assert_eq!(answer["checks"]["database"], "does not answer", "{answer}");
+    service.get("/api/v1/threads").await.refused(503, "storage_unavailable");
+    service.post("/api/v1/threads", &json!({ "message": QUESTION })).await.refused(503, "storage_unavailable");
     outage.end().await;
     until("the service is ready again", ready).await;
     service.stop().await;

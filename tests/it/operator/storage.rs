@@ -308,6 +308,11 @@ async fn a_full_disk_under_the_service_passes() {
     assert_eq!((&problem["code"], &problem["title"]), (&json!("storage_read_only"), &json!("The database only reads")));
     let run = async || client.get(format!("{url}/runs/{first}")).send().await.unwrap().json::<Value>().await.unwrap();
     assert_eq!(run().await["status"], "running", "it waits");
+    let root = url.trim_end_matches("/api/v1");
+    let ready = async || client.get(format!("{root}/readyz")).send().await.unwrap();
+    let answer = ready().await;
+    assert_eq!(answer.status(), 503, "who is ready takes messages");
+    assert_eq!(answer.json::<Value>().await.unwrap()["checks"]["database"], "takes no writes");
     let id = service.id().unwrap().to_string();
     let lifted = Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status().await.unwrap();
     assert!(lifted.success());

@@ -115,6 +115,18 @@ async fn a_database_away_for_longer_than_the_lease_costs_no_call() {
     }
 }
 
+/// Renamed or dropped, like a role that may not log in, is no defect of the service: its runs keep what they have.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_lets_nobody_in_for_a_while_costs_no_call() {
+    let busy = Busy::on(Engine::Postgres, &[&[]]).await;
+    let mut outage = busy.site.database.outage().await;
+    outage.rename().await;
+    tokio::time::sleep(lengths().0).await;
+    outage.end().await;
+    assert!(!busy.logs().contains("a run cannot go on here"), "{}", busy.logs());
+    busy.ends_well(0).await;
+}
+
 /// As a connection to the server's other databases.
 async fn admin() -> PgConnection {
     PgConnection::connect(&Cluster::of_this_process().url("postgres")).await.unwrap()
