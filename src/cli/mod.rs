@@ -7,6 +7,7 @@ mod eval;
 mod health;
 mod judging;
 mod keys;
+mod open_files;
 mod print;
 mod probe;
 mod progress;
@@ -451,10 +452,10 @@ async fn run() -> ExitCode {
             return Exit::Usage.into();
         }
     };
-    let config = match Config::from_process(&command.flags()) {
     if let Command::Health(_) = command {
         return health::run(&command.flags()).await.into();
     }
+    let config = match Config::from_process(&command.flags()) {
         Ok(config) => config,
         Err(error) => {
             complain(&error.to_string());
@@ -465,9 +466,9 @@ async fn run() -> ExitCode {
     if let Err(trouble) = traces {
         complain(&format!("there will be no traces: {trouble}"));
     }
-    raise_file_limit();
+    let files = open_files::raise_limit();
     let exit = match command {
-        Command::Serve(_) => serve::run(config).await,
+        Command::Serve(_) => serve::run(config, files).await,
         Command::Health(_) => unreachable!("it was answered without the settings"),
         Command::Research(args) => research::start(args, config).await,
         Command::Resume(args) => research::resume(args, config).await,
@@ -482,14 +483,6 @@ async fn run() -> ExitCode {
     };
     telemetry.finish().await;
     exit.into()
-}
-
-/// Each call in flight is an open connection, and most systems start processes with room for 1024 although they may
-/// ask for more. Where even that is too little, calls fail to connect and are tried again.
-fn raise_file_limit() {
-    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        tracing::warn!(%error, "the limit of open files could not be raised");
-    }
 }
 
 /// The option table as `research --help` shows it.

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, complain, print, signals};
+use super::{Exit, complain, open_files, print, signals};
 use crate::{
     app::App,
     config::{Authentication, Config, HttpSettings, shown_database},
@@ -19,8 +19,9 @@ use crate::{
 /// Beyond the grace: for what is still to be written and for the database to close.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// Serves until a signal says to stop.
-pub async fn run(config: Config) -> Exit {
+/// Serves until a signal says to stop; so many `files` may be open.
+pub async fn run(mut config: Config, files: Option<u64>) -> Exit {
+    config.notices.extend(open_files::notice(files, config.http.max_connections));
     let listen = config.http.listen;
     if let Some(message) = exposed(&config.http) {
         complain(&message);

@@ -44,6 +44,8 @@ const CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
 const ROOM_PAUSE: Duration = Duration::from_millis(100);
 /// After a failed accept, mostly for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Between two lines of the log about failed accepts.
+const FAILURES_LOGGED: Duration = Duration::from_secs(60);
 /// Between two looks at the beginning of a connection that may become one over HTTP/2.
 const SHORTEST_PEEK: Duration = Duration::from_millis(10);
 const LONGEST_PEEK: Duration = Duration::from_secs(1);
@@ -76,6 +78,7 @@ pub async fn serve(listener: TcpListener, state: State) {
     let clients = Arc::new(Clients::default());
     let room = Arc::new(Semaphore::new(state.settings.max_connections));
     let mut connections = JoinSet::new();
+    let mut failures = Failures::default();
     loop {
         let accepted = tokio::select! {
             accepted = accept(&listener, &room, &clients) => accepted,
@@ -92,7 +95,8 @@ pub async fn serve(listener: TcpListener, state: State) {
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                failures.report(&error);
+                clients.make_room();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -109,6 +113,26 @@ pub async fn serve(listener: TcpListener, state: State) {
     }
     connections.shutdown().await;
     state.changes.cut().await;
+}
+
+/// Connections that could not be accepted.
+#[derive(Debug, Default)]
+struct Failures {
+    count: u64,
+    reported: Option<Instant>,
+}
+
+impl Failures {
+    /// Logs one now and then, since they come many a second.
+    fn report(&mut self, error: &io::Error) {
+        self.count += 1;
+        if self.reported.is_some_and(|at| at.elapsed() < FAILURES_LOGGED) {
+            return;
+        }
+        let failures = std::mem::take(&mut self.count);
+        tracing::warn!(%error, failures, "a connection could not be accepted; idle ones are closed to make room");
+        self.reported = Some(Instant::now());
+    }
 }
 
 /// Accepts when there is room, which idle connections make. The listener's own queue holds the others meanwhile.

@@ -10,6 +10,7 @@ mod protocol;
 mod retention;
 mod runs;
 mod storage;
+mod trouble;
 mod unwritable;
 mod upgrades;
 mod usage;
