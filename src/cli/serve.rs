@@ -9,11 +9,11 @@ use super::{Exit, complain, open_files, print, signals};
 use crate::{
     app::App,
     config::{Authentication, Config, HttpSettings, shown_database},
-    domain::SearchFallback,
+    domain::{SearchFallback, options::MODEL_OPTIONS},
     http::{self, State},
     runs::Dispatcher,
     search::{self, ROWS},
-    telemetry::metrics::Metrics,
+    telemetry::metrics::{self, Metrics},
 };
 
 /// Beyond the grace: for what is still to be written and for the database to close.
@@ -29,6 +29,7 @@ pub async fn run(mut config: Config, files: Option<u64>) -> Exit {
     }
     // First, since reading the documents counts already.
     let metrics = Metrics::install();
+    expect_calls(&config);
     let prepared = async {
         let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
         let listener = TcpListener::bind(listen).await;
@@ -60,6 +61,17 @@ pub async fn run(mut config: Config, files: Option<u64>) -> Exit {
         Ended::AsAsked => Exit::Success,
         Ended::Early => Exit::Failed,
     }
+}
+
+/// Has the series of the models and search engines that runs use by default, before the first run.
+fn expect_calls(config: &Config) {
+    let roles = MODEL_OPTIONS.into_iter().zip(config.options.roles());
+    let models = roles.flat_map(|(option, models)| {
+        let role = option.strip_suffix("_model").unwrap_or(option);
+        models.iter().map(move |model| (role, model.clone()))
+    });
+    let of_runs = |name: &str| config.options.search_api.names().any(|chosen| chosen == name);
+    metrics::expect(models, ROWS.iter().map(|row| row.name).filter(|name| of_runs(name)));
 }
 
 /// Why the service must not listen there; a header that a proxy sets keeps nobody out who goes past the proxy.

@@ -128,6 +128,25 @@ pub enum FailureCode {
 }
 
 impl FailureCode {
+    /// Every code there is.
+    pub const ALL: [Self; 15] = [
+        Self::NoEvidence,
+        Self::SearchUnavailable,
+        Self::ModelAuth,
+        Self::ModelUnavailable,
+        Self::ModelRequest,
+        Self::ModelRefused,
+        Self::ContextWindow,
+        Self::ModelOutput,
+        Self::JournalMismatch,
+        Self::JournalCorrupt,
+        Self::Timeout,
+        Self::SpendingLimit,
+        Self::SearchAuth,
+        Self::CrashLoop,
+        Self::Internal,
+    ];
+
     /// As in JSON.
     pub fn as_str(self) -> &'static str {
         match self {

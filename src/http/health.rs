@@ -47,7 +47,15 @@ pub async fn alive() -> Result<Response, ApiError> {
 }
 
 pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
-    let database = tokio::time::timeout(PING_TIME, database(&state)).await.unwrap_or("does not answer").to_owned();
+    let checks = checks(&state).await;
+    let ready = checks.by_name().into_iter().all(|(_, check)| check == OK);
+    let (code, status) = if ready { (StatusCode::OK, "ready") } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready") };
+    Ok((code, answer(&ReadyBody { status, checks })?).into_response())
+}
+
+/// Makes the checks, and shows in the metrics what came of them.
+async fn checks(state: &State) -> Checks {
+    let database = tokio::time::timeout(PING_TIME, database(state)).await.unwrap_or("does not answer").to_owned();
     let claim_loop = match state.runs.last_look() {
         Some(age) if age < CLAIM_SILENCE => OK.to_owned(),
         Some(age) => format!("silent for {} s", age.as_secs()),
@@ -55,9 +63,14 @@ pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
     };
     let shutdown = if state.shutdown.is_cancelled() { "stopping" } else { OK };
     let checks = Checks { database, claim_loop, shutdown: shutdown.to_owned() };
-    let ready = [&checks.database, &checks.claim_loop, &checks.shutdown].iter().all(|check| *check == OK);
-    let (code, status) = if ready { (StatusCode::OK, "ready") } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready") };
-    Ok((code, answer(&ReadyBody { status, checks })?).into_response())
+    checks.by_name().into_iter().for_each(|(name, check)| metrics::ready(name, check == OK));
+    checks
+}
+
+impl Checks {
+    fn by_name(&self) -> [(&'static str, &str); 3] {
+        [("database", &self.database), ("claim_loop", &self.claim_loop), ("shutdown", &self.shutdown)]
+    }
 }
 
 async fn database(state: &State) -> &'static str {
@@ -77,7 +90,8 @@ pub async fn metrics(Shared(state): Shared<State>) -> Response {
     let (idle, used) = state.runs.connections();
     metrics::db_pool(idle, used);
     // A database that is away has no queue to count; the last number stays.
-    if let Ok(Ok(load)) = tokio::time::timeout(PING_TIME, state.runs.load()).await {
+    let load = tokio::time::timeout(PING_TIME, state.runs.load());
+    if let (Ok(Ok(load)), _) = tokio::join!(load, checks(&state)) {
         metrics::runs_queued(load.queued);
     }
     let text = Metrics::installed().map(|metrics| metrics.render()).unwrap_or_default();

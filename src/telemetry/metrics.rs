@@ -10,7 +10,7 @@ use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, Promet
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{ModelName, Usage};
+use crate::domain::{FailureCode, ModelName, Usage};
 
 /// The names of the series. A test holds the documentation to them.
 pub mod name {
@@ -30,6 +30,7 @@ pub mod name {
     pub const PARSERS_ENDED: &str = "fathom_parsers_ended_total";
     pub const SSE_READERS: &str = "fathom_sse_readers";
     pub const EVENT_LAG: &str = "fathom_event_lag_seconds";
+    pub const READY: &str = "fathom_ready";
     pub const DB_CONNECTIONS: &str = "fathom_db_pool_connections";
     pub const HTTP_REQUESTS: &str = "fathom_http_requests_total";
     pub const HTTP_DURATION: &str = "fathom_http_request_duration_seconds";
@@ -37,6 +38,11 @@ pub mod name {
 
 /// Other models than the first so many of a process are counted together, because anybody may name any.
 const MODELS: usize = 100;
+const TOKEN_TYPES: [&str; 4] = ["input", "cached", "output", "reasoning"];
+/// Why parser processes end before their time.
+const PARSER_ENDS: [&str; 7] = ["timeout", "memory", "nesting", "crash", "killed", "nonsense", "stopped"];
+/// The result of a call that went well.
+const OK: &str = "ok";
 /// Histograms keep every value until they are tended or rendered.
 const TENDING: Duration = Duration::from_secs(5);
 
@@ -68,6 +74,7 @@ impl Metrics {
             let handle = recorder.handle();
             metrics::set_global_recorder(recorder).map_err(|error| error.to_string())?;
             describe();
+            begin_at_zero();
             Ok(Self(handle))
         };
         INSTALLED.get_or_init(install).clone()
@@ -132,9 +139,40 @@ fn describe() {
         Unit::Seconds,
         "From an event to when the readers that wait for it can have it"
     );
+    describe_gauge!(name::READY, "1 when a check of /readyz is ok, by check; 0 when it is not");
     describe_gauge!(name::DB_CONNECTIONS, "Connections of the pool, by state");
     describe_counter!(name::HTTP_REQUESTS, "Requests by route, method and status");
     describe_histogram!(name::HTTP_DURATION, Unit::Seconds, "From a request to its response's head, by route");
+}
+
+/// Makes series whose labels are known before anything happens: an alert on one that is missing would otherwise speak
+/// of a quiet service, and the first failure would be no increase.
+fn begin_at_zero() {
+    gauge!(name::RUNS_ACTIVE).set(0.0);
+    gauge!(name::RUNS_STUCK).set(0.0);
+    for outcome in ["report", "answer", "clarification", "cancelled"] {
+        counter!(name::RUNS, "outcome" => outcome, "error" => "").absolute(0);
+    }
+    for error in FailureCode::ALL {
+        counter!(name::RUNS, "outcome" => "failed", "error" => error.as_str()).absolute(0);
+    }
+    for reason in PARSER_ENDS {
+        counter!(name::PARSERS_ENDED, "reason" => reason).absolute(0);
+    }
+}
+
+/// Makes the series of what the service is to use: its models, each with its role, and its search engines.
+pub fn expect(models: impl Iterator<Item = (&'static str, ModelName)>, engines: impl Iterator<Item = &'static str>) {
+    for (role, model) in models {
+        let model = bounded(&model);
+        counter!(name::MODEL_CALLS, "model" => model.clone(), "role" => role, "result" => OK).absolute(0);
+        for kind in TOKEN_TYPES {
+            counter!(name::TOKENS, "model" => model.clone(), "type" => kind).absolute(0);
+        }
+    }
+    for engine in engines {
+        counter!(name::SEARCHES, "engine" => engine, "result" => OK).absolute(0);
+    }
 }
 
 /// Counts a run as active until it is dropped.
@@ -174,6 +212,11 @@ pub fn runs_stuck(count: usize) {
     gauge!(name::RUNS_STUCK).set(count as f64);
 }
 
+/// Whether a check of the readiness is ok; set before rendering.
+pub fn ready(check: &'static str, is_ok: bool) {
+    gauge!(name::READY, "check" => check).set(if is_ok { 1.0 } else { 0.0 });
+}
+
 /// Connections to the database now; set before rendering.
 pub fn db_pool(idle: u32, used: u32) {
     gauge!(name::DB_CONNECTIONS, "state" => "idle").set(idle);
@@ -202,12 +245,8 @@ pub fn tokens(model: &ModelName, usage: &Usage) {
         gauge!(name::COST, "model" => bounded(model)).increment(cost.dollars());
     }
     let model = bounded(model);
-    for (kind, count) in [
-        ("input", usage.input_tokens),
-        ("cached", usage.cached_tokens),
-        ("output", usage.output_tokens),
-        ("reasoning", usage.reasoning_tokens),
-    ] {
+    let counts = [usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens];
+    for (kind, count) in TOKEN_TYPES.into_iter().zip(counts) {
         counter!(name::TOKENS, "model" => model.clone(), "type" => kind).increment(count);
     }
 }
@@ -217,7 +256,7 @@ pub fn searched(engine: &'static str, result: &'static str) {
     counter!(name::SEARCHES, "engine" => engine, "result" => result).increment(1);
 }
 
-/// `reason` is `timeout`, `memory`, `nesting`, `crash`, `killed`, `nonsense` or `stopped`.
+/// `reason` is one of `PARSER_ENDS`.
 pub fn parser_ended(reason: &'static str) {
     counter!(name::PARSERS_ENDED, "reason" => reason).increment(1);
 }

@@ -252,6 +252,7 @@ fn every_code_is_produced_somewhere() {
         let given = ways.iter().any(|how| all.contains(&format!("{how}{code:?}")));
         assert!(given, "nothing answers with {}", code.as_str());
     }
+    assert_eq!(FailureCode::ALL.to_vec(), failure_codes());
     for code in failure_codes() {
         assert!(beside_the_domain.contains(&format!("FailureCode::{code:?}")), "no run fails with {code:?}");
     }

@@ -313,10 +313,14 @@ async fn a_full_disk_under_the_service_passes() {
     let answer = ready().await;
     assert_eq!(answer.status(), 503, "who is ready takes messages");
     assert_eq!(answer.json::<Value>().await.unwrap()["checks"]["database"], "takes no writes");
+    let metrics = client.get(format!("{root}/metrics")).send().await.unwrap().text().await.unwrap();
+    let series = "fathom_ready{check=\"database\"} 0";
+    assert!(metrics.lines().any(|line| line == series), "{series} is not in\n{metrics}");
     let id = service.id().unwrap().to_string();
     let lifted = Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status().await.unwrap();
     assert!(lifted.success());
     until("there is room again", async || (post("Why?".to_owned()).await.status() == 201).then_some(())).await;
+    until("it is ready", async || (ready().await.status() == 200).then_some(())).await;
     until("the run goes on to its end", async || (run().await["status"] == "completed").then_some(())).await;
     assert_eq!(site.store.runs(100).await.unwrap().len(), accepted + 1, "a refused message creates nothing");
     service.kill().await;

@@ -244,6 +244,14 @@ async fn the_service_tells_its_operator_what_it_does() {
     let line = service.says("http://127.0.0.1:").await;
     let address = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
     let client = reqwest::Client::new();
+    let quiet = client.get(format!("{address}/metrics")).send().await.unwrap().text().await.unwrap();
+    for series in [
+        "fathom_runs_stuck 0",
+        "fathom_search_calls_total{engine=\"tavily\",result=\"ok\"} 0",
+        "fathom_model_calls_total{model=\"openai:gpt-4.1\",role=\"final_report\",result=\"ok\"} 0",
+    ] {
+        assert!(quiet.lines().any(|line| line == series), "{series} is not in\n{quiet}");
+    }
     let question = json!({"message": QUESTION, "options": {"allow_clarification": false}});
     let threads = client.post(format!("{address}/api/v1/threads")).header("Prefer", "wait=30").json(&question);
     let created: Value = threads.send().await.unwrap().json().await.unwrap();
@@ -256,6 +264,10 @@ async fn the_service_tells_its_operator_what_it_does() {
         "fathom_runs_active 0",
         "fathom_runs_queued 0",
         "fathom_sse_readers 0",
+        "fathom_ready{check=\"database\"} 1",
+        "fathom_ready{check=\"claim_loop\"} 1",
+        "fathom_runs_total{outcome=\"failed\",error=\"model_unavailable\"} 0",
+        "fathom_parsers_ended_total{reason=\"memory\"} 0",
         "fathom_queue_wait_seconds_count 1",
         "fathom_http_requests_total{route=\"/api/v1/threads\",method=\"POST\",status=\"201\"} 1",
     ] {
