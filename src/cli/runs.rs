@@ -183,7 +183,7 @@ fn progress(run: &Run) -> String {
 
 fn waits(waiting: &Waiting) -> String {
     let (since, until) = (waiting.since.to_rfc3339(), waiting.until.to_rfc3339());
-    format!("for {} since {since}, asked again at {until}: {}", waiting.name, one_line(&waiting.reason))
+    format!("for {} since {since}, asked again at {until}: {}", waiting.name, printable_line(&waiting.reason))
 }
 
 /// Asks until the run is over: a worker that is gone is found out when its lease has run out.
