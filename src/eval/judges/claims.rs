@@ -163,7 +163,8 @@ fn held(report: &Report, sources: &[Source]) -> Vec<Held> {
     statements(report).into_iter().map(held).collect()
 }
 
-/// Of each cited source the passage that is nearest, or else its beginning; of the nearest sources when none is cited.
+/// Of each cited source the passage that is nearest, unless none may be about the statement; of the nearest sources
+/// when none is cited.
 fn passages(statement: &Statement, texts: &Texts) -> Vec<(SourceId, String)> {
     let mut nearest = texts.nearest(&statement.text);
     let wanted: Vec<(SourceId, Option<Passage>)> = if statement.cites.is_empty() {
@@ -175,7 +176,9 @@ fn passages(statement: &Statement, texts: &Texts) -> Vec<(SourceId, String)> {
         };
         statement.cites.iter().map(|id| place(*id)).collect()
     };
-    let around = |(id, passage): (SourceId, Option<Passage>)| Some((id, texts.around(id, passage.as_ref(), AROUND)?));
+    let around = |(id, passage): (SourceId, Option<Passage>)| {
+        Some((id, texts.around(id, passage.as_ref(), &statement.text, AROUND)?))
+    };
     wanted.into_iter().filter_map(around).collect()
 }
 

@@ -495,7 +495,7 @@ pub fn decimal_mark(text: &str) -> Option<char> {
     let mut marks = text.char_indices().filter(|(_, char)| digit(*char).is_none());
     let (at, first) = marks.next().filter(|(_, mark)| matches!(mark, '.' | ','))?;
     let is_three = |group: &str| group.chars().count() == 3;
-    let Some((_, last)) = marks.last() else {
+    let Some((_, last)) = marks.next_back() else {
         return (!is_three(&text[at + 1..]) || &text[..at] == "0").then_some(first);
     };
     let is_thousands = text[at + 1..].split(first).all(is_three);

@@ -1,6 +1,6 @@
 //! A researcher: its turns, its searches, and the compression of what it found.
 
-use fathom::domain::{Event, FailureCode, WarningCode};
+use fathom::domain::{Event, WarningCode};
 use serde_json::json;
 use test_case::test_case;
 
