@@ -10,6 +10,7 @@ mod pages;
 mod paid;
 mod refused_tools;
 mod role;
+mod sink;
 mod spending;
 mod waits;
 mod watch;
@@ -27,9 +28,10 @@ use tokio::{
     time::Instant,
 };
 
-pub use ask::{Call, Form, TextSink, Unanswered};
+pub use ask::{Call, Form, Unanswered};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
 pub use role::Role;
+pub use sink::TextSink;
 pub use spending::{Pages, Refusal, Spending, Standing, is_refusal};
 pub use waits::{Deadline, RunCaller};
 

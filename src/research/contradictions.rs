@@ -62,7 +62,11 @@ fn held_against(contradictions: &[Contradiction], report: &Report) -> Vec<Contra
     let text = without_citations(report);
     let settled = |Contradiction { one, other, .. }: &Contradiction| {
         let is_cited = cited.contains(&one.source_id) || cited.contains(&other.source_id);
-        is_cited && text.split("\n\n").any(|part| sets_beside(part, one, other))
+        let is_settled = || {
+            let is_dated = |one: &Stated, other: &Stated| states_dated(&text, one) && states(&text, other);
+            text.split("\n\n").any(|part| sets_beside(part, one, other)) || is_dated(one, other) || is_dated(other, one)
+        };
+        is_cited && is_settled()
     };
     contradictions.iter().map(|one| Contradiction { settled: settled(one), ..one.clone() }).collect()
 }
@@ -73,16 +77,26 @@ fn names(text: &Reference, stated: &Stated) -> bool {
     stated.figures.iter().all(|figure| !lacking.contains(figure))
 }
 
+/// Does the text name the figures of a statement, and what they are of?
+fn states(text: &str, stated: &Stated) -> bool {
+    names(&Reference::of(text), stated) && claims::has_word_of(text, &stated.text)
+}
+
+/// Does a line state it as what held at a date: `2032-06: The fare is 3 crowns`?
+fn states_dated(text: &str, stated: &Stated) -> bool {
+    let is_date = |label: &str| label.len() >= 4 && label.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let dated = text.lines().filter_map(|line| line.trim_start_matches(['-', '*', ' ']).split_once(": "));
+    dated.filter(|(label, _)| is_date(label)).any(|(_, line)| states(line, stated))
+}
+
 /// Does a paragraph, a list or a table name both figures: in one sentence, or in several that say what they are of?
 fn sets_beside(part: &str, one: &Stated, other: &Stated) -> bool {
     let names_in = |text: &str, stated: &Stated| names(&Reference::of(text), stated);
-    let is_of =
-        |sentence: &str, stated: &Stated| names_in(sentence, stated) && claims::has_word_of(sentence, &stated.text);
     if !names_in(part, one) || !names_in(part, other) {
         return false;
     }
     let all: Vec<&str> = part.lines().flat_map(sentences).collect();
-    let is_said = |stated: &Stated| all.iter().any(|sentence| is_of(sentence, stated));
+    let is_said = |stated: &Stated| all.iter().any(|sentence| states(sentence, stated));
     all.iter().any(|sentence| names_in(sentence, one) && names_in(sentence, other)) || is_said(one) && is_said(other)
 }
 
@@ -144,6 +158,8 @@ mod tests {
         check("One page says that the gate cost 412,000. By another, its cost was 421,000.", &[1001], true);
         check("The gate cost 412,000 crowns.\n\nThe gate of another town cost 421,000 crowns.", &[1001], false);
         check("The gate cost 412,000 crowns. The bridge far away has 421,000 rivets.", &[1001], false);
+        check("The gate cost 421,000 crowns.\n\n## Older\n\n- 2030-05: The gate cost 412,000 crowns.", &[1001], true);
+        check("Paid.\n\n## Older\n\n- 2030-05: The gate cost 412,000 crowns.", &[1001], false);
         check("| Gate, one count | 412,000 |\n| Gate, another | 421,000 |", &[1001], true);
     }
 }

@@ -363,7 +363,7 @@ async fn the_binary_lives_in_the_world_alone() {
         .get_envs()
         .filter_map(|(name, value)| value.map(|_| name.to_string_lossy().into_owned()))
         .collect();
-    assert_eq!(seen, ["HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PATH", "TAVILY_API_KEY", "TAVILY_BASE_URL"]);
+    assert_eq!(seen, ["HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PATH", "TAVILY_API_KEY", "TAVILY_BASE_URL", "TZ"]);
     assert!(command.output().await.is_ok());
 }
 

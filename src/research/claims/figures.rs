@@ -175,7 +175,8 @@ impl<'a> Reader<'a> {
     }
 
     fn date(self) -> Option<(Figure, usize)> {
-        self.by_numbers().or_else(|| self.by_signs()).or_else(|| self.day_first()).or_else(|| self.month_first())
+        let by_numbers = || self.by_numbers().or_else(|| self.month_of_year());
+        by_numbers().or_else(|| self.by_signs()).or_else(|| self.day_first()).or_else(|| self.month_first())
     }
 
     /// `2030-11-14`, `14.11.2030`, `11/14/2030`.
@@ -192,6 +193,17 @@ impl<'a> Reader<'a> {
         }
         let parts = [self.whole(0, 4)?, self.whole(2, 2)?, self.whole(4, 4)?];
         Some((Figure::Date(dates(parts)?), 5))
+    }
+
+    /// `2030-05`; `2009-10` may be a season as well, and is two numbers.
+    fn month_of_year(self) -> Option<(Figure, usize)> {
+        let is_dash = |ahead: usize| self.token(ahead).is_some_and(|mark| mark.is('-'));
+        let (year, month) = (self.year(0)?, self.day(2)?);
+        let is_written_so = is_dash(1) && self.token(2)?.text.len() == 2 && (0..2).all(|ahead| self.is_glued(ahead));
+        let goes_on = self.is_glued(2) && is_dash(3);
+        let is_season = i32::from(month) == year % 100 + 1;
+        let is_month = is_written_so && month <= 12 && !goes_on && !is_season;
+        is_month.then(|| (Figure::Date(vec![Date { year: Some(year), month: Some(month), day: None }]), 3))
     }
 
     /// `2030年11月14日`, `11月14日`, and the Korean ones.
@@ -575,6 +587,10 @@ mod tests {
         let partly = |month, day, year| vec![Figure::Date(vec![Date { year, month: Some(month), day }])];
         assert_eq!(found("in May 2031"), partly(5, None, Some(2031)));
         assert_eq!(found("1er mars"), partly(3, Some(1), None));
+        assert_eq!([found("2031-05: paid"), found("as of 2031-05.")], [(); 2].map(|()| partly(5, None, Some(2031))));
+        for two_numbers in ["2009-10", "2031-32", "2031-5", "2031 - 05", "2031-05-99"] {
+            assert!(!matches!(&found(two_numbers)[..], [Figure::Date(_), ..]), "{two_numbers}");
+        }
         assert_eq!(found("It may be so."), []);
         let Some(Figure::Date(either)) = found("3/4/2030").pop() else { panic!("no date") };
         assert_eq!(either.len(), 2);

@@ -43,7 +43,7 @@ struct WordPlace(u64);
 impl WordPlace {
     const SENTENCE: u64 = (1 << 24) - 1;
 
-    /// Sentences beyond the last one that can be told apart are that one.
+    /// Sentences beyond the last number that there is room for are that one.
     fn new(key: WordKey, sentence: usize) -> Self {
         Self((key & !Self::SENTENCE) | Self::SENTENCE.min(sentence as u64))
     }

@@ -84,7 +84,8 @@ impl<'a> Roles<'a> {
     }
 
     /// Does the number's clause say something, with none of the statement's words, and have most of them the clause of
-    /// a rival behind it? A later clause may leave out what an earlier one has said; an earlier one needs its own words.
+    /// a rival behind it? A later clause may leave out what an earlier one has said; an earlier one needs its own
+    /// words.
     fn is_of_another_clause(&self, number: &Number, there: &PlacedNumber) -> bool {
         let beside = self.page.numbers_in(there.sentence).iter();
         let mut rivals = beside

@@ -71,8 +71,9 @@ pub(super) static OBJECTS: LazyLock<String> = LazyLock::new(|| {
 
 /// The rows of a table, from the JSON that [`json`] makes of them.
 ///
-/// SQLite writes a value of `json_each` as text each time it is asked for, which is once for each column. So each row is
-/// made binary once; without the limit, which leaves out nothing, both selects would be merged into one that does not.
+/// SQLite writes a value of `json_each` as text each time it is asked for, which is once for each column. So each row
+/// is made binary once; without the limit, which leaves out nothing, both selects would be merged into one that does
+/// not.
 fn rows<T>(table: &str, columns: &[Column<T>]) -> String {
     let mut select = String::from("(SELECT cells ->> 0 AS place, cells ->> 1 AS number");
     for (place, column) in (2..).zip(columns) {

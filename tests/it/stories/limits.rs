@@ -272,7 +272,7 @@ async fn an_overflow_at_the_report_that_never_ends_keeps_the_notes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_window_that_a_server_tells_is_remembered() {
     let database = TestDatabase::sqlite();
-    let overflow = reply::context_overflow(5_000, 9_000);
+    let overflow = reply::context_overflow(4_000, 9_000);
     let script = small().first(
         When::kind(Kind::Researcher).and(When::turns(1)),
         [overflow, reply::search(["more"]), reply::complete_research()],
@@ -280,7 +280,7 @@ async fn a_window_that_a_server_tells_is_remembered() {
     let world = World::start(script).await;
     let story = research(&world, &database, &["research_model=openai:m", "compression_model=openai:m"]).await;
     let later = world.models.calls_of(Kind::Compression);
-    assert!(later.iter().all(|call| least_tokens(call) <= 5_000));
+    assert!(later.iter().all(|call| least_tokens(call) <= 4_000));
     assert!(story.warned(WarningCode::Shortened).len() >= 2);
     world.finish();
 }
