@@ -176,10 +176,26 @@ check_unit() {
     rm -r "$folder"
 }
 
+# Free space that builds and tests fill, in GB, the second where builds are there already.
+readonly COLD_GB=12 WARM_GB=4
+
+# A full disk fails test after test for reasons of its own.
+check_space() {
+    local needed=$WARM_GB folder free
+    [[ -d ${CARGO_TARGET_DIR:-target}/debug/deps ]] || needed=$COLD_GB
+    for folder in . "${TMPDIR:-/tmp}"; do
+        free=$(($(df --output=avail -k "$folder" | tail -n 1) / 1000 / 1000))
+        ((free >= needed)) || fail "$(realpath "$folder") has $free GB left, and builds and tests need about $needed"
+    done
+}
+
 has_deny() {
     [[ $("$TOOLS/bin/cargo-deny" --version 2>/dev/null) == "cargo-deny $DENY_VERSION" ]]
 }
 
+check_space
+# What a first build keeps to be faster the next time is 3 GB, and takes time of its own.
+[[ -d ${CARGO_TARGET_DIR:-target}/debug/incremental ]] || export CARGO_INCREMENTAL=0
 command -v cargo >/dev/null || fail "cargo is missing: install Rust with rustup (https://rustup.rs)"
 cargo fmt --version >/dev/null 2>&1 || stage 'rustfmt' 300 rustup component add rustfmt
 cargo clippy --version >/dev/null 2>&1 || stage 'clippy' 300 rustup component add clippy

@@ -9,7 +9,7 @@ use std::{
     io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -27,7 +27,27 @@ const TABLES: [&str; 7] = ["threads", "messages", "runs", "steps", "events", "so
 #[derive(Clone)]
 pub struct TestDatabase {
     pub database: Database,
-    _folder: Option<Arc<TempDir>>,
+    _files: Arc<Files>,
+}
+
+/// What a database takes up on the disk.
+enum Files {
+    Sqlite {
+        _folder: TempDir,
+    },
+    /// Dropped when the next one is created: more than two hundred at once would be 2 GB.
+    Postgres {
+        name: String,
+        dropped: Arc<Mutex<Vec<String>>>,
+    },
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        if let Self::Postgres { name, dropped } = self {
+            dropped.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(name));
+        }
+    }
 }
 
 impl TestDatabase {
@@ -35,7 +55,8 @@ impl TestDatabase {
     pub fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data").join("fathom.db");
-        Self { database: Database::Sqlite { path, synchronous: Synchronous::Normal }, _folder: Some(Arc::new(folder)) }
+        let database = Database::Sqlite { path, synchronous: Synchronous::Normal };
+        Self { database, _files: Arc::new(Files::Sqlite { _folder: folder }) }
     }
 
     /// A new database in this process's cluster.
@@ -47,9 +68,14 @@ impl TestDatabase {
     pub async fn within(cluster: &Cluster) -> Self {
         let name = format!("t_{}", Uuid::now_v7().simple());
         let mut admin = PgConnection::connect(&cluster.url("postgres")).await.unwrap();
+        let dropped = std::mem::take(&mut *cluster.dropped.lock().unwrap_or_else(PoisonError::into_inner));
+        for name in dropped {
+            admin.execute(format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)").as_str()).await.unwrap();
+        }
         admin.execute(format!("CREATE DATABASE {name}").as_str()).await.unwrap();
         let url = SecretString::from(cluster.url(&name));
-        Self { database: Database::Postgres { url, max_connections: 10 }, _folder: None }
+        let files = Files::Postgres { name, dropped: Arc::clone(&cluster.dropped) };
+        Self { database: Database::Postgres { url, max_connections: 10 }, _files: Arc::new(files) }
     }
 
     /// A store on this database; more than one may be opened.
@@ -204,6 +230,8 @@ pub struct Cluster {
     port: u16,
     /// Its open standard input is what keeps the server alive.
     guardian: Child,
+    /// Databases that no test needs any longer.
+    dropped: Arc<Mutex<Vec<String>>>,
 }
 
 impl Cluster {
@@ -287,7 +315,7 @@ impl Cluster {
             .spawn()
             .unwrap();
         wait_until_ready(&folder, &mut guardian);
-        Self { folder, port, guardian }
+        Self { folder, port, guardian, dropped: Arc::default() }
     }
 }
 
