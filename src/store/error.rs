@@ -56,9 +56,9 @@ pub enum Error {
     /// The address, the rights or the schema are wrong: an operator has to act.
     #[error("the database cannot be used: {0}")]
     Unusable(String),
-    /// The server does not let this program in, or not to its tables. At the start that is [`Error::Unusable`]; of a
-    /// database that was used before, callers get [`Error::Unavailable`], since who took the right away can give it
-    /// back.
+    /// The server does not let this program in, or not to its tables; or a file cannot be opened. At the start that is
+    /// [`Error::Unusable`]; of a database that was used before, callers get [`Error::Unavailable`], since what was
+    /// taken away can come back.
     #[error("the database cannot be used: {0}")]
     LockedOut(String),
     /// What was stored cannot be read, or what was to be stored contradicts it: a defect.
@@ -166,7 +166,9 @@ fn from_sqlite(error: &SqliteError) -> Error {
             Error::NoRoom(format!("{message}: a write failed; is there room on the disk of the data folder?"))
         }
         11 => Error::Unusable(format!("{message}: the file is damaged; restore it from a backup or move it away")),
-        14 => Error::Unusable(format!("{message}: check that the data folder exists and may be read and written")),
+        14 => Error::LockedOut(format!(
+            "{message}: check that the data folder exists and may be read and written, and that more files may be open"
+        )),
         26 => Error::Unusable(format!("{message}: move that file away or choose another data folder")),
         // Too big, constraint, mismatch, range.
         18..=20 | 25 => Error::Corrupt(message),
@@ -174,5 +176,22 @@ fn from_sqlite(error: &SqliteError) -> Error {
         1 => Error::Unusable(message),
         // Busy, locked, input/output and whatever else may pass.
         _ => Error::Unavailable(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{Connection as _, SqliteConnection};
+
+    use super::*;
+
+    /// As when no more files may be open: a service that has worked waits for it to pass.
+    #[tokio::test]
+    async fn a_file_that_cannot_be_opened_is_for_the_operator_at_the_start_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("none").join("fathom.db").display());
+        let error = Error::from(SqliteConnection::connect(&url).await.unwrap_err());
+        assert!(matches!(&error, Error::LockedOut(text) if text.contains("more files may be open")), "{error:?}");
+        assert!(matches!(error.at_start(), Error::Unusable(_)));
     }
 }

@@ -139,10 +139,11 @@ impl Store {
     /// # Errors
     /// As [`Store::open`], and [`Error::Unusable`] when migrations are missing that could not be made.
     pub async fn look(database: &Database) -> Result<Schema, Error> {
-        match database {
+        let schema = match database {
             Database::Postgres { url, .. } => postgres::look(url).await,
             Database::Sqlite { path, .. } => sqlite::look(path).await,
-        }
+        };
+        schema.map_err(Error::at_start)
     }
 
     /// What the schema is to this program. The service runs its migrations before it listens, but a database may be
