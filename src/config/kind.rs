@@ -28,7 +28,7 @@ pub enum Kind {
     Text,
     /// Never shown.
     Secret,
-    /// The same, in the form of Standard Webhooks.
+    /// The same, in the form of Standard Webhooks; or several.
     SigningSecret,
     /// The address of a Postgres database; shown without its user and password.
     Database,
@@ -171,7 +171,7 @@ impl Kind {
             Self::Database => {
                 "an address of Postgres such as postgres://user:password@host:5432/name (special characters of a password as %40, %2F, %23)"
             }
-            Self::SigningSecret => "whsec_ and the base64 of 24 to 64 bytes (openssl rand -base64 32 makes them)",
+            Self::SigningSecret => "whsec_ and the base64 of 24 to 64 bytes (openssl rand -base64 32 makes them), or up to four of these with spaces between them",
             Self::Path => "a path",
             Self::Folders => "a folder, or several with : between them",
             Self::Url => "an address such as http://127.0.0.1:8080/v1",

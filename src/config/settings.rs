@@ -254,7 +254,7 @@ const TABLE: &[Row] = &[
     ("request_keys.policy", "FATHOM_REQUEST_KEYS", None, Kind::Choice(&["refused", "allowed", "required"]), Is("refused"), "may requests bring keys of providers and search engines (api_keys)? The run that they come with uses no others"),
     ("request_keys.secret", "FATHOM_REQUEST_KEYS_SECRET", None, Kind::Secret, Unset, "seals them in the database until their run ends; 32 characters or more, the same for all processes"),
 
-    ("webhooks.secret", "FATHOM_WEBHOOK_SECRET", None, Kind::SigningSecret, Unset, "signs webhooks (whsec_ and base64 of 24 to 64 bytes); unset: there are none"),
+    ("webhooks.secret", "FATHOM_WEBHOOK_SECRET", None, Kind::SigningSecret, Unset, "signs webhooks (whsec_ and base64 of 24 to 64 bytes; up to four with spaces between them sign side by side, so that receivers can change from one to the next); unset: there are none"),
     ("webhooks.allow_private", "FATHOM_WEBHOOK_ALLOW_PRIVATE", None, Kind::Boolean, Is("false"), "may webhooks go to private addresses, such as those of this machine?"),
 
     ("pages.enabled", "FATHOM_PAGES_ENABLED", None, Kind::Boolean, Is("true"), "may runs open pages by their address?"),

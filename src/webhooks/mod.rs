@@ -54,7 +54,7 @@ impl Default for Settings {
     }
 }
 
-/// Is it a secret that webhooks can be signed with?
+/// Is it a secret, or several, that webhooks can be signed with?
 pub fn is_secret(text: &str) -> bool {
     Signer::new(text).is_some()
 }

@@ -27,7 +27,9 @@ use crate::{
 };
 
 const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD0tP8v/gmEmM=";
-const ALLOWED: [(&str, &str); 2] = [("FATHOM_WEBHOOK_SECRET", SECRET), ("FATHOM_WEBHOOK_ALLOW_PRIVATE", "true")];
+const OLD_SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const SECRETS: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD0tP8v/gmEmM= whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const ALLOWED: [(&str, &str); 2] = [("FATHOM_WEBHOOK_SECRET", SECRETS), ("FATHOM_WEBHOOK_ALLOW_PRIVATE", "true")];
 
 /// What a receiver got.
 #[derive(Clone, Debug)]
@@ -46,17 +48,19 @@ impl Delivery {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// Verifies it with the library of those who made the standard; and that the library would notice a change.
+    /// Verifies it with the library of those who made the standard, as receivers do that know one of the secrets; and
+    /// that the library would notice a change.
     async fn is_signed(&self) {
         const VERIFY: &str = "import json, sys
 from standardwebhooks import Webhook, WebhookVerificationError
 delivered = json.load(sys.stdin)
-webhook = Webhook(delivered['secret'])
-webhook.verify(delivered['body'], delivered['headers'])
-try:
-    webhook.verify(delivered['body'].replace('completed', 'failed') + ' ', delivered['headers'])
-except WebhookVerificationError:
-    print('verified')";
+for secret in delivered['secrets']:
+    webhook = Webhook(secret)
+    webhook.verify(delivered['body'], delivered['headers'])
+    try:
+        webhook.verify(delivered['body'].replace('completed', 'failed') + ' ', delivered['headers'])
+    except WebhookVerificationError:
+        print('verified')";
         let headers: serde_json::Map<String, Value> = ["webhook-id", "webhook-timestamp", "webhook-signature"]
             .map(|name| (name.to_owned(), json!(self.header(name))))
             .into_iter()
@@ -69,11 +73,11 @@ except WebhookVerificationError:
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         let mut verifier = verifier.spawn().expect("scripts/test.sh installs standardwebhooks");
-        let delivered = json!({"secret": SECRET, "body": self.body, "headers": headers}).to_string();
+        let delivered = json!({"secrets": [SECRET, OLD_SECRET], "body": self.body, "headers": headers}).to_string();
         tokio::io::AsyncWriteExt::write_all(&mut verifier.stdin.take().unwrap(), delivered.as_bytes()).await.unwrap();
         let output = tokio::time::timeout(Duration::from_secs(60), verifier.wait_with_output()).await.unwrap().unwrap();
         let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(stdout.trim(), "verified", "{stderr}");
+        assert_eq!(stdout.trim(), "verified\nverified", "{stderr}");
     }
 }
 
