@@ -6,7 +6,7 @@ import { el, fill, forget, remember, say, sendOnEnter } from "./dom.js";
 import { count, exactly, money, named, word } from "./words.js";
 /** @import {Estimate, OptionSchema, Preset} from "./types" */
 
-/** @typedef {{name: string, schema: OptionSchema, byDefault: unknown, input: HTMLInputElement | HTMLSelectElement}} Field */
+/** @typedef {{name: string, schema: OptionSchema, byDefault: unknown, input: HTMLInputElement | HTMLSelectElement, picks?: HTMLElement}} Field */
 
 export class AskView {
   /** @param {{failed: (error: unknown) => void, asked: (thread: string) => void}} page @param {string} question */
@@ -41,9 +41,10 @@ export class AskView {
   /** The fields show what counts where nothing is set: what the depth sets, else the server's choice. */
   showDefaults() {
     const set = this.presets.find(({ name }) => name === this.depth())?.options ?? {};
-    for (const { name, byDefault, input } of this.fields) {
+    for (const { name, byDefault, input, picks } of this.fields) {
       const value = set[name] ?? byDefault;
-      if (input instanceof HTMLSelectElement) say(input.options[0], word(name in set ? "byDefault" : "serverDefault", { value: inWords(value) }));
+      if (picks) say(/** @type {Element} */ (picks.querySelector(".standard")), input.value ? "" : word(name in set ? "byDefault" : "serverDefault", { value: inWords(value) }));
+      else if (input instanceof HTMLSelectElement) say(input.options[0], word(name in set ? "byDefault" : "serverDefault", { value: inWords(value) }));
       else input.placeholder = String(value ?? "");
     }
   }
@@ -61,7 +62,7 @@ export class AskView {
     this.fields = Object.entries(options.schema.properties).filter(([name]) => name !== "collections").map(([name, schema]) => field(name, schema, options.defaults[name]));
     const [models, engines] = ["research_model", "search_api"].map((name) => this.fields.find((field) => field.name === name));
     fill(this.pickers, models && labelled(word("model"), models, true), engines && labelled(word("engine"), engines, true),
-      engines?.schema.enum?.includes("local") && engines.byDefault !== "local" && el("p", { class: "dim" }, word("attached")),
+      engines?.schema.items?.examples?.includes("local") && engines.byDefault !== "local" && el("p", { class: "dim" }, word("attached")),
       String(models?.byDefault).startsWith("offline:") && el("p", { class: "dim" }, word("noModel")));
     fill(this.advanced, this.fields.filter((field) => field !== models && field !== engines).map((field) => labelled(field.name, field, false)));
     this.drawer.hidden = false;
@@ -154,12 +155,29 @@ function field(name, schema, byDefault) {
   const none = el("option", { value: "" }, word("serverDefault", { value: inWords(byDefault) }));
   const choices = schema.enum?.filter((choice) => choice !== null) ?? (schema.type === "boolean" ? ["true", "false"] : null);
   const id = `option-${name}`;
+  if (schema.items?.examples) return several(name, schema, byDefault, schema.items.examples);
   if (choices) {
     return { name, schema, byDefault, input: el("select", { id }, none, choices.map((choice) => el("option", { value: choice }, inWords(choice)))) };
   }
   const isNumber = [schema.type].flat().includes("integer") || [schema.type].flat().includes("number");
   const input = el("input", { id, type: isNumber ? "number" : "text", min: schema.minimum, max: schema.maximum, step: [schema.type].flat().includes("number") ? "any" : undefined, placeholder: byDefault ?? "", autocomplete: "off", list: schema.examples && `${id}-known` });
   return { name, schema, byDefault, input };
+}
+
+/** Several of these names, in the order in which they are picked. @param {string} name @param {OptionSchema} schema @param {unknown} byDefault @param {string[]} names @returns {Field} */
+function several(name, schema, byDefault, names) {
+  const input = el("input", { id: `option-${name}`, type: "hidden" }), shown = el("span", {});
+  /** @type {Set<string>} */
+  const picked = new Set();
+  const pick = (/** @type {HTMLInputElement} */ box) => {
+    if (box.checked) picked.add(box.value);
+    else picked.delete(box.value);
+    input.value = [...picked].join(",");
+    say(shown, [...picked].join(", "));
+  };
+  const box = (/** @type {string} */ value) => el("input", { type: "checkbox", value, onchange: (/** @type {Event} */ { target }) => { if (target instanceof HTMLInputElement) pick(target); } });
+  const list = el("ul", {}, names.map((value) => el("li", {}, el("label", {}, box(value), " ", value))));
+  return { name, schema, byDefault, input, picks: el("details", { class: "picks" }, el("summary", {}, shown, el("span", { class: "standard" })), list) };
 }
 
 /** @param {unknown} value */
@@ -175,6 +193,7 @@ function labelled(title, field, isShort) {
   const range = low !== undefined && maximum !== undefined ? word(minimum === undefined ? "above" : "from", { low: exactly(low), high: exactly(maximum) }) : "";
   const known = examples && el("datalist", { id: `${field.input.id}-known` }, examples.map((value) => el("option", { value })));
   const hint = isShort ? "" : [description, range].filter(Boolean).join(" · ");
+  if (field.picks) return el("div", { class: "field", role: "group", "aria-label": title }, isShort ? el("span", {}, title) : el("code", {}, title), field.picks, field.input, hint && el("span", { class: "dim" }, hint));
   return el("label", { class: "field" }, isShort ? el("span", {}, title) : el("code", {}, title), field.input, known, hint && el("span", { class: "dim" }, hint));
 }
 
@@ -182,6 +201,7 @@ function labelled(title, field, isShort) {
 function valueOf({ input, schema }) {
   const text = input.value.trim();
   if (!text) return undefined;
+  if (schema.items) return text.split(",");
   if (schema.type === "boolean") return text === "true";
   return input.type === "number" ? Number(text) : text;
 }

@@ -62,6 +62,7 @@ export interface OptionSchema {
   maximum?: number;
   enum?: string[];
   examples?: string[];
+  items?: { examples?: string[] };
   exclusiveMinimum?: number;
   description?: string;
   default?: unknown;

@@ -12,7 +12,7 @@ use crate::{
     domain::{SearchFallback, options::MODEL_OPTIONS},
     http::{self, State},
     runs::Dispatcher,
-    search::{self, ROWS},
+    search::ROWS,
     telemetry::metrics::{self, Metrics},
 };
 
@@ -147,7 +147,7 @@ fn banner(config: &Config, address: SocketAddr) -> String {
     ];
     lines.extend(config.not_usable().map(|missing| format!("  not usable {missing}")));
     if config.options.search_api.names().next().is_none() {
-        lines.push(format!("  note       questions are refused: {}", search::nothing(ROWS.iter().copied())));
+        lines.push(format!("  note       questions are refused: {}", config.nothing_to_search()));
     }
     if let Some(file) = &config.file {
         lines.push(format!("  settings   {}", file.display()));

@@ -83,6 +83,15 @@ impl Config {
         names.join(", ")
     }
 
+    /// What to do about runs that have nothing to search.
+    pub fn nothing_to_search(&self) -> search::Missing {
+        if !self.options.search_api.is_none() {
+            return search::nothing(ROWS.iter().copied());
+        }
+        let usable = ROWS.iter().filter(|row| self.search.missing(row).is_none());
+        search::not_wanted(search::automatic(ROWS, &self.search), usable.map(|row| row.name))
+    }
+
     /// What cannot be used here, in one line: by name only what somebody meant to use.
     pub fn not_usable(&self) -> Option<String> {
         let (wanted, others): (Vec<_>, Vec<_>) =

@@ -188,14 +188,15 @@ impl Estimate {
         Some(Self::of(basis, &sizes, options, budgets))
     }
 
-    /// By the usual run of the effort, as far as the options and `budgets` allow it. `price` says what one call costs;
-    /// `None`: nobody knows.
+    /// By the usual run of the effort, as far as the options and `budgets` allow it. A run that `reads_web` opens pages.
+    /// `price` says what one call costs; `None`: nobody knows.
     pub fn of_preset(
         options: &RunOptions,
+        reads_web: bool,
         budgets: &[Cap],
         price: impl Fn(&ModelName, &Usage) -> Option<Cost>,
     ) -> Self {
-        let usual = Usual::with(options);
+        let usual = Usual::with(options, reads_web);
         let (less, more) = usual.allowed(options);
         let expected = usual.size(options, price).part(less);
         let sizes = Range { low: expected.part((1, SPREAD)), expected, high: expected.part((SPREAD, 1)).part(more) };
@@ -377,13 +378,13 @@ impl Usual {
     }
 
     /// Without the work that the options leave out.
-    fn with(options: &RunOptions) -> Self {
+    fn with(options: &RunOptions, reads_web: bool) -> Self {
         let is_offline = options.roles().iter().all(|models| models.first().is_offline());
         let mut usual = if is_offline { Self::offline(options.effort) } else { Self::of(options.effort) };
         if options.search_api.is_none() {
             usual.searches = 0;
         }
-        if !options.search_api.reads_web() {
+        if !reads_web {
             usual.pages = 0;
         }
         if options.search_api.is_none() || options.page_reading == PageReading::Passages {
@@ -447,7 +448,7 @@ mod tests {
     }
 
     fn by_preset(set: &[(&str, &str)]) -> Estimate {
-        Estimate::of_preset(&options(set), &[], cent)
+        Estimate::of_preset(&options(set), true, &[], cent)
     }
 
     #[test]
@@ -459,7 +460,7 @@ mod tests {
         assert_eq!(estimate.minutes, Range { low: 2.0, expected: 6.0, high: 18.0 });
         assert_eq!(estimate.cost_usd.unwrap().expected.dollars(), 0.8);
         assert_eq!(estimate.limited_by, None);
-        assert_eq!(Estimate::of_preset(&options(&[]), &[], |_, _| None).cost_usd, None);
+        assert_eq!(Estimate::of_preset(&options(&[]), true, &[], |_, _| None).cost_usd, None);
     }
 
     /// As soon as one role is another model's, the run is a usual one.
@@ -479,7 +480,7 @@ mod tests {
     fn money_is_that_of_calls_of_the_usual_length() {
         let long = Some(super::super::LongPrompt { above: 100_000, input: 100.0, output: 100.0 });
         let price = Price { input: 1.0, output: 10.0, long, ..Price::default() };
-        let estimate = Estimate::of_preset(&options(&[]), &[], |_, usage| price.cost(usage));
+        let estimate = Estimate::of_preset(&options(&[]), true, &[], |_, usage| price.cost(usage));
         let dollars = estimate.cost_usd.unwrap().expected.dollars();
         assert!((0.44..0.46).contains(&dollars), "0.19 for reading and 0.26 for writing, not {dollars}");
     }
@@ -497,13 +498,14 @@ mod tests {
         assert_eq!((quick.model_calls.expected, quick.minutes.expected), (29, 2.0));
         assert_eq!(by_preset(&[("effort", "deep")]).model_calls.expected, 332);
         assert_eq!(by_preset(&[("search_api", "none")]).searches.high, 0);
+        assert_eq!(Estimate::of_preset(&options(&[]), false, &[], cent).pages.high, 0);
     }
 
     #[test]
     fn no_estimate_passes_a_limit_and_it_says_which_one_binds() {
         let check = |set: &[(&str, &str)], option, at| {
             let options = options(set);
-            let estimate = Estimate::of_preset(&options, &[], cent);
+            let estimate = Estimate::of_preset(&options, true, &[], cent);
             assert_eq!(estimate.limited_by, Some(Binding { option, at }), "{set:?}");
             let levels: [fn(&Range<u64>) -> u64; 3] = [|all| all.low, |all| all.expected, |all| all.high];
             for level in levels {
@@ -537,7 +539,7 @@ mod tests {
             Allowance { limited, of_key, quota, left, at }
         };
         let check = |allowances: &[Allowance], option, at| {
-            let estimate = Estimate::of_preset(&options(&[]), &Cap::of_budgets(allowances), cent);
+            let estimate = Estimate::of_preset(&options(&[]), true, &Cap::of_budgets(allowances), cent);
             assert_eq!(estimate.limited_by, Some(Binding { option, at }), "{allowances:?}");
             estimate
         };
@@ -558,7 +560,7 @@ mod tests {
     /// Such a run ends before its first call.
     #[test]
     fn a_model_without_a_price_takes_nothing_where_money_is_bounded() {
-        let estimate = Estimate::of_preset(&options(&[("max_cost_usd", "5")]), &[], |_, _| None);
+        let estimate = Estimate::of_preset(&options(&[("max_cost_usd", "5")]), true, &[], |_, _| None);
         assert_eq!((estimate.model_calls.high, estimate.cost_usd), (0, None));
         assert_eq!(estimate.limited_by, Some(Binding { option: "max_cost_usd", at: Level::Low }));
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 pub use super::option_table::OPTIONS;
 use super::{
     Caps, CollectionId, Cost, Domains, Effort, McpConfig, McpServers, ModelName, Models, SearchApi, SearchFallback,
-    TimeRange, Topic, Verify, nearest::nearest, time,
+    TimeRange, Topic, Verify, nearest::nearest, search_api::MAX_ENGINES, time,
 };
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
@@ -458,9 +458,14 @@ impl OptionSpec {
                 },
             }),
             OptionKind::OptionalText { max } => json!({"type": ["string", "null"], "maxLength": max}),
-            OptionKind::Engines | OptionKind::Fallback => {
-                json!({"type": "string", "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$"})
-            }
+            OptionKind::Engines | OptionKind::Fallback => json!({
+                "type": ["string", "array"],
+                "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$",
+                "items": {"type": "string", "pattern": "^[a-z0-9_]+$"},
+                "minItems": 1,
+                "maxItems": MAX_ENGINES,
+                "uniqueItems": true,
+            }),
         };
         schema["description"] = json!(self.meaning);
         schema

@@ -10,7 +10,7 @@ use super::name_list;
 const AUTO: &str = "auto";
 const NONE: &str = "none";
 /// Engines of one run, at most.
-const MAX_ENGINES: usize = 8;
+pub(super) const MAX_ENGINES: usize = 8;
 const MAX_NAME_CHARS: usize = 40;
 
 /// `auto`, `none`, or the names of engines in order; written with commas between them. In JSON and TOML a list is taken
@@ -38,11 +38,6 @@ impl SearchApi {
 
     pub fn is_none(&self) -> bool {
         self.0 == NONE
-    }
-
-    /// May an engine be asked that finds pages of the web?
-    pub fn reads_web(&self) -> bool {
-        self.is_auto() || self.names().any(|name| name != "local")
     }
 
     /// The engines named; none for `auto` and `none`.

@@ -178,7 +178,7 @@ async fn one_call(cx: &Cx, tools: &ToolSet, job: &Job<'_>, site: Site<'_>) -> Re
     }
     let span = spans::ToolCall::begin(name, &job.call.id, &job.call.arguments);
     let result = span.over(perform(cx, tool, name, site, arguments)).await;
-    remember(cx, kind, &job.admitted.arguments, &result);
+    remember(cx, tool, &job.admitted.arguments, &result);
     let error = error_of(kind, &result);
     span.end(error, || result.as_ref().map(|output| output.text.joined()).unwrap_or_default());
     let problem = match &result {
@@ -200,18 +200,18 @@ async fn one_call(cx: &Cx, tools: &ToolSet, job: &Job<'_>, site: Site<'_>) -> Re
 }
 
 /// Keeps what the check of the report needs to know of a page that was read, or could not be.
-fn remember(cx: &Cx, kind: ToolKind, arguments: &Value, result: &Result<ToolOutput, ToolError>) {
+fn remember(cx: &Cx, tool: &dyn Tool, arguments: &Value, result: &Result<ToolOutput, ToolError>) {
     match result {
-        Ok(output) if kind != ToolKind::Search => {
+        Ok(output) if tool.kind() != ToolKind::Search => {
             for (link, evidence) in output.links.iter().zip(&output.evidence) {
                 cx.keep_other_text(&link.url, &evidence.text.as_str().into());
             }
         }
-        Err(ToolError::Model(problem)) if kind == ToolKind::Read && !is_refusal(problem) => {
-            let address = arguments["address"].as_str().unwrap_or_default().to_owned();
+        Err(ToolError::Model(problem)) if !is_refusal(problem) => {
+            let Some(address) = tool.opened_address(arguments) else { return };
             cx.limit(|limits| {
-                if !limits.unread_pages.contains(&address) {
-                    limits.unread_pages.push(address);
+                if !limits.unread_pages.iter().any(|page| page == address) {
+                    limits.unread_pages.push(address.to_owned());
                 }
             });
         }

@@ -74,7 +74,8 @@ impl Runs {
             false => means.llm.cost(model, usage),
         };
         let by_runs = Estimate::of_runs(&run.options, budgets, &sizes);
-        Ok(by_runs.unwrap_or_else(|| Estimate::of_preset(&run.options, budgets, price)))
+        let reads_web = means.engines.reads_web(&run.options.search_api);
+        Ok(by_runs.unwrap_or_else(|| Estimate::of_preset(&run.options, reads_web, budgets, price)))
     }
 
     /// The owner's alone, whatever else the caller may see: what others ask for is nobody's business, and differs.
@@ -83,9 +84,29 @@ impl Runs {
             RunFilter { owner: Some(owner.clone()), status: Some(RunStatus::Completed), ..RunFilter::default() };
         let newest = self.parts.store.runs_page(&filter, None, LOOKED_THROUGH).await?.items;
         let alike: Vec<_> = newest.into_iter().filter(|run| is_alike(run, options)).take(COUNTED).collect();
-        let sizes = self.parts.store.details(alike).await?.into_iter().map(|details| size(&details));
+        let sizes = self.parts.store.details(alike).await?.into_iter().map(|details| self.size(&details));
         // What nobody knows the cost of says nothing about a run whose money is bounded.
         Ok(sizes.filter(|size| options.max_cost_usd.is_none() || size.cost.is_some()).collect())
+    }
+
+    /// What a run took.
+    fn size(&self, details: &RunDetails) -> Size {
+        let RunDetails { run, usage, .. } = details;
+        let milliseconds = run.finished_at.zip(run.started_at).map_or(0, |(end, begin)| end.since(begin));
+        let sum = |of: fn(&ModelUsage) -> u64| usage.values().map(of).sum();
+        // Of each model: the sum of those whose price is known is not what the run cost.
+        let cost = usage.iter().map(|(model, used)| cost(model, used)).sum::<Option<u64>>();
+        Size {
+            model_calls: sum(|usage| usage.calls),
+            searches: run.progress.searches,
+            // Each page that was read is a source.
+            pages: if self.parts.means.engines.reads_web(&run.options.search_api) { run.progress.sources } else { 0 },
+            researchers: run.progress.researchers.finished + run.progress.researchers.failed,
+            input_tokens: sum(|usage| usage.tokens.input_tokens),
+            output_tokens: sum(|usage| usage.tokens.output_tokens),
+            seconds: u64::try_from(milliseconds / 1_000).unwrap_or_default(),
+            cost: cost.map(Cost),
+        }
     }
 }
 
@@ -114,25 +135,6 @@ fn limits(options: &RunOptions) -> impl PartialEq + '_ {
         (options.max_pages, options.max_researchers),
         (options.max_tokens, options.max_cost_usd),
     )
-}
-
-fn size(details: &RunDetails) -> Size {
-    let RunDetails { run, usage, .. } = details;
-    let milliseconds = run.finished_at.zip(run.started_at).map_or(0, |(end, begin)| end.since(begin));
-    let sum = |of: fn(&ModelUsage) -> u64| usage.values().map(of).sum();
-    // Of each model: the sum of those whose price is known is not what the run cost.
-    let cost = usage.iter().map(|(model, used)| cost(model, used)).sum::<Option<u64>>();
-    Size {
-        model_calls: sum(|usage| usage.calls),
-        searches: run.progress.searches,
-        // Each page that was read is a source.
-        pages: if run.options.search_api.reads_web() { run.progress.sources } else { 0 },
-        researchers: run.progress.researchers.finished + run.progress.researchers.failed,
-        input_tokens: sum(|usage| usage.tokens.input_tokens),
-        output_tokens: sum(|usage| usage.tokens.output_tokens),
-        seconds: u64::try_from(milliseconds / 1_000).unwrap_or_default(),
-        cost: cost.map(Cost),
-    }
 }
 
 /// In billionths of a dollar.

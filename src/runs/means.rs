@@ -108,8 +108,11 @@ impl Means {
         match self.engines.resolve(search_api) {
             Err(search::Missing::Nothing { .. }) if has_documents => Ok(SearchApi::none()),
             Err(search::Missing::Nothing { .. }) if self.are_of_request() && search_api.is_auto() => {
-                let remedy =
-                    "send a key of a search engine in api_keys, or choose an engine that needs none".to_owned();
+                let usable: Vec<_> = self.engines.usable().collect();
+                let remedy = format!(
+                    "send a key of a search engine in api_keys, or choose what can be used with these (search_api={})",
+                    usable.join(", ")
+                );
                 Err(search::Missing::Nothing { remedy })
             }
             resolved => resolved,

@@ -221,10 +221,12 @@ impl Runs {
     /// The JSON Schema (draft 2020-12) of the options that requests may set here, with what they are otherwise.
     pub fn options_schema(&self) -> Value {
         let mut schema = self.parts.settings.options.offered(&self.parts.settings.caps);
-        // One of them, for who picks; several are joined by commas.
-        let engines = ["auto"].into_iter().chain(self.parts.means.engines.usable());
-        schema["properties"][SEARCH_API]["enum"] = engines.collect();
-        schema["properties"][SEARCH_FALLBACK]["examples"] = self.parts.means.engines.usable().collect();
+        let engines = &self.parts.means.engines;
+        for option in [SEARCH_API, SEARCH_FALLBACK] {
+            let items = &mut schema["properties"][option]["items"];
+            items["enum"] = engines.names().collect();
+            items["examples"] = engines.usable().collect();
+        }
         // Some of them, for who picks: others can be named, too.
         let models = self.known_models();
         for role in MODEL_OPTIONS {

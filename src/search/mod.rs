@@ -35,7 +35,7 @@ use crate::{
 pub use engines::{ROWS, ReadUpload, UploadError};
 pub use filters::{Filter, Filters, date_of_epoch, days_ago, google_age, today};
 use merged::Merged;
-pub use registry::{Engines, Missing, automatic, check_fallback, check_names, nothing};
+pub use registry::{Engines, Missing, automatic, check_fallback, check_names, not_wanted, nothing};
 pub use row::{Corpus, Need, Returns, Row, Setting, Settings, Value, join_folders, split_folders};
 
 /// Characters of a title and of a section's name.

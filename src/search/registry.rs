@@ -31,6 +31,10 @@ pub struct Engines {
     automatic: Option<&'static str>,
 }
 
+/// Why an engine that takes no key cannot be used with the keys of a request.
+const FOREIGN_CREDENTIALS: &str =
+    "its address has the server's credentials, which runs with keys of their own do not use; choose another engine";
+
 #[derive(Clone, Debug)]
 struct Slot {
     row: &'static Row,
@@ -119,7 +123,7 @@ impl Engines {
                 Some(_) if slot.engine.is_err() || has_credentials || slot.row.keys().any(has_key) => {
                     Slot::new(slot.row, &shared, remedy)
                 }
-                None if has_credentials => Ok(slot.lacking("its address has the server's credentials")),
+                None if has_credentials => Ok(slot.lacking(FOREIGN_CREDENTIALS)),
                 _ => Ok(slot.clone()),
             }
         });
@@ -162,13 +166,20 @@ impl Engines {
     /// [`Missing`].
     pub fn resolve(&self, search_api: &SearchApi) -> Result<SearchApi, Missing> {
         if search_api.is_none() {
-            return Err(self.nothing());
+            return Err(not_wanted(self.automatic, self.usable()));
         }
         match self.automatic {
             Some(name) if search_api.is_auto() => Ok(SearchApi::engine(name)),
             None if search_api.is_auto() => Err(self.nothing()),
             _ => Ok(search_api.clone()),
         }
+    }
+
+    /// May an engine be asked that finds pages of the web?
+    pub fn reads_web(&self, search_api: &SearchApi) -> bool {
+        let is_folder =
+            |name: &str| self.all.iter().any(|slot| slot.row.name == name && slot.row.corpus == Corpus::Documents);
+        search_api.is_auto() || search_api.names().any(|name| !is_folder(name))
     }
 
     /// The engine of a run. One that is named does not stand in, and none of the web for documents alone: who searches
@@ -210,7 +221,8 @@ impl Engines {
         self.all.iter().filter(|slot| slot.engine.is_ok()).map(|slot| slot.row.name)
     }
 
-    fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
+    /// Names of all engines there are.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.all.iter().map(|slot| slot.row.name)
     }
 
@@ -303,7 +315,10 @@ impl Given<'_> {
     }
 }
 
-/// What to say when there is nothing to search.
+/// What can be searched without an engine.
+const OWN_DOCUMENTS: &str = "add documents to the thread, or name collections of them (collections)";
+
+/// What to say when there is nothing to search and something is to be.
 pub fn nothing(rows: impl Iterator<Item = &'static Row> + Clone) -> Missing {
     let by_model: Vec<_> = rows.clone().filter(|row| row.by_model).map(|row| row.name).collect();
     let rows = rows.filter(|row| !row.by_model);
@@ -319,7 +334,18 @@ pub fn nothing(rows: impl Iterator<Item = &'static Row> + Clone) -> Missing {
     if !by_model.is_empty() {
         remedies.push(format!("let a model's provider search (search_api={})", by_model.join(", ")));
     }
+    remedies.push(OWN_DOCUMENTS.to_owned());
     Missing::Nothing { remedy: remedies.join(", or ") }
+}
+
+/// What to say when `search_api` is `none` and there are no documents to search; `usable` are the engines that can be
+/// used, one of which `auto` stands for.
+pub fn not_wanted<'a>(automatic: Option<&'a str>, usable: impl Iterator<Item = &'a str>) -> Missing {
+    let choices: Vec<_> = automatic.map(|_| "auto").into_iter().chain(usable).collect();
+    let choices = choices.join(", ");
+    Missing::Nothing {
+        remedy: format!("search_api is none: choose what can be used here (search_api={choices}), or {OWN_DOCUMENTS}"),
+    }
 }
 
 impl fmt::Display for Row {
@@ -361,7 +387,7 @@ mod tests {
         assert!(server.get("searxng").is_ok());
         let with = server.with_keys(&[("brave".to_owned(), "k".into())].into()).unwrap();
         let refused = with.get("searxng").unwrap_err().to_string();
-        assert_eq!(refused, "search_api=searxng cannot be used: its address has the server's credentials");
+        assert_eq!(refused, format!("search_api=searxng cannot be used: {FOREIGN_CREDENTIALS}"));
         assert!(with.get("brave").is_ok());
         assert_eq!(with.shared.settings.text("search.brave.base_url"), Some("https://brave.test/v1?n=1"));
     }

@@ -108,7 +108,7 @@ impl Corpus {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Web => "web",
-            Self::Documents => "local",
+            Self::Documents => "documents",
         }
     }
 }

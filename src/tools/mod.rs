@@ -59,6 +59,11 @@ pub trait Tool: Send + Sync {
         true
     }
 
+    /// The address of the page or document that a call opens; the report's limits name it if it cannot be read.
+    fn opened_address<'a>(&self, _arguments: &'a Value) -> Option<&'a str> {
+        None
+    }
+
     /// The arguments of a call that does the whole task at once, for a model that calls nothing.
     fn for_task(&self, _task: &str) -> Option<Value> {
         None

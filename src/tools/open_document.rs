@@ -152,6 +152,10 @@ impl Tool for OpenDocument {
         ToolKind::Read
     }
 
+    fn opened_address<'a>(&self, arguments: &'a Value) -> Option<&'a str> {
+        arguments["address"].as_str()
+    }
+
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
         let given: Arguments = arguments(call)?;
         place_in(&given.address, given.place)?;

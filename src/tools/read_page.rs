@@ -24,6 +24,7 @@ use crate::{
         extract::{Link, passages},
     },
     prompts::{Prompts, untrusted},
+    search::Corpus,
 };
 
 const NAME: &str = "read_page";
@@ -53,7 +54,7 @@ struct Arguments {
 impl ReadPage {
     /// `None` when the run reads no pages: it may not, or searches documents only.
     pub fn offered(cx: &Cx, web: &Web) -> Option<Self> {
-        let may = cx.options().read_pages && super::search_web::kind(cx) == "web";
+        let may = cx.options().read_pages && super::search_web::corpus(cx) == Corpus::Web;
         may.then(|| Self { spec: specification(cx.prompts()), web: web.clone() })
     }
 
@@ -194,6 +195,10 @@ impl Tool for ReadPage {
 
     fn kind(&self) -> ToolKind {
         ToolKind::Read
+    }
+
+    fn opened_address<'a>(&self, arguments: &'a Value) -> Option<&'a str> {
+        arguments["address"].as_str()
     }
 
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {

@@ -200,13 +200,13 @@ fn spec(cx: &Cx, results: u32) -> ToolSpec {
         parameters["properties"][name] = schema;
     }
     let has_documents = cx.search().is_some_and(Engine::has_documents);
-    let values = json!({"kind": kind(cx), "has_documents": has_documents, "max_results": results});
+    let values = json!({"kind": corpus(cx).as_str(), "has_documents": has_documents, "max_results": results});
     super::spec(NAME, prompts.text("tools/search_web", values), parameters)
 }
 
-/// What is searched, as the tool's description says it.
-pub(super) fn kind(cx: &Cx) -> &'static str {
-    cx.search().map_or(Corpus::Web, Engine::corpus).as_str()
+/// What is searched.
+pub(super) fn corpus(cx: &Cx) -> Corpus {
+    cx.search().map_or(Corpus::Web, Engine::corpus)
 }
 
 /// Runs the queries side by side, reads their pages, and puts the results together.

@@ -247,7 +247,7 @@ fn samples(name: &str) -> Vec<Value> {
         "too_many_delegations" => json!({"limit": 64}),
         "tools/search_web" => {
             let values = |kind, has_documents| json!({"kind": kind, "has_documents": has_documents, "max_results": 5});
-            return vec![values("web", false), values("local", true), values("web", true)];
+            return vec![values("web", false), values("documents", true), values("web", true)];
         }
         "unknown_tool" => json!({"name": "browse", "tools": ["search_web", "think_tool"]}),
         _ => json!(null),

@@ -399,6 +399,21 @@ fn the_name_of_a_provider_stands_in_its_row_alone() {
     assert!(examples.iter().all(|example| example.to_lowercase().contains("openrouter")));
 }
 
+/// A search engine is its row and its file, as a provider is.
+#[test]
+fn the_name_of_an_engine_stands_in_its_file_alone() {
+    // Vendors that have models too, and readers of pages, have rows of their own there; `local` is an owner's name too.
+    let homes = [
+        "src/search/engines/",
+        "src/llm/providers.rs",
+        "src/llm/access/",
+        "src/pages/web/reader.rs",
+        "src/domain/owner.rs",
+    ];
+    let elsewhere: Vec<_> = ROWS.iter().flat_map(|row| named_outside(row.name, &homes)).collect();
+    assert_eq!(elsewhere, [""; 0]);
+}
+
 #[test]
 fn the_reader_of_arrows_sees_every_form() {
     let text = "use crate::{domain::{RunId, run}, events, llm::message as m};\n// crate::http is only named\n\

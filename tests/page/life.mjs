@@ -17,6 +17,14 @@ await story(async (page) => {
   await page.waitForFunction(() => document.querySelector("#estimate").textContent.includes("from the usual size of this depth"));
   await page.check(".depth:has-text('Quick') input");
   await page.click("summary:has-text('All options')");
+  const picks = page.locator(".pickers .picks");
+  assert((await picks.locator("summary").textContent()).includes("the server's choice"), "no engine is picked");
+  await picks.locator("summary").click();
+  const estimated = page.waitForRequest((request) => request.url().includes("estimate") && request.postData()?.includes('"search_api":["wikipedia","arxiv"]'));
+  for (const name of ["wikipedia", "arxiv"]) await picks.getByLabel(name, { exact: true }).check();
+  await estimated;
+  assert(await picks.locator("summary").textContent() === "wikipedia, arxiv", "several engines are picked, in order");
+  for (const name of ["arxiv", "wikipedia"]) await picks.getByLabel(name, { exact: true }).uncheck();
   await page.fill("#option-max_searches", "1");
   await page.waitForFunction(() => document.querySelector("#estimate").textContent.includes("max_searches ends a run early"));
   await page.fill("#option-max_searches", "0");

@@ -101,7 +101,7 @@ async fn a_server_names_the_models_that_requests_may_name() {
 
 /// For who picks: those that can be called here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn options_name_the_models_that_are_known() {
+async fn options_name_the_models_and_engines_that_are_known() {
     let world = small_world().await;
     let service = Service::start(&world, &TestDatabase::sqlite()).await;
     let offer = service.get("/api/v1/options").await.expect(200).json();
@@ -109,6 +109,17 @@ async fn options_name_the_models_that_are_known() {
     let models: Vec<&str> = models.as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(models.contains(&"openai:gpt-5.6") && models.is_sorted(), "{models:?}");
     assert!(!models.iter().any(|model| model.starts_with("anthropic:")), "there is no key for it: {models:?}");
+    for option in ["search_api", "search_fallback"] {
+        let engines = &offer["schema"]["properties"][option];
+        assert_eq!((&engines["type"], &engines["enum"]), (&json!(["string", "array"]), &Value::Null), "{option}");
+        let has = |list: &str, name: &str| engines["items"][list].as_array().unwrap().contains(&json!(name));
+        assert!(["tavily", "wikipedia", "brave"].iter().all(|name| has("enum", name)), "{engines}");
+        assert!(has("examples", "tavily") && has("examples", "wikipedia"), "{engines}");
+        assert!(!has("examples", "brave") && !has("enum", "auto"), "there is no key for Brave: {engines}");
+    }
+    let options = json!({ "search_api": ["wikipedia", "arxiv"], "search_fallback": ["tavily"] });
+    let estimate = service.post("/api/v1/estimate", &json!({ "options": options })).await.expect(200).json();
+    assert_ne!(estimate["pages"]["high"], 0, "a list of names is taken: {estimate}");
     service.stop().await;
     world.finish();
 }

@@ -44,7 +44,11 @@ async fn nothing_to_search_is_refused_before_anything_is_paid() {
     let database = TestDatabase::sqlite();
     let world = World::start(Script::new()).await;
     for (option, expected) in [
-        ("search_api=none", "there is nothing to search"),
+        (
+            "search_api=none",
+            "there is nothing to search: search_api is none: choose what can be used here (search_api=auto, tavily,",
+        ),
+        ("search_api=none", "or add documents to the thread, or name collections of them (collections)"),
         ("search_api=local", "name a documents folder with --docs DIR or FATHOM_DOCS"),
     ] {
         let engine = Engine::start(&world, &database, &[option]).await;
