@@ -128,13 +128,13 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "search_api",
         kind: OptionKind::Engines,
         default: "\"auto\"",
-        meaning: "where researchers search: one engine, or several as a list or separated by commas; auto: the first that is configured; answers have the text with commas",
+        meaning: "where researchers search: one engine, or several as a list or separated by commas; auto: the first that is configured",
     },
     OptionSpec {
         name: "search_fallback",
         kind: OptionKind::Fallback,
         default: "\"none\"",
-        meaning: "engines that stand in, in this order, for a query that all of search_api failed: away, out of quota, or their key refused; a list of names, or one text with commas between them, which answers have",
+        meaning: "engines that stand in, in this order, for a query that all of search_api failed: away, out of quota, or their key refused; a list of names, or names separated by commas",
     },
     OptionSpec {
         name: "collections",

@@ -42,7 +42,7 @@ async fn the_usual_run_is_one_that_was_measured(effort: &str, shape: Shape) {
     let story = research(&world, &TestDatabase::sqlite(), &[&format!("effort={effort}")]).await;
     let mut options = RunOptions::default();
     options.set_text("effort", effort).unwrap();
-    let usual = Estimate::of_preset(&options, &[], |_, _| None);
+    let usual = Estimate::of_preset(&options, true, &[], |_, _| None);
     println!("{effort}: {:?}, {} searches", by_role(&world), world.web.total());
     let near = |what: &str, said: u64, measured: u64| {
         assert!(said.abs_diff(measured) * 100 <= measured * APART, "{what}: {said} is said, {measured} measured");
@@ -73,7 +73,7 @@ async fn the_usual_run_without_a_model_is_one_that_was_measured(effort: &str) {
     let set: Vec<&str> = set.iter().map(String::as_str).collect();
     let library = program::repository().join("examples/library").display().to_string();
     let engine = Engine::with(&world, &TestDatabase::sqlite(), &set, &[("FATHOM_DOCS", library)]).await.unwrap();
-    let usual = Estimate::of_preset(&engine.options, &[], |_, _| None);
+    let usual = Estimate::of_preset(&engine.options, false, &[], |_, _| None);
     let (mut calls, mut read, mut written) = (0, 0, 0);
     for question in QUESTIONS {
         let story = engine.research(question).await;
