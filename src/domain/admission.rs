@@ -71,12 +71,12 @@ pub fn opening(body: &str) -> &str {
     &body[..end.unwrap_or(body.len())]
 }
 
-/// Does a text say that an answer is missing?
+/// Returns whether a text says that an answer is missing.
 pub fn admits(text: &str) -> bool {
     place(&text.to_lowercase()).is_some()
 }
 
-/// Does a report say so before it cites anything?
+/// Returns whether a report says so before it cites anything.
 pub fn admits_first(body: &str) -> bool {
     let opened = opening(body).to_lowercase();
     place(&opened).is_some_and(|at| at < opened.find("[1]").unwrap_or(usize::MAX))

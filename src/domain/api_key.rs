@@ -54,7 +54,7 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// Is it taken at that time?
+    /// Returns whether the key is accepted at that time.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }

@@ -18,7 +18,7 @@ pub enum Verify {
     Claims,
 }
 
-/// Does a source hold what a statement says that cites it?
+/// Whether a source holds what a statement says that cites it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -67,7 +67,7 @@ impl Claim {
         all.get(self.range()).unwrap_or_default()
     }
 
-    /// As [`Self::among`].
+    /// Borrows them mutably, as [`Self::among`] borrows them.
     pub fn among_mut<'a, T>(&self, all: &'a mut [T]) -> &'a mut [T] {
         all.get_mut(self.range()).unwrap_or_default()
     }

@@ -8,7 +8,7 @@ use super::{Allowance, Cost, Effort, Limited, ModelName, PageReading, RunOptions
 /// Fewer finished runs say less than the preset does.
 pub const FEWEST_RUNS: usize = 3;
 
-/// By how much a run of a preset may be smaller or larger than the usual one: questions differ, and models too.
+/// The factor by which a run of a preset may be smaller or larger than the usual one: questions differ, and models too.
 const SPREAD: u64 = 3;
 
 /// What one run takes.
@@ -26,7 +26,7 @@ pub struct Size {
     pub cost: Option<Cost>,
 }
 
-/// From a small to a large run. Nothing is promised: one run of ten is smaller, and one larger.
+/// The span from a small to a large run. Nothing is promised: one run of ten is smaller, and one larger.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range<T> {
     pub low: T,
@@ -91,7 +91,7 @@ pub struct Cap {
 }
 
 impl Cap {
-    /// By the options of the run.
+    /// Returns the limits that the options of the run set.
     fn of_options(options: &RunOptions) -> impl Iterator<Item = Self> {
         let cap = |name, of, most| Self { name, of, most };
         let caps = [
@@ -105,7 +105,7 @@ impl Cap {
         caps.into_iter().chain(options.max_cost_usd.map(|most| cap("max_cost_usd", Measure::Money, most.0)))
     }
 
-    /// By what is left of the budgets of its owner and key, as a run is given it; 0 when none would be let in.
+    /// Returns what is left of the budgets of its owner and key when a run is created; 0 when none would be let in.
     pub fn of_budgets(allowances: &[Allowance]) -> Vec<Self> {
         let budgets = allowances.iter().filter_map(|one| Some((budget(one.limited, one.of_key)?, one)));
         let cap = |(name, allowance): (&'static str, &Allowance)| {
@@ -119,7 +119,7 @@ impl Cap {
     }
 }
 
-/// As the settings and keys name a budget.
+/// Returns the name that the settings and keys have for a budget.
 fn budget(limited: Limited, of_key: bool) -> Option<&'static str> {
     let name = match (limited, of_key) {
         (Limited::TokensPerDay, false) => "tokens_per_day",
@@ -161,8 +161,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// By what runs like it took; `None` when these are too few. Their order does not matter. `budgets` bound it beside
-    /// the options.
+    /// Estimates by what runs like it took; `None` when these are too few. Their order does not matter. `budgets` bound
+    /// it beside the options.
     pub fn of_runs(options: &RunOptions, budgets: &[Cap], runs: &[Size]) -> Option<Self> {
         if runs.len() < FEWEST_RUNS {
             return None;
@@ -188,8 +188,8 @@ impl Estimate {
         Some(Self::of(basis, &sizes, options, budgets))
     }
 
-    /// By the usual run of the effort, as far as the options and `budgets` allow it. A run that `reads_web` opens pages.
-    /// `price` says what one call costs; `None`: nobody knows.
+    /// Estimates by the usual run of the effort, as far as the options and `budgets` allow it. A run that `reads_web`
+    /// opens pages. `price` says what one call costs; `None`: nobody knows.
     pub fn of_preset(
         options: &RunOptions,
         reads_web: bool,
@@ -320,8 +320,8 @@ impl Usual {
         self.seconds / 60
     }
 
-    /// With the model that is none, over the documents of a folder: the mean of runs of three questions on the example
-    /// library. A test holds it to them.
+    /// The usual run of the offline model over a folder of documents: the mean of runs of three questions on the
+    /// example library. A test compares it with them.
     fn offline(effort: Effort) -> Self {
         let role = |calls, input_tokens, output_tokens| RoleSize { calls, input_tokens, output_tokens };
         let [research, notes, report] = match effort {
@@ -377,7 +377,7 @@ impl Usual {
         self.roles.iter().map(|role| role.input_tokens + role.output_tokens).sum()
     }
 
-    /// Without the work that the options leave out.
+    /// Returns the usual run without the work that the options leave out.
     fn with(options: &RunOptions, reads_web: bool) -> Self {
         let is_offline = options.roles().iter().all(|models| models.first().is_offline());
         let mut usual = if is_offline { Self::offline(options.effort) } else { Self::of(options.effort) };

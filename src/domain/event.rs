@@ -148,12 +148,12 @@ pub enum ToolKind {
 }
 
 impl ToolKind {
-    /// Does it retrieve, or have something researched? An agent that did neither has empty hands.
+    /// Returns whether its calls retrieve, or have something researched. An agent that did neither has found nothing.
     pub fn is_work(self) -> bool {
         matches!(self, Self::Search | Self::Read | Self::Mcp | Self::External | Self::Delegate)
     }
 
-    /// Are its calls announced as `tool.started` and so on? The others have events of their own.
+    /// Returns whether its calls are announced as `tool.started` and so on. The others have events of their own.
     pub fn is_announced(self) -> bool {
         matches!(self, Self::Search | Self::Read | Self::Mcp | Self::External)
     }

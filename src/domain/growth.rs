@@ -9,7 +9,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// How many times as long the larger input is.
 const TIMES: usize = 8;
-/// So many times the work is too much for it: twelve. Of a function whose work grows with the square it is 64.
+/// How many times the work may grow for each time that the input grows: eight times the input may take twelve times the
+/// work, where quadratic work takes 64 times.
 const MOST: f64 = 12.0 / 8.0;
 const ROUNDS: usize = 12;
 /// What is over so soon is fast enough, whatever the clock says.

@@ -35,7 +35,7 @@ impl McpServers {
         self.0.split(',').filter(move |_| named)
     }
 
-    /// Is the server among them?
+    /// Returns whether the server is among them.
     pub fn include(&self, name: &str) -> bool {
         self.is_all() || self.names().any(|named| named == name)
     }
@@ -105,7 +105,7 @@ impl McpConfig {
         (matches!(url.scheme(), "http" | "https") && url.has_host() && plain).then_some(url)
     }
 
-    /// Can it be used? Secrets have no place in it, since options are stored and shown.
+    /// Returns whether it can be used. It may hold no secrets, since options are stored and shown.
     pub fn is_usable(&self) -> bool {
         let tools = self.tools.as_deref().unwrap_or_default();
         let short = tools.iter().all(|tool| tool.len() <= 128);

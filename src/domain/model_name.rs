@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for ModelName {
 pub struct Models(Vec<ModelName>);
 
 impl Models {
-    /// More would only delay the failure of a call.
+    /// The most models of a role. More would only delay the failure of a call.
     const MOST: usize = 8;
 
     /// The one that is asked.
@@ -94,7 +94,7 @@ impl Models {
         &self.0[0]
     }
 
-    /// At least one.
+    /// Counts the models; there is at least one.
     pub fn count(&self) -> usize {
         self.0.len()
     }

@@ -2,7 +2,7 @@
 
 use strsim::osa_distance;
 
-/// Longer texts are no slips of anybody's pen, and looking for what they mean would take time.
+/// The length up to which a text is taken for a slip of the pen; comparing longer ones would take time.
 const LONGEST: usize = 100;
 /// A part of a name means it from this length on.
 const SHORTEST_PART: usize = 3;

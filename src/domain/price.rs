@@ -26,7 +26,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// So many times as much for everything.
+    /// Multiplies every price by `factor`.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Price {
     }
 }
 
-/// By how much a call costs more whose prompt is longer than `above` tokens: all of it, not just what is above.
+/// How much more a call costs whose prompt is longer than `above` tokens: all of it, not just what is above.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LongPrompt {
@@ -116,7 +116,7 @@ impl Price {
         Some(Cost::of_dollars(dollars).min(Cost::MOST))
     }
 
-    /// Is each number of it a price?
+    /// Returns whether each number of it is a price.
     pub fn is_sound(&self) -> bool {
         let factors = self.long.map(|long| [long.input, long.output]).into_iter().flatten();
         let prices = [Some(self.input), self.cached, self.cache_write, Some(self.output), self.search];

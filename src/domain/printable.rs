@@ -13,7 +13,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// As [`printable`], on one line: every run of white space becomes one space, so no line can be faked.
+/// Makes one printable line of a text: as [`printable`], and every run of white space becomes one space, so no line can
+/// be faked.
 pub fn printable_line(text: &str) -> String {
     // Controls first become spaces, so that what they parted stays apart.
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -28,7 +29,8 @@ pub fn shortened(text: &str, limit: usize) -> Cow<'_, str> {
     }
 }
 
-/// As [`printable`] for lines of the log, whose own colours stay: the escapes of what is logged are spelt out already.
+/// Makes a line of the log printable: as [`printable`], but its own colours stay. What is logged has its escapes spelt
+/// out already.
 pub fn printable_log(text: &str) -> Cow<'_, str> {
     let is_unprintable = |character: char| character != '\u{1b}' && is_unprintable(character);
     match text.find(is_unprintable) {

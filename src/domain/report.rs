@@ -18,7 +18,7 @@ use super::{
 /// What the engine of a source begins with that is an answer of an MCP server, before the server's name.
 pub const OF_SERVER: &str = "mcp:";
 
-/// Something this run retrieved, or took over from an earlier run of its thread, and a report may cite.
+/// A source that this run retrieved, or took over from an earlier run of its thread, and that a report may cite.
 ///
 /// As it is stored, one per canonical location and run; who met it again only adds an alias. Everybody else sees
 /// those that are the same page, or have the same text, as one ([`same::joined`](super::same::joined)).
@@ -88,7 +88,8 @@ impl Source {
         }
     }
 
-    /// Is it an answer of an MCP server? What such a server says of an address is not what was read there.
+    /// Returns whether it is an answer of an MCP server. What such a server says of an address is not what was read
+    /// there.
     pub fn is_of_server(&self) -> bool {
         self.engine.starts_with(OF_SERVER)
     }
@@ -160,7 +161,7 @@ impl Note {
     }
 }
 
-/// Is this the heading on a line of its own, with nothing behind it but its list?
+/// Returns whether this is the heading on a line of its own, with nothing behind it but its list.
 fn closes(before: &str, behind: &str) -> bool {
     let mut lines = behind.lines();
     let is_own_line = before.ends_with('\n') && lines.next().is_none_or(|rest| rest.trim().is_empty());
@@ -244,7 +245,7 @@ impl Report {
         claim.among(&self.citations)
     }
 
-    /// Does the text leave open which source stands behind which statement?
+    /// Returns whether the text leaves open which source stands behind which statement.
     pub fn is_degraded(&self) -> bool {
         self.citations.is_empty()
     }

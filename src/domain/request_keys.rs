@@ -7,7 +7,7 @@ use secrecy::SecretString;
 /// Keys by the name of their provider or search engine.
 pub type GivenKeys = BTreeMap<String, SecretString>;
 
-/// May requests bring keys?
+/// Whether requests may bring keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyPolicy {
     #[default]

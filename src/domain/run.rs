@@ -10,7 +10,7 @@ use super::{
     event::{Phase, Wait, WaitKind},
 };
 
-/// Where a run stands. `Completed`, `Failed` and `Cancelled` are final.
+/// The state of a run. `Completed`, `Failed` and `Cancelled` are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
@@ -65,7 +65,7 @@ impl Outcome {
         }
     }
 
-    /// Is there something to read, with its sources?
+    /// Returns whether there is something to read, with its sources.
     pub fn has_report(self) -> bool {
         matches!(self, Self::Report | Self::Answer)
     }
@@ -147,7 +147,7 @@ impl FailureCode {
         Self::Internal,
     ];
 
-    /// As in JSON.
+    /// Returns the name that JSON has for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NoEvidence => "no_evidence",
@@ -168,7 +168,7 @@ impl FailureCode {
         }
     }
 
-    /// May the reason pass, by itself or with another model or key? Then the run can be retried.
+    /// Returns whether the reason may pass, by itself or with another model or key. Then the run can be retried.
     pub fn may_pass(self) -> bool {
         match self {
             Self::SearchUnavailable
@@ -348,8 +348,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// May another run go on from the journal of this one? A run that was cancelled, or that failed for a reason that
-    /// may pass.
+    /// Returns whether another run may go on from the journal of this one: it was cancelled, or failed for a reason
+    /// that may pass.
     pub fn is_retryable(&self) -> bool {
         match self.status {
             RunStatus::Cancelled => true,
@@ -421,7 +421,7 @@ impl Usage {
     /// The most searches that a provider is believed to have made for one call.
     pub const MOST_SEARCHES_PER_CALL: u64 = 1_000;
 
-    /// As many tokens of a kind as the largest context windows hold.
+    /// The largest plausible number of tokens of a kind: as many as the largest context windows hold.
     pub const MOST_PLAUSIBLE: u64 = 10_000_000;
 
     /// The usage of one call, or the estimate when no model can have used so many tokens: a gateway that tells nonsense

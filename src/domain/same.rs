@@ -72,7 +72,7 @@ pub fn page_key(same_page: &str) -> String {
     key(OF_PAGE, same_page)
 }
 
-/// Is this the key of a text?
+/// Returns whether this is the key of a text.
 pub fn is_of_text(key: &str) -> bool {
     key.starts_with(OF_TEXT)
 }

@@ -31,7 +31,7 @@ impl TimeRange {
         Self::NAMES[self as usize]
     }
 
-    /// Of the longest such range.
+    /// Returns the days of the longest such range.
     pub fn days(self) -> u16 {
         match self {
             Self::Day => 1,

@@ -15,7 +15,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Does it show the thread at that time?
+    /// Returns whether the link shows the thread at that time.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }

@@ -16,12 +16,12 @@ const DAY: i64 = 24 * 60 * 60 * 1_000;
 /// Part of the program, so that a name means the same on every machine.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// Is that the IANA name of a time zone?
+/// Returns whether that is the IANA name of a time zone.
 pub fn is_zone(name: &str) -> bool {
     ZONES.get(name).is_ok()
 }
 
-/// So many days.
+/// Returns the duration of that many days.
 pub fn days(days: u64) -> Duration {
     Duration::from_secs(days * 24 * 60 * 60)
 }
@@ -33,12 +33,12 @@ impl Timestamp {
         Self(i64::try_from(nanoseconds / 1_000_000).unwrap_or(i64::MAX))
     }
 
-    /// This time plus `duration`, saturating.
+    /// Adds `duration`, saturating.
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// This time less `duration`, saturating.
+    /// Subtracts `duration`, saturating.
     pub fn minus(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
@@ -53,28 +53,28 @@ impl Timestamp {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// When this minute began, UTC as the next ones.
+    /// Returns the beginning of this minute; UTC, as the next ones.
     pub fn minute(self) -> Self {
         Self(self.0 - self.0.rem_euclid(60_000))
     }
 
-    /// When this day began.
+    /// Returns the beginning of this day.
     pub fn day(self) -> Self {
         Self(self.0 - self.0.rem_euclid(DAY))
     }
 
-    /// When the day after this one begins.
+    /// Returns the beginning of the next day.
     pub fn next_day(self) -> Self {
         Self(self.day().0.saturating_add(DAY))
     }
 
-    /// When this month began.
+    /// Returns the beginning of this month.
     pub fn month(self) -> Self {
         let day = i64::from(self.to_offset().day());
         Self(self.day().0.saturating_sub((day - 1) * DAY))
     }
 
-    /// When the month after this one begins.
+    /// Returns the beginning of the next month.
     pub fn next_month(self) -> Self {
         // The 32nd day of a month is one of the next.
         Self(self.month().0.saturating_add(31 * DAY)).month()

@@ -33,18 +33,18 @@ pub struct UseLimits {
 }
 
 impl UseLimits {
-    /// Does it bound anything that is counted when a run is created?
+    /// Returns whether anything is bounded that is counted when a run is created.
     pub fn bounds_runs(&self) -> bool {
         let without = Self { requests_per_minute: None, ..*self };
         without != Self::default()
     }
 
-    /// Does it bound tokens or money?
+    /// Returns whether tokens or money are bounded.
     pub fn bounds_budget(&self) -> bool {
         self.tokens_per_day.is_some() || self.tokens_per_month.is_some() || self.bounds_money()
     }
 
-    /// Does it bound money?
+    /// Returns whether money is bounded.
     pub fn bounds_money(&self) -> bool {
         self.cost_per_day_usd.is_some() || self.cost_per_month_usd.is_some()
     }
@@ -110,7 +110,7 @@ pub enum Limited {
 }
 
 impl Limited {
-    /// As headers and messages name it.
+    /// Returns the name that headers and messages use.
     pub fn name(self) -> &'static str {
         match self {
             Self::RunsAtOnce => "runs-at-once",
@@ -123,7 +123,7 @@ impl Limited {
         }
     }
 
-    /// Is it of what runs spend, not of how many there are?
+    /// Returns whether it bounds what runs spend, not how many there are.
     pub fn is_budget(self) -> bool {
         matches!(self, Self::TokensPerDay | Self::TokensPerMonth | Self::CostPerDay | Self::CostPerMonth)
     }
@@ -132,7 +132,7 @@ impl Limited {
         matches!(self, Self::CostPerDay | Self::CostPerMonth)
     }
 
-    /// When its count begins again; `None` for what counts things that are there at the same time.
+    /// Returns when its count began and begins again; `None` for what counts things that are there at the same time.
     pub fn window(self, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
         match self {
             Self::RunsAtOnce => None,
@@ -162,7 +162,7 @@ impl Allowance {
         format!("{}{}", if self.of_key { "key-" } else { "" }, self.limited.name())
     }
 
-    /// Is nothing left that a run could be made with? The last hundredth of a budget is not worth one.
+    /// Returns whether nothing is left that a run could be made with. The last hundredth of a budget is not worth one.
     pub fn is_used_up(&self) -> bool {
         match self.limited.is_budget() {
             true => self.left < (self.quota / 100).max(1),

@@ -8,7 +8,7 @@ use super::limit_wording::{self, LimitWording};
 const SAMPLE_BYTES: usize = 16_000;
 /// A text in Latin letters with fewer of them rarely shows its language.
 const ENOUGH_LETTERS: usize = 80;
-/// With fewer of them it never does.
+/// The number of letters below which a text never counts as certainly of another language.
 const FEW_LETTERS: usize = 25;
 
 /// The words for one language.
@@ -153,7 +153,7 @@ pub fn language_code_of_few(text: &str) -> Option<&'static str> {
     WORDINGS.iter().find(|wording| wording.language == found).map(|wording| wording.code)
 }
 
-/// Is a text written from right to left?
+/// Returns whether a text is written from right to left.
 pub fn is_right_to_left(text: &str) -> bool {
     matches!(whatlang::detect_script(sample(text)), Some(Script::Arabic | Script::Hebrew))
 }
