@@ -28,7 +28,7 @@ use crate::net;
 
 const MAX_ANSWER_BYTES: usize = 256 << 10;
 
-/// This service, as the issuer knows it.
+/// The client that this service is to the issuer.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub id: String,
@@ -54,7 +54,7 @@ impl Begun {
         Self { state: text(), nonce: text(), verifier: text() }
     }
 
-    /// For the cookie.
+    /// Writes it as the value of a cookie.
     pub fn text(&self) -> String {
         format!("{}.{}.{}", self.state, self.nonce, self.verifier)
     }
@@ -128,7 +128,7 @@ impl Client {
 }
 
 impl Issuer {
-    /// Where the browser is sent, and what it has to bring back.
+    /// Begins a sign-in: returns where the browser is sent, and what it has to bring back.
     ///
     /// # Errors
     /// [`Refused`].

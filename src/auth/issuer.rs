@@ -108,7 +108,7 @@ impl Issuer {
         self.0.clients.for_url(url)
     }
 
-    /// Does it look like a token, and not like a key of this service?
+    /// Returns whether it looks like a token, and not like a key of this service.
     pub fn is_token(text: &str) -> bool {
         text.len() <= MAX_TOKEN_BYTES && text.split('.').count() == 3
     }

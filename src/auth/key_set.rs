@@ -18,7 +18,7 @@ use crate::net::{ApiClients, read_body};
 
 /// How long keys count before they are read again.
 const FRESH: Duration = Duration::from_secs(600);
-/// Between the end of a reading and the next one, whatever tokens name.
+/// The time between the end of a reading and the next one, whatever tokens name.
 const PAUSE: Duration = Duration::from_secs(5);
 const MAX_DOCUMENT_BYTES: usize = 1 << 20;
 
@@ -30,7 +30,7 @@ pub(super) struct KeySet {
     reading: Mutex<Option<Reading>>,
 }
 
-/// Where keys are read from, and what was read.
+/// The place that keys are read from, and what was read.
 #[derive(Debug)]
 struct Source {
     /// As tokens name it.
@@ -72,7 +72,7 @@ struct Ended {
 }
 
 impl Reading {
-    /// Is it under way, or so young that no other one may begin?
+    /// Returns whether the reading is under way, or so young that no other one may begin.
     fn counts(&mut self) -> bool {
         let ended = self.ended.borrow().as_ref().map(|ended| ended.at);
         match ended {

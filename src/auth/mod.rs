@@ -23,7 +23,7 @@ use crate::{
     store::{Error, NewKey, NewSession, Store},
 };
 
-/// Between two notes that a key was used.
+/// The time between two notes that a key was used.
 const USE_NOTED: Duration = Duration::from_secs(60);
 /// How long a browser stays signed in.
 pub const SESSION: Duration = Duration::from_secs(7 * 24 * 60 * 60);

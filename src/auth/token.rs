@@ -65,7 +65,7 @@ impl Token {
         Some(Self { id: ApiKeyId(Uuid::try_parse(id).ok()?), secret })
     }
 
-    /// As it is given to its holder.
+    /// Writes the token as its holder gets it.
     pub fn text(&self, kind: Kind) -> String {
         format!("{}{}_{}", kind.prefix(), self.id.0.simple(), URL_SAFE_NO_PAD.encode(self.secret))
     }
