@@ -144,7 +144,7 @@ fn compare(shared: &Shared, tail: &Arc<Tail>, found: &std::collections::HashMap<
     }
 }
 
-/// As the query answers; a database that does not answer is away.
+/// Bounds the time of a query; a database that does not answer counts as away.
 pub(super) async fn limited<T>(query: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     tokio::time::timeout(ANSWER_LIMIT, query)
         .await

@@ -78,7 +78,7 @@ pub enum Opening {
     Frames(Frames),
 }
 
-/// Some events in a row.
+/// A page of consecutive events.
 #[derive(Clone, Debug)]
 pub struct FramePage {
     pub frames: Vec<Arc<Frame>>,
@@ -138,7 +138,8 @@ impl EventLog {
         self.open_for(subject, after_seq, None).await
     }
 
-    /// As [`EventLog::open`] for a reader that wants some types only: a final run that has none of them left is over.
+    /// Opens a reader that wants some types only, as [`EventLog::open`]: a final run that has none of them left is
+    /// over.
     ///
     /// # Errors
     /// Those of the store, at once.
@@ -199,8 +200,8 @@ impl EventLog {
         self.frames(subject, after_seq).and_then(async |frame| frame.envelope())
     }
 
-    /// At most `limit` of the events there are above `after_seq`, fewer when they are large; `None` when there is no
-    /// such thread or run. A page of a run may be empty without being the last.
+    /// Returns `limit` of the events above `after_seq` at most, fewer when they are large; `None` when there is no such
+    /// thread or run. A page of a run may be empty without being the last.
     ///
     /// # Errors
     /// Those of the store, at once.

@@ -17,7 +17,7 @@ use crate::{
 
 /// What a reader that is behind reads from the table at once: small, since a slow one holds it for long.
 const PAGE: PageLimit = PageLimit { rows: 100, bytes: 64 * 1024 };
-/// Between attempts while the database is away.
+/// The pause between attempts while the database is away.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A follower of a thread or run.
@@ -35,7 +35,7 @@ pub(super) struct Reader {
     ended: bool,
 }
 
-/// Where reading begins.
+/// The place where reading begins.
 pub(super) struct Place {
     pub thread_id: ThreadId,
     /// Behind the gap.
@@ -128,7 +128,8 @@ impl Reader {
         Ok(())
     }
 
-    /// As [`Reader::open`], repeated for a while when the database is away; `None` when nothing will come.
+    /// Opens a reader as [`Reader::open`] does, and tries for a while when the database is away; `None` when nothing
+    /// will come.
     pub async fn open_patiently(shared: Arc<Shared>, subject: Subject, after_seq: i64) -> Result<Option<Self>, Error> {
         let retry = OutageRetry::new();
         let opened = loop {

@@ -96,7 +96,7 @@ impl Tail {
         self.bell.send_replace(Some(end));
     }
 
-    /// Some frames with a number above `after_seq`.
+    /// Takes some frames with a number above `after_seq`.
     pub fn take(&self, after_seq: i64) -> Taken {
         self.ring.lock().take(after_seq)
     }
@@ -253,7 +253,7 @@ impl Tails {
         Subscription { tails: Arc::clone(this), bell: tail.bell.subscribe(), tail }
     }
 
-    /// Something happened in the thread: its tail, if there is one, is to be filled.
+    /// Marks the thread's tail, if there is one, to be filled: something happened in the thread.
     pub fn mark_due(&self, thread_id: ThreadId) {
         if self.list.lock().mark_due(thread_id) {
             self.work.notify_one();

@@ -109,7 +109,7 @@ struct Job {
 }
 
 impl Job {
-    /// Somebody waits for it, or readers watch the text grow.
+    /// Returns whether somebody waits for it, or readers watch the text grow.
     fn is_urgent(&self) -> bool {
         let is_delta = |new: &NewEvent| matches!(new.event, Event::ReportDelta { .. });
         self.answer.is_some() || self.entry.commit.events.iter().any(is_delta)
