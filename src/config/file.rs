@@ -23,7 +23,7 @@ const ROLES: &str = "roles";
 /// The list of MCP servers, or a table of them by name.
 const MCP: &str = "mcp";
 
-/// Of the settings file, and of the file of MCP servers.
+/// The longest settings file, and file of MCP servers.
 pub(super) const MAX_BYTES: u64 = 1024 * 1024;
 
 /// A file that was read and checked; empty when there is none.

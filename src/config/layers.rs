@@ -62,7 +62,7 @@ impl Origin {
         }
     }
 
-    /// Does a value from here count although `other` gives one for several settings, this one among them?
+    /// Returns whether a value from here counts although `other` gives one for several settings, this one among them.
     pub fn counts_beside(&self, other: &Self) -> bool {
         self.rank() >= other.rank()
     }
@@ -93,7 +93,7 @@ impl<'a> Layers<'a> {
         Self::of(settings::all().iter(), flags, environment, file)
     }
 
-    /// As [`Self::read`], of one setting alone; of the others nothing is known.
+    /// Reads one setting alone, as [`Self::read`] reads all; nothing is known of the others.
     ///
     /// # Errors
     /// Its value cannot be used.

@@ -128,7 +128,7 @@ pub struct HttpSettings {
 }
 
 impl HttpSettings {
-    /// Is the service for this machine alone?
+    /// Returns whether the service is for this machine alone.
     pub fn is_local(&self) -> bool {
         self.listen.ip().to_canonical().is_loopback()
     }
@@ -179,7 +179,7 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(&peer.to_canonical()))
     }
 
-    /// Is nobody on another machine among them?
+    /// Returns whether nobody on another machine is among them.
     fn are_local(&self) -> bool {
         self.0.iter().all(|network| network.network().is_loopback() && network.broadcast().is_loopback())
     }

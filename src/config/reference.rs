@@ -17,7 +17,7 @@ use crate::{
 /// Characters of a line of comments.
 const WIDTH: usize = 118;
 
-/// Where a table that is written here begins and ends in a page that is not.
+/// The marks around a generated table in a page that is written by hand.
 const BEGIN: &str = "<!-- written from the table of providers: begin -->";
 const ENGINES: &str = "<!-- written from the table of engines: begin -->";
 const END: &str = "<!-- end -->";
@@ -298,7 +298,7 @@ struct Table {
     settings: Vec<&'static Setting>,
 }
 
-/// In the order of the settings, those at the top of the file first.
+/// Returns the tables in the order of the settings, those at the top of the file first.
 fn tables() -> Vec<Table> {
     let mut tables = vec![Table::of("", true)];
     for setting in settings::all() {

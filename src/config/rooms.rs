@@ -389,7 +389,7 @@ impl SignIn {
         }
     }
 
-    /// Through which browsers sign in.
+    /// Makes the client through which browsers sign in.
     fn client(&self) -> Result<Option<auth::Client>, ConfigError> {
         let Some(id) = self.client_id.clone() else { return Ok(None) };
         let Some(redirect_url) = self.redirect_url.clone() else {

@@ -69,7 +69,7 @@ pub fn find(key: &str) -> Option<&'static Setting> {
 type Row = (&'static str, &'static str, Option<&'static str>, Kind, Fallback, &'static str);
 
 impl Setting {
-    /// Does it say where requests with keys and questions go, or who may come in?
+    /// Returns whether it says where requests with keys and questions go, or who may come in.
     pub fn leads_out(&self) -> bool {
         let opens = matches!(
             &*self.key,
