@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{TraceSettings, spans::TraceIds};
 use crate::net::{ApiClients, Timeouts};
 
-/// For one batch.
+/// The time for sending one batch.
 const SENDING: Duration = Duration::from_secs(10);
 /// Spans that wait to be sent; a run has a few hundred.
 const QUEUE: usize = 16_384;

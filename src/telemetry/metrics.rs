@@ -46,9 +46,9 @@ const OK: &str = "ok";
 /// Histograms keep every value until they are tended or rendered.
 const TENDING: Duration = Duration::from_secs(5);
 
-/// For what takes milliseconds: requests, steps, deliveries.
+/// The buckets of what takes milliseconds: requests, steps, deliveries.
 const SHORT: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
-/// For what takes seconds to hours: model calls, steps, runs, waits in the queue.
+/// The buckets of what takes seconds to hours: model calls, steps, runs, waits in the queue.
 const LONG: &[f64] = &[0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0, 3_600.0];
 
 static INSTALLED: OnceLock<Result<Metrics, String>> = OnceLock::new();

@@ -42,7 +42,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Where traces go.
+/// The collector of traces, and how it is reached.
 #[derive(Clone, Default)]
 pub struct TraceSettings {
     /// Complete; `None`: there are no traces.
@@ -79,7 +79,7 @@ impl Telemetry {
     }
 }
 
-/// Are these directives of a filter?
+/// Returns whether these are directives of a filter.
 pub fn is_filter(text: &str) -> bool {
     EnvFilter::try_new(text).is_ok()
 }
@@ -121,8 +121,8 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
     }
 }
 
-/// Those that carry requests and answers say in their finer lines what these hold, keys included; so these lines are
-/// dropped whatever the directives ask for.
+/// Returns whether the target's finer lines hold requests and answers, keys included; they are dropped whatever the
+/// directives ask for.
 fn is_wire(target: &str) -> bool {
     const WIRE: [&str; 7] = ["reqwest", "hyper", "hyper_util", "h2", "rustls", "tower_http", "opentelemetry_http"];
     WIRE.iter().any(|name| target.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))

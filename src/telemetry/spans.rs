@@ -25,12 +25,12 @@ use crate::domain::{ModelName, RunId, ThreadId, Usage};
 /// The target of all spans that are meant for traces.
 pub const TARGET: &str = "fathom::spans";
 
-/// Of one attribute that holds content.
+/// The longest attribute that holds content.
 const MAX_CONTENT_BYTES: usize = 64 * 1024;
 
 static CONTENT: AtomicBool = AtomicBool::new(false);
 
-/// May spans hold prompts, answers, arguments and results from now on?
+/// Sets whether spans may hold prompts, answers, arguments and results from now on.
 pub(super) fn allow_content(allowed: bool) {
     CONTENT.store(allowed, Ordering::Relaxed);
 }
@@ -70,7 +70,7 @@ impl RunSpan {
         work.instrument(self.trace.clone()).instrument(self.log.clone())
     }
 
-    /// Does something, such as writing to the log, with the run's id.
+    /// Calls `work`, such as writing to the log, within the run's span.
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         self.log.in_scope(work)
     }
