@@ -36,7 +36,7 @@ const TIMEOUTS: Timeouts =
 const PAUSES: [u64; 11] = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 28_800];
 /// The longest pause a receiver may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
-/// Longer addresses are refused.
+/// The longest address that is accepted.
 const MAX_URL_CHARS: usize = 2_000;
 
 /// What the operator says about webhooks.
@@ -54,7 +54,7 @@ impl Default for Settings {
     }
 }
 
-/// Is it a secret, or several, that webhooks can be signed with?
+/// Returns whether it is a secret, or several, that webhooks can be signed with.
 pub fn is_secret(text: &str) -> bool {
     Signer::new(text).is_some()
 }
