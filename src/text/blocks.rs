@@ -22,7 +22,7 @@ pub struct Sentence {
 
 /// Lines shorter than this are not taken for lines that were broken to fit a page.
 const SHORTEST_WRAPPED: usize = 40;
-/// Longer lines are whole paragraphs, which says nothing about the width of a page.
+/// The longest line that may have been broken to fit a page; longer ones are whole paragraphs.
 const WIDEST_WRAPPED: usize = 140;
 
 /// A longer sentence is torn, since no reader wants it whole and ranking looks at all of one at once.
@@ -119,7 +119,7 @@ impl Splitter {
         self.last_line = line.chars().count();
     }
 
-    /// Was the line before broken only because the page ended there?
+    /// Returns whether the line before was broken only because the page ended there.
     fn continues(&self, next: &str) -> bool {
         if self.open.is_empty() {
             return false;
@@ -262,14 +262,14 @@ fn is_question(paragraph: &str) -> bool {
     paragraph.ends_with(['?', '\u{ff1f}']) || ["Q. ", "Q: ", "F: "].iter().any(|start| paragraph.starts_with(start))
 }
 
-/// Does the text begin with the end of a letter?
+/// Returns whether the text begins with the end of a letter.
 pub fn is_signature(text: &str) -> bool {
     let near = &text[..text.floor_char_boundary(LONGEST_GREETING)];
     near.split_once(',').map_or(text, |(head, _)| head).len() <= LONGEST_GREETING
         && is_greeting(near.split(',').next().unwrap_or_default())
 }
 
-/// Is it a row of a table, as [`split`] writes it?
+/// Returns whether it is a row of a table, as [`split`] writes it.
 pub fn is_row(text: &str) -> bool {
     text.split_once(" – ").is_some_and(|(_, rest)| rest.contains(": "))
 }

@@ -36,8 +36,8 @@ pub fn sentences(paragraph: &str) -> Vec<&str> {
     sentences
 }
 
-/// Where a piece of text ends, and each place in it where a sentence may begin with a number: Unicode joins `It broke.
-/// 64 metres are missing.`
+/// Finds where a piece of text ends, and each place in it where a sentence may begin with a number: Unicode joins `It
+/// broke. 64 metres are missing.`
 fn before_numbers(at: usize, piece: &str) -> impl Iterator<Item = usize> {
     let is_word = |text: &str| text.chars().rev().take(4).filter(|char| char.is_lowercase()).count() == 4;
     let begins = piece.match_indices(". ").filter_map(move |(stop, mark)| {
@@ -48,7 +48,7 @@ fn before_numbers(at: usize, piece: &str) -> impl Iterator<Item = usize> {
     begins.chain(std::iter::once(at + piece.len()))
 }
 
-/// Does a sentence end between the two?
+/// Returns whether a sentence ends between the two.
 fn ends(before: &str, after: &str) -> bool {
     if after.trim_start().starts_with(char::is_lowercase) {
         return false;
@@ -60,7 +60,7 @@ fn ends(before: &str, after: &str) -> bool {
     }
 }
 
-/// Does the full stop after `before` belong to its last word?
+/// Returns whether the full stop after `before` belongs to its last word.
 fn is_abbreviated(before: &str, after: &str) -> bool {
     let mut words = before.rsplit(char::is_whitespace).filter(|word| !word.is_empty());
     let word = words.next().unwrap_or_default().trim_start_matches(['(', '"', '“', '„']);
@@ -88,7 +88,7 @@ fn is_abbreviated(before: &str, after: &str) -> bool {
     begins_with_month(after) || BEFORE_ORDINALS.contains(&article.as_str())
 }
 
-/// Does the text begin with the name of a month?
+/// Returns whether the text begins with the name of a month.
 pub(super) fn begins_with_month(text: &str) -> bool {
     let begin = start(text, 12).to_lowercase();
     MONTHS.iter().any(|month| begin.starts_with(month))

@@ -73,7 +73,7 @@ fn is_figure(word: &str) -> bool {
             && !word.ends_with(['.', ','])
 }
 
-/// Neither a sentence nor a row that has its bars already.
+/// Returns whether the line is neither a sentence nor a row that has its bars already.
 fn is_bare(line: &str) -> bool {
     !line.trim_end().ends_with(['.', '!', '?', ':', ',', ';']) && !line.contains(['|', '\t']) && !line.contains("  ")
 }

@@ -9,7 +9,7 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use super::{Language, is_number, is_unspaced, words};
 
-/// Longer words are no words, and are not stemmed.
+/// The longest word that is stemmed; longer ones are no words.
 const LONGEST_WORD: usize = 48;
 
 /// Small words of questions that the lists of stop words lack.
@@ -55,7 +55,7 @@ const DERIVATIONS: &[(&str, usize)] = &[
     ("al", 4),
 ];
 
-/// Is it a word that says nothing about what a sentence is about? Takes lower case.
+/// Returns whether a word in lower case says nothing about what a sentence is about.
 pub fn is_stop_word(word: &str, language: Language) -> bool {
     static SETS: LazyLock<HashMap<Language, HashSet<&'static str>>> = LazyLock::new(|| {
         let set = |language: Language| {

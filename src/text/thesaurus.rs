@@ -22,10 +22,10 @@ pub fn related(stem: &str, language: Language) -> Vec<(&'static str, Language)> 
     words
 }
 
-/// Longer than this are the parts of a compound that are looked for.
+/// The length that a part of a compound has to exceed to be looked for.
 const LEAST_PART: usize = 5;
 
-/// As [`related`], for the parts of a German compound: `genossenschaft` in `gezeitengenossenschaft`.
+/// Finds words related to the parts of a German compound, as [`related`]: `genossenschaft` in `gezeitengenossenschaft`.
 pub fn related_in_compound(compound: &str, language: Language) -> Vec<(&'static str, Language)> {
     if language != Language::German || compound.len() <= LEAST_PART + 3 {
         return Vec::new();

@@ -2,7 +2,8 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Is it a character of a script written without spaces, or of one that is searched as such scripts are?
+/// Returns whether it is a character of a script written without spaces, or of one that is searched as such scripts
+/// are.
 pub fn is_unspaced(char: char) -> bool {
     matches!(char,
         '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'
@@ -33,7 +34,7 @@ pub fn fold(char: char, folded: &mut String) {
     folded.push(base);
 }
 
-/// Does the word have a digit?
+/// Returns whether the word has a digit.
 pub fn is_number(word: &str) -> bool {
     word.chars().any(|char| char.is_ascii_digit())
 }
@@ -61,7 +62,7 @@ pub fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Are two words, with `between` between them, one to us?
+/// Returns whether two words, with `between` between them, count as one.
 fn joins(last: &str, between: &str, word: &str) -> bool {
     let unspaced = |text: &str| text.chars().next_back().is_some_and(is_unspaced);
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
