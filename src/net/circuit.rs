@@ -14,7 +14,7 @@ use super::clock::now;
 use super::retry::{RetryPolicy, Trouble, jittered, length, longer};
 use crate::domain::WaitKind;
 
-/// So many calls in a row must find nobody before others wait for one that tries.
+/// The calls in a row that must find nobody before others wait for one that tries.
 const FAILURES: u32 = 3;
 
 /// One provider, as all calls to it share it.
@@ -45,7 +45,7 @@ struct Away {
     reason: String,
 }
 
-/// May a call be made?
+/// Whether a call may be made.
 #[derive(Debug, PartialEq)]
 pub(super) enum Turn {
     Go,
@@ -66,7 +66,7 @@ impl Circuit {
         self.kind
     }
 
-    /// Is the provider taken to be away?
+    /// Returns whether the provider is taken to be away.
     pub fn is_open(&self) -> bool {
         self.state.lock().away.is_some()
     }
@@ -96,7 +96,7 @@ impl Circuit {
         self.answers.subscribe()
     }
 
-    /// Somebody got an answer, be it a refusal.
+    /// Notes that a call got an answer, be it a refusal.
     pub(super) fn answered(&self) {
         let mut state = self.state.lock();
         state.failures = 0;

@@ -73,7 +73,7 @@ mod simulated {
         }
     }
 
-    /// Has anything happened since the last poll?
+    /// Whether anything has happened since the last poll.
     #[derive(Default)]
     struct Woken(AtomicBool);
 

@@ -86,7 +86,7 @@ fn number(bytes: &[u8], at: usize) -> usize {
     u32::from_be_bytes(bytes) as usize
 }
 
-/// Those headers that are read; empty where a frame has none.
+/// The headers of a frame that are read; empty where it has none.
 #[derive(Default)]
 struct Headers<'a> {
     message_type: &'a str,
@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// As the vendor's own library writes it.
+    /// Writes a frame as the vendor's own library does.
     fn frame(headers: Vec<(String, HeaderValue)>, payload: &str) -> Vec<u8> {
         let headers = headers.into_iter().map(|(name, value)| Header::new(name, value));
         let message = headers.fold(Message::new(payload.to_owned()), Message::add_header);

@@ -11,13 +11,13 @@ pub trait Gate: Send + Sync {
     /// Nothing is lost when it is dropped.
     fn pass(&self) -> BoxFuture<'_, ()>;
 
-    /// To be held while a call waits with nothing under way: for its turn, or to be made again.
+    /// Returns what a call holds while it waits with nothing under way: for its turn, or to be made again.
     fn rest(&self) -> Rest {
         Rest::until_dropped(())
     }
 }
 
-/// As long as it lives, a call waits with nothing under way.
+/// A guard: while it lives, its call waits with nothing under way.
 pub struct Rest(#[expect(dead_code, reason = "it is held for what its end does")] Box<dyn Send>);
 
 impl Rest {

@@ -31,8 +31,8 @@ impl Reach {
         if all { Self::All } else { Self::Public(networks.clone()) }
     }
 
-    /// May this be called, as far as the address itself tells? A name is looked up when it is called, but for those
-    /// that always mean this machine.
+    /// Returns whether this may be called, as far as the address itself tells. A name is looked up when it is called,
+    /// but for those that always mean this machine.
     pub fn covers(&self, url: &Url) -> bool {
         match url.host() {
             None => false,
@@ -45,7 +45,7 @@ impl Reach {
         }
     }
 
-    /// Is nothing but the public internet meant?
+    /// Returns whether nothing but the public internet is allowed.
     pub fn is_public_alone(&self) -> bool {
         matches!(self, Self::Public(networks) if networks.is_empty())
     }
@@ -81,7 +81,7 @@ struct Resolver {
 
 type Lookup = dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> + Send + Sync;
 
-/// As this machine looks names up.
+/// Looks a name up as this machine does.
 fn system(name: String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
     Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) })
 }
@@ -105,13 +105,13 @@ impl Resolve for Resolver {
     }
 }
 
-/// Is it `localhost` or a name below it (RFC 6761, section 6.3)? In lower case, as in a [`Url`].
+/// Returns whether it is `localhost` or a name below it (RFC 6761, section 6.3), in lower case, as in a [`Url`].
 fn is_this_machine(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Is it an address of the public internet (IANA's special-purpose registries, as of 2026)?
+/// Returns whether it is an address of the public internet (IANA's special-purpose registries, as of 2026).
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -138,7 +138,7 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
     !special && !reserved
 }
 
-/// Only what is assigned for global use (2000::/3), less the parts that lead elsewhere, and the ways to IPv4.
+/// Returns whether it is assigned for global use (2000::/3), less the parts that lead elsewhere, and the ways to IPv4.
 fn is_public_v6(ip: Ipv6Addr) -> bool {
     let segments = ip.segments();
     if let Some(v4) = ip.to_ipv4_mapped() {

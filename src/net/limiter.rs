@@ -38,7 +38,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// So many calls at the same time, and nothing else.
+    /// Bounds the calls at the same time, and nothing else.
     pub fn in_flight(in_flight: usize) -> Self {
         Self { in_flight: in_flight.max(1), requests_per_minute: None, tokens_per_minute: None }
     }
@@ -73,7 +73,7 @@ struct Waiting {
     turn: oneshot::Sender<Permit>,
 }
 
-/// When calls may go on.
+/// Whether calls may go on, or when.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Room {
     Now,
@@ -125,7 +125,7 @@ impl Limiter {
         Arc::new(Self { limits, state: Mutex::new(state) })
     }
 
-    /// Are tokens counted?
+    /// Returns whether tokens are counted.
     pub fn counts_tokens(&self) -> bool {
         self.limits.tokens_per_minute.is_some()
     }
@@ -307,8 +307,8 @@ impl Drop for Announced<'_> {
     }
 }
 
-/// So much a minute. It holds six seconds' worth, so that no minute has more than a tenth too much; what is larger is
-/// let go when it is full, and paid off afterwards.
+/// A token bucket, by the minute. It holds six seconds' worth, so that no minute has more than a tenth too much; what
+/// is larger is let go when it is full, and paid off afterwards.
 #[derive(Debug)]
 struct Bucket {
     per_second: f64,
@@ -332,7 +332,7 @@ impl Bucket {
         self.level = (self.level + count as f64).min(self.most);
     }
 
-    /// When there is enough for `count`; `None` when there is.
+    /// Returns when there is enough for `count`; `None` when there is.
     fn full_for(&mut self, count: u64, now: Instant) -> Option<Instant> {
         self.level =
             (self.level + now.saturating_duration_since(self.at).as_secs_f64() * self.per_second).min(self.most);

@@ -10,7 +10,7 @@ use reqwest::header::HeaderMap;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Where nothing is left, so much of the whole is waited for.
+/// The part of the whole, as one in so many, that is waited for where nothing is left.
 const SHARE: u32 = 10;
 
 /// Codes and types of failures for which a provider wants money, or somebody's consent to a higher limit.
@@ -29,7 +29,8 @@ const USED_UP: [&str; 10] = [
 /// What some say in words alone: Anthropic in a 400, OpenRouter of its free models until midnight (UTC) in a 429.
 const USED_UP_WORDS: [&str; 2] = ["credit balance is too low", "free-models-per-day"];
 
-/// Does a failure say that a quota is used up which no wait of ours heals? `codes` are what the provider calls it.
+/// Returns whether a failure says that a quota is used up which no wait of ours heals. `codes` are what the provider
+/// calls it.
 pub fn is_used_up<'a>(codes: impl IntoIterator<Item = &'a str>, message: &str) -> bool {
     codes.into_iter().any(|code| USED_UP.contains(&code)) || USED_UP_WORDS.iter().any(|words| message.contains(words))
 }

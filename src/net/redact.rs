@@ -185,7 +185,7 @@ fn is_credential(word: &str, before: Before) -> bool {
     }
 }
 
-/// Does a credential follow this word?
+/// Returns whether a credential follows this word.
 fn is_scheme(word: &str) -> bool {
     ["bearer", "basic"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
@@ -194,7 +194,7 @@ fn is_secret_name(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// Is it the name of a parameter whose value is a secret?
+/// Returns whether it is the name of a parameter whose value is a secret.
 fn is_secret_parameter(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     is_secret_name(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending))

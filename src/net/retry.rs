@@ -15,14 +15,14 @@ use crate::domain::{Usage, WaitKind};
 
 /// The doubling of waits stops here, so that a provider that is back is noticed soon.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
-/// After so many attempts a provider that asks for short waits gets those of an exponential backoff.
+/// The attempts after which a provider that asks for short waits gets those of an exponential backoff.
 const PATIENT_ATTEMPTS: u32 = 10;
 /// Answers nobody can read may have been paid for, and may be a proxy's trouble, which passes: half a minute of
 /// attempts.
 const UNREADABLE_ATTEMPTS: u32 = 8;
 /// An error of the provider's own may be the request's fault: then no wait heals it.
 const FAILING_LIMIT: Duration = Duration::from_secs(20 * 60);
-/// As often is a call made that fails while others get answers.
+/// The attempts at a call that fails while others get answers.
 const LONE_ATTEMPTS: u32 = 8;
 /// The same for calls that get no answer in time.
 const LONE_TIMEOUTS: u32 = 3;
@@ -66,7 +66,7 @@ pub enum Verdict {
 pub trait Attempt {
     fn verdict(&self) -> Verdict;
 
-    /// For people, without secrets.
+    /// Returns the reason for people, without secrets.
     fn reason(&self) -> String;
 }
 
@@ -88,7 +88,7 @@ pub struct Wait {
 
 /// Who asks. A closure that takes a [`Wait`] is one whose calls may always be made.
 pub trait Caller: Send + Sync {
-    /// Called before each wait.
+    /// Hears of each wait before it begins.
     fn waiting(&self, wait: Wait);
 
     /// A call that had waited does not any more: it got through, failed for good, or was dropped.
@@ -108,7 +108,7 @@ pub trait Caller: Send + Sync {
         None
     }
 
-    /// On whose behalf: calls of different runs take turns.
+    /// Returns the run on whose behalf the call is made: calls of different runs take turns.
     fn run(&self) -> u128 {
         0
     }
@@ -124,7 +124,7 @@ impl Caller for Open {
     fn waiting(&self, _: Wait) {}
 }
 
-/// Has no time to wait.
+/// A caller that has no time to wait.
 #[derive(Clone, Copy, Debug)]
 pub struct NoWait;
 

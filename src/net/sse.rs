@@ -70,7 +70,7 @@ impl Events {
         &self.data
     }
 
-    /// Where the next line is that is complete; it ends with a line feed, a carriage return, or both.
+    /// Finds the next complete line; it ends with a line feed, a carriage return, or both.
     fn line(&mut self) -> Option<Range<usize>> {
         loop {
             let Some(length) = memchr::memchr2(b'\n', b'\r', &self.buffer[self.scanned..]) else {
