@@ -245,7 +245,7 @@ async fn search(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// Only a search shows whether a key is good.
+/// Makes a search, since only that shows whether a key is good.
 async fn try_engine(row: &'static Row, engine: &Engine) -> Vec<Finding> {
     let (name, place) = (row.name, engine.place());
     let variables = |value: search::Value| {

@@ -26,7 +26,7 @@ use crate::{
 
 /// Runs of evaluations are kept apart from one's own.
 const DATABASE: &str = "eval.db";
-/// For what is still to be stored after an interrupt.
+/// The time for what is still to be stored after an interrupt.
 const STOPPING: Duration = Duration::from_secs(60);
 
 pub async fn run(args: EvalArgs, config: Config) -> Exit {
@@ -209,7 +209,7 @@ fn prices_are_known<'a>(models: impl Iterator<Item = &'a ModelName>, config: &Co
     })
 }
 
-/// Where tasks are done, several at the same time.
+/// What tasks need that are done several at the same time.
 struct Bench<'a> {
     app: &'a App,
     config: &'a Config,

@@ -132,7 +132,7 @@ fn scope(name: &str) -> Result<KeyScope, String> {
     KeyScope::parse(name).ok_or_else(|| format!("it must be one of {}", names.join(", ")))
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub async fn run(args: KeysArgs, config: Config) -> Exit {
     let opened = match args.command {
         KeysCommand::Create(_) => runs::open_store(&config).await,

@@ -37,7 +37,7 @@ use crate::{
     telemetry,
 };
 
-/// For threads that are about to end by themselves.
+/// The time for threads that are about to end by themselves.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// How the process ends; documented in `--help` and the README.
@@ -383,7 +383,7 @@ struct SettingsArgs {
 }
 
 impl SettingsArgs {
-    /// These, and where they say nothing, those.
+    /// Takes `before` where this says nothing.
     fn over(self, before: Self) -> Self {
         Self {
             config: self.config.or(before.config),

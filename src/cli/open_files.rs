@@ -1,6 +1,6 @@
 //! How many files, connections among them, the process may have open at a time.
 
-/// For the database, calls of runs, documents and the log.
+/// The files kept for the database, calls of runs, documents and the log.
 const BESIDE_CLIENTS: u64 = 256;
 
 /// Raises the limit as far as the system lets it, since most start processes with room for 1024 although they may ask

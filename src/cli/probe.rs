@@ -89,7 +89,7 @@ impl Ask<'_> {
         self.llm.complete(&request, &NoWait).await.map_err(|failed| failed.error)
     }
 
-    /// Does it call a tool when it is asked to, or, where calls are demanded, although it is not?
+    /// Returns whether the model calls a tool when it is asked to, or, where calls are demanded, although it is not.
     async fn calls(&self, choice: ToolChoice) -> Result<bool, String> {
         let question = match choice {
             ToolChoice::Auto => format!("The well is 7 metres deep. Call the tool {TOOL} with this depth."),

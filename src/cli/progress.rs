@@ -22,7 +22,7 @@ use crate::{
 
 /// Characters of a topic, query or thought on one line of a terminal.
 const WIDTH: usize = 100;
-/// And in a log, where nothing is cut but what would flood it.
+/// The width in a log, where nothing is cut but what would flood it.
 const LOG_WIDTH: usize = 4_000;
 
 /// Standard error, with bars at its lower end when it is a terminal; a cheap clone.
@@ -188,7 +188,7 @@ impl Drop for Live {
     }
 }
 
-/// It ticks only once it is one of the bars: before, it would draw itself on a line of its own.
+/// Adds a spinner. It ticks only once it is one of the bars: before, it would draw itself on a line of its own.
 fn spinner(bars: &MultiProgress, indent: &str) -> ProgressBar {
     let bar = bars.add(ProgressBar::new_spinner());
     // The template is constant; a test draws it.

@@ -72,7 +72,7 @@ pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
     session.end(exit).await
 }
 
-/// Did the run end with a question to the user?
+/// Returns whether the run ended with a question to the user.
 fn is_question(run: &Run) -> bool {
     run.outcome == Some(Outcome::Clarification)
 }
@@ -174,7 +174,7 @@ async fn prepare(args: &ResearchArgs, config: Config) -> Result<(App, RunOptions
     Ok((app, options))
 }
 
-/// Nobody is asked who is not there, unless that was asked for.
+/// Turns clarifying questions off where nobody can answer them, unless they were asked for.
 fn may_ask_back(options: &mut RunOptions, settings: &SettingsArgs) {
     let wanted = settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
     if !wanted && !io::stdin().is_terminal() {
@@ -205,7 +205,7 @@ fn question(argument: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// For what is still to be stored, and for the database to close, after an interrupt.
+/// The time for what is still to be stored after an interrupt, and for the database to close.
 const STOPPING: Duration = Duration::from_secs(60);
 
 /// The app, the signals, and where the report goes.
@@ -375,8 +375,8 @@ impl Session {
         exit
     }
 
-    /// Where the report is, what it rests on, what it took, and how to go on. Nobody misses it when the database has
-    /// gone away by now.
+    /// Writes where the report is, what it rests on, what it took, and how to go on; nothing when the database has gone
+    /// away meanwhile.
     async fn closing_line(&self, run_id: RunId) -> Option<String> {
         let run = self.app.runs.details(run_id).await.ok()??;
         let report = self.app.runs.store().report(run_id).await.ok()??;

@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Characters of a question in the table.
 const QUESTION_CHARS: usize = 60;
 
-/// Does what was asked for.
+/// Runs the command.
 pub async fn run(command: RunsCommand, config: Config) -> Exit {
     let command = match command {
         RunsCommand::Resume(args) => return research::resume(args, config).await,
@@ -96,7 +96,7 @@ fn status_word(overview: &RunOverview, silence: Duration) -> String {
     }
 }
 
-/// Somebody works on it, and nothing was stored for longer than anything may take.
+/// Returns whether a process works on it, and nothing was stored for longer than anything may take.
 fn is_stuck(overview: &RunOverview, silence: Duration) -> bool {
     let at_work = overview.run.status == RunStatus::Running && overview.worker.is_some();
     let waits_until = overview.run.progress.waiting_for.as_ref().map(|waiting| waiting.until);
@@ -270,7 +270,7 @@ fn one_line(text: &str) -> String {
     shortened(&printable_line(text), QUESTION_CHARS).into_owned()
 }
 
-/// In the largest unit that fits.
+/// Writes an age in the largest unit that fits.
 fn age(ms: i64) -> String {
     let seconds = ms.max(0) / 1_000;
     match seconds {

@@ -63,7 +63,7 @@ pub async fn run(mut config: Config, files: Option<u64>) -> Exit {
     }
 }
 
-/// Has the series of the models and search engines that runs use by default, before the first run.
+/// Begins the series of the models and search engines that runs use by default, before the first run.
 fn expect_calls(config: &Config) {
     let roles = MODEL_OPTIONS.into_iter().zip(config.options.roles());
     let models = roles.flat_map(|(option, models)| {

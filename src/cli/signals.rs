@@ -21,7 +21,7 @@ pub fn outlive_file_limits() {
     }
 }
 
-/// For the last words of a process that is ended: what they are written to may be full.
+/// The time for the last words of a process that is ended: what they are written to may be full.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Cancels the token at the first signal and reports it by `report`; ends the process at the second, or when `limit`
@@ -99,7 +99,7 @@ struct Signals {
 }
 
 impl Signals {
-    /// From now on; where the system refuses, signals end the process as they would anyway.
+    /// Catches signals from here on; where the system refuses, they end the process as they would anyway.
     fn caught() -> Self {
         #[cfg(unix)]
         {

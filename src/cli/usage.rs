@@ -48,7 +48,7 @@ fn date(text: &str) -> Result<Timestamp, String> {
     Timestamp::of_date(text).ok_or_else(|| "it must be a date such as 2026-11-21".to_owned())
 }
 
-/// Does what was asked for.
+/// Runs the command.
 pub async fn run(args: UsageArgs, config: Config) -> Exit {
     let to = args.to.unwrap_or_else(|| Timestamp::now().day());
     let from = args.from.unwrap_or_else(|| args.by.usual_start(to));
