@@ -23,7 +23,8 @@ pub enum Judge {
 }
 
 impl Judge {
-    /// Those that can judge a report on `question`: of a right answer only where one is known.
+    /// Lists those that can judge a report on `question`: the correctness of an answer only where the right one is
+    /// known.
     pub fn of(question: &Question) -> Vec<Self> {
         let is_known = !question.facts.is_empty() || question.unanswerable;
         let all = [

@@ -9,7 +9,7 @@ impl Haystack {
         Self(normal(text))
     }
 
-    /// Does it hold `needle`, not as a part of a longer word or number?
+    /// Returns whether it holds `needle`, not as a part of a longer word or number.
     pub fn holds(&self, needle: &str) -> bool {
         let needle = normal(needle);
         let needle = needle.trim();

@@ -34,7 +34,7 @@ pub struct Question {
     pub language: Option<String>,
 }
 
-/// Something that a good report says.
+/// A statement that a good report makes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Fact {

@@ -54,7 +54,7 @@ impl std::ops::AddAssign for Spent {
     }
 }
 
-/// Where a fact got lost that the report lacks.
+/// The stage at which a fact got lost that the report lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lost {
@@ -234,7 +234,7 @@ pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
     }
 }
 
-/// Where facts are looked for.
+/// The texts in which facts are looked for.
 struct Texts {
     whole: Haystack,
     opened: Haystack,
@@ -300,7 +300,7 @@ fn is_marked(text: &str) -> bool {
     MARKED.iter().any(|word| text.contains(word))
 }
 
-/// Where the listed sources are, without the place inside the document.
+/// Lists the addresses of the listed sources, without the place inside the document.
 fn cited_documents(list: &str) -> Vec<&str> {
     let address = |line: &'_ str| line.rsplit_once(": ").map(|(_, url)| url.len());
     let lines = list.lines().filter_map(|line| Some(&line[line.len() - address(line)?..]));

@@ -14,7 +14,7 @@ struct Metric {
     of: Of,
 }
 
-/// Where a figure comes from.
+/// The origin of a figure.
 enum Of {
     /// What an answer adds to its numerator and denominator.
     Answer(fn(&Scored) -> (f64, f64)),
@@ -94,7 +94,7 @@ fn flag(flag: bool) -> f64 {
 }
 
 impl Metric {
-    /// Over all of them; `None` when none of them counts.
+    /// Computes the figure over all of them; `None` when none of them counts.
     fn value<'a>(&self, answers: impl IntoIterator<Item = &'a Scored>) -> Option<f64> {
         let all = answers.into_iter().map(|one| self.of(one));
         let sums = all.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
@@ -108,7 +108,7 @@ impl Metric {
         }
     }
 
-    /// Can a question be compared? What a judge did not judge on one of the sides is not.
+    /// Returns whether a question can be compared: what a judge did not judge on one of the sides cannot.
     fn counts(&self, (before, after): &Pair<'_>) -> bool {
         let has_value = |side: &[&Scored]| self.value(side.iter().copied()).is_some();
         matches!(self.of, Of::Answer(_)) || has_value(before) && has_value(after)

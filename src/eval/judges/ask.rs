@@ -118,7 +118,8 @@ impl Asker {
         }
     }
 
-    /// So many tokens, or twice as many when an answer was cut off, as far as the model can write them.
+    /// Returns the output limit of a call: `before`, or twice as much when an answer was cut off, as far as the model
+    /// can write it.
     fn most_tokens(&self, before: u32, stop: StopReason) -> u32 {
         let wanted = if stop == StopReason::Length { before.saturating_mul(2) } else { before };
         self.llm.facts(&self.model).max_output.map_or(wanted, |most| wanted.min(most))

@@ -163,8 +163,8 @@ fn held(report: &Report, sources: &[Source]) -> Vec<Held> {
     statements(report).into_iter().map(held).collect()
 }
 
-/// Of each cited source the passage that is nearest, unless none may be about the statement; of the nearest sources
-/// when none is cited.
+/// Finds the passages that a statement is held against: of each cited source the nearest, unless none may be about the
+/// statement; of the nearest sources when none is cited.
 fn passages(statement: &Statement, texts: &Texts) -> Vec<(SourceId, String)> {
     let mut nearest = texts.nearest(&statement.text);
     let wanted: Vec<(SourceId, Option<Passage>)> = if statement.cites.is_empty() {
