@@ -35,17 +35,17 @@ use crate::{
     process::{STARTED_BY, this_process},
 };
 
-/// From the start of a server to the end of its greeting.
+/// The time from the start of a server to the end of its greeting.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
-/// For an orderly end, before the process group is killed.
+/// The time for an orderly end, before the process group is killed.
 const CLOSE_TIME: Duration = Duration::from_secs(2);
-/// Of one message.
+/// The largest message.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
-/// Of all that one program writes.
+/// The most that one program may write.
 const MAX_STREAM_BYTES: u64 = 64 * 1024 * 1024;
-/// Of the end of what a program writes to its standard error, for the text of an error.
+/// The end of what a program writes to its standard error that is kept for the text of an error.
 const LAST_WORDS_BYTES: usize = 16 * 1024;
-/// Given to a program beside what its settings name.
+/// The variables that a program gets beside what its settings name.
 pub const INHERITED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 
 /// An open connection; dropping it kills the server's process group.
@@ -116,7 +116,7 @@ where
     }
 }
 
-/// In words; the SDK's own repeat whole messages.
+/// Puts a failed start into words; the SDK's own repeat whole messages.
 fn initialization(error: &ClientInitializeError) -> Error {
     Error::Unavailable(match error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return initialization(fallback),

@@ -9,10 +9,10 @@ use crate::domain::shortened;
 
 /// Pieces of one answer.
 pub const MAX_PIECES: usize = 10;
-/// Of all texts of one answer together.
+/// The longest texts of one answer, together.
 const MAX_TEXT_CHARS: usize = 200_000;
 const MAX_TITLE_CHARS: usize = 300;
-/// Of what is said of a part that is left out.
+/// The longest description of a part that is left out.
 const MAX_LEFT_OUT_CHARS: usize = 600;
 /// Names of fields that hold an item's address, title and text, the best first.
 const ADDRESS_FIELDS: [&str; 6] = ["url", "link", "href", "uri", "source_url", "web_url"];
@@ -39,7 +39,7 @@ pub struct Piece {
     pub text: String,
 }
 
-/// Without these secrets, which are hidden before anything is cut.
+/// Reads the answer to a call; secrets are hidden in it before anything is cut.
 ///
 /// # Errors
 /// [`Error::Refused`] with the text of a result that is an error, as it came.
@@ -81,7 +81,7 @@ pub(super) fn of_call(result: CallToolResult, secrets: &Secrets) -> Result<Reply
     Ok(secrets.hide_in(reply).bounded())
 }
 
-/// As [`of_call`].
+/// Reads resources, as [`of_call`] reads an answer.
 pub(super) fn of_resources(contents: Vec<ResourceContents>, secrets: &Secrets) -> Reply {
     let mut reply = Reply::default();
     contents.into_iter().for_each(|contents| reply.resource(contents, secrets));
@@ -218,7 +218,7 @@ fn item(fields: &Map<String, Value>) -> Option<Piece> {
     Some(Piece { address: Some(address), title: text(&TITLE_FIELDS), text: body })
 }
 
-/// Is there anything in it but names of items, and lists and tables of them?
+/// Returns whether there is anything in it but names of items, and lists and tables of them.
 fn says_more(value: &Value) -> bool {
     match value {
         Value::Null => false,

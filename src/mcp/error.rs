@@ -12,7 +12,8 @@ use url::Url;
 use super::{content, handler::Notices};
 use crate::net;
 
-/// Of an error that a server words. It is cut once its secrets are hidden: a cut through one would keep its beginning.
+/// The longest error that a server words. It is cut once its secrets are hidden: a cut through one would keep its
+/// beginning.
 pub(super) const MAX_PROBLEM_CHARS: usize = 1_000;
 /// Interaction required, as Open Deep Research's servers say it, and as MCP does since 2025-11-25.
 const SIGN_IN_CODES: [i32; 2] = [-32003, -32042];
@@ -107,7 +108,7 @@ pub(super) fn unexpected(result: ServerResult) -> Error {
     }
 }
 
-/// Did the request certainly not reach the server? Only then is it made again.
+/// Returns whether the request certainly did not reach the server. Only then is it made again.
 pub(super) fn never_sent(error: &ServiceError) -> bool {
     let ServiceError::TransportSend(error) = error else { return false };
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
@@ -120,12 +121,12 @@ pub(super) fn never_sent(error: &ServiceError) -> bool {
     false
 }
 
-/// Was the request refused for its token?
+/// Returns whether the request was refused for its token.
 pub(super) fn is_refused(error: &ServiceError) -> bool {
     matches!(error, ServiceError::TransportSend(error) if wants_token(error))
 }
 
-/// Does the server want to know who asks?
+/// Returns whether the server wants to know who asks.
 pub(super) fn wants_token(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(current) = cause {

@@ -40,7 +40,7 @@ impl Notices {
         *self.stop.lock() = Some(token);
     }
 
-    /// Has the server said more than it may?
+    /// Returns whether the server has said more than it may.
     pub fn is_flooded(&self) -> bool {
         self.count.load(Ordering::Relaxed) > MAX_NOTICES
     }
@@ -92,8 +92,7 @@ impl Drop for Followed<'_> {
 pub(super) struct Handler(pub std::sync::Arc<Notices>);
 
 impl Service<RoleClient> for Handler {
-    /// Nothing a server asks for is granted: no model, no folder, no form; an address to sign in at is kept for the
-    /// user.
+    /// Refuses whatever a server asks for: no model, no folder, no form; an address to sign in at is kept for the user.
     async fn handle_request(
         &self,
         request: ServerRequest,

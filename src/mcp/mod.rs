@@ -44,9 +44,9 @@ const MAX_CONNECTIONS: u32 = 4;
 const CALLS_AT_ONCE: usize = 4;
 /// A token that lives shorter than this is no token.
 const TOKEN_TIME: Duration = Duration::from_secs(30);
-/// Of the message of a progress.
+/// The longest message of a progress notification.
 const MAX_MESSAGE_CHARS: usize = 300;
-/// For the question whether a server that missed its time is still there.
+/// The time for asking whether a server that missed its time is still there.
 const PROBE_TIME: Duration = Duration::from_secs(5);
 
 /// How far a call has come.
@@ -304,7 +304,7 @@ struct Open {
     notices: Arc<Notices>,
 }
 
-/// Is the server still there?
+/// Returns whether the server is still there.
 async fn answers(peer: &Peer<RoleClient>) -> bool {
     let asked = ClientRequest::ListToolsRequest(ListToolsRequest::default());
     request(peer, asked, PROBE_TIME, |_| Some(())).await.is_ok()

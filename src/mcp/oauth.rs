@@ -23,9 +23,9 @@ use url::Url;
 use super::{Error, error::chain};
 use crate::net::{self, ApiClients, Timeouts};
 
-/// Of an answer of an authorization server.
+/// The largest answer of an authorization server.
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
-/// For all that it takes to get a token: up to six documents are looked for on the way.
+/// The time for all that it takes to get a token: up to six documents are looked for on the way.
 const TIME: Duration = Duration::from_secs(20);
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
@@ -133,7 +133,7 @@ impl OAuth {
     }
 }
 
-/// Is the client or its secret refused, so that the settings have to change?
+/// Returns whether the client or its secret is refused, so that the settings have to change.
 fn is_refusal(status: StatusCode, body: &[u8]) -> bool {
     let codes = ["invalid_client", "unauthorized_client", "access_denied"];
     match status {

@@ -19,18 +19,18 @@ const MAX_PAGES: usize = 50;
 const MAX_TOOLS: usize = 64;
 /// Resources of one server that models are shown.
 const MAX_RESOURCES: usize = 50;
-/// Of a resource's address and name.
+/// The longest address, and the longest name, of a resource.
 const MAX_ADDRESS_BYTES: usize = 1_000;
 const MAX_NAME_CHARS: usize = 200;
-/// Of a tool's schema as JSON.
+/// The longest schema of a tool, as JSON.
 const MAX_SCHEMA_BYTES: usize = 32 * 1024;
-/// Of a tool's description.
+/// The longest description of a tool.
 const MAX_DESCRIPTION_CHARS: usize = 2_000;
 /// Bytes of a tool's name.
 const MAX_NAME_BYTES: usize = 256;
 /// Tools that are left out, and patterns without a tool, by name; the rest is counted.
 const MAX_NAMED: usize = 10;
-/// For one page, and for all together.
+/// The time for one page, and for all together.
 const PAGE_TIME: Duration = Duration::from_secs(20);
 const LIST_TIME: Duration = Duration::from_secs(60);
 

@@ -81,7 +81,7 @@ impl Secrets {
         self.with_all(|secrets| net::redact(text, secrets)).chars().take(max_chars).collect()
     }
 
-    /// Does the text repeat one of them?
+    /// Returns whether the text repeats one of them.
     pub fn are_in(&self, text: &str) -> bool {
         self.hide(text.to_owned()) != text
     }

@@ -23,9 +23,9 @@ use crate::{
 
 /// The server of `mcp_config`, among those with names.
 const ORIGINAL: &str = "mcp";
-/// For a call that reports no progress, unless the settings say otherwise.
+/// The time for a call that reports no progress, unless the settings say otherwise.
 const TIMEOUT_SECONDS: u64 = 60;
-/// For a call, whatever it reports, unless the settings say otherwise.
+/// The time for a call, whatever it reports, unless the settings say otherwise.
 const MAX_SECONDS: u64 = 300;
 /// Fields of a server, for who misspells one.
 const FIELDS: [&str; 15] = [
@@ -109,7 +109,7 @@ pub enum Way {
 }
 
 impl Server {
-    /// May the tool of that name be called?
+    /// Returns whether the tool of that name may be called.
     pub fn allows(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| wildcard::matches(pattern, tool)))
     }
@@ -126,12 +126,12 @@ impl Server {
         Self { name: name.to_owned(), way, tools: None, timeout, max_time, file: None }
     }
 
-    /// Can a token that is refused be replaced by a new one?
+    /// Returns whether a token that is refused can be replaced by a new one.
     pub(super) fn renews(&self) -> bool {
         matches!(&self.way, Way::Http { oauth: Some(_), .. })
     }
 
-    /// Where it is, fit to be shown.
+    /// Names the place of the server, fit to be shown.
     pub fn place(&self) -> String {
         match &self.way {
             Way::Http { url, .. } => crate::net::shown_url(url),
