@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{domain::RunId, store::Lease};
 
-/// Between two tries at a run that cannot be worked on.
+/// The first pause between two tries at a run that cannot be worked on.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 /// Runs whose setbacks are counted at the same time.
@@ -139,7 +139,7 @@ impl Active {
         }
     }
 
-    /// Is a run at work beside which nothing is begun?
+    /// Returns whether a run is at work beside which nothing is begun.
     pub fn is_taken(&self) -> bool {
         self.runs.lock().values().any(|signals| signals.alone.load(Ordering::Relaxed))
     }

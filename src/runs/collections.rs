@@ -69,8 +69,8 @@ impl Runs {
         Ok(NewRun { collections, ..new_run })
     }
 
-    /// Those of the collections that options name which are there. That one is missing is refused where the request
-    /// itself names it: those that its thread names, or the run that is retried, may have been deleted since.
+    /// Returns the collections that options name and that are there. A missing one is refused where the request itself
+    /// names it: those that its thread names, or the run that is retried, may have been deleted since.
     ///
     /// # Errors
     /// [`Refusal::NoSuchCollection`] and [`Refusal::CollectionsTooLong`].
@@ -117,14 +117,14 @@ impl OwnedCollection {
 }
 
 impl<'a> Naming<'a> {
-    /// By a caller with these options of a request, for a thread of that owner. A run searches what its thread's owner
-    /// has, no matter who asks for it; where users share the service, they share their collections too.
+    /// Names by a caller with these options of a request, for a thread of that owner. A run searches what its thread's
+    /// owner has, no matter who asks for it; where users share the service, they share their collections too.
     pub(super) fn new(caller: &Caller, owner: &'a Owner, given: &Map<String, Value>) -> Self {
         let is_shared = caller.reach == Reach::Shared && caller.key.is_none();
         Self { whose: (!is_shared).then_some(owner), by_request: given.contains_key("collections") }
     }
 
-    /// At the command line, which reaches the whole database, for a new thread.
+    /// Names at the command line, which reaches the whole database, for a new thread.
     pub(super) fn here() -> Self {
         Self { whose: None, by_request: true }
     }

@@ -21,7 +21,7 @@ use crate::{
 
 /// How long a run may wait for a wake-up that was lost, and a signal from another process.
 const LOOK: Duration = Duration::from_secs(1);
-/// Between two cleanings: of old idempotency keys and old events.
+/// The time between two cleanings: of old idempotency keys and old events.
 const CLEANING: Duration = Duration::from_secs(10 * 60);
 /// Events of a thread that are removed in one transaction, and the pause after a round of them: nobody should wait for
 /// the cleaning.
@@ -53,7 +53,7 @@ pub struct Dispatcher {
     stuck: Stuck,
 }
 
-/// When the claim loop last looked for work and the database answered.
+/// The time when the claim loop last looked for work and the database answered.
 #[derive(Debug, Default)]
 pub struct LastLook(Mutex<Option<Instant>>);
 
@@ -137,7 +137,8 @@ impl Dispatcher {
         self.working.len() < self.runs.parts.settings.queue.max_concurrent_runs && !self.runs.active.is_taken()
     }
 
-    /// After an outage workers renew before anybody takes their runs, since most of them were cut off no less.
+    /// Returns which runs may be claimed. After an outage workers renew before anybody takes their runs, since most of
+    /// them were cut off no less.
     fn wanted(&self) -> ClaimFilter {
         let quiet = self.runs.parts.store.since_trouble();
         ClaimFilter {
@@ -156,7 +157,8 @@ impl Dispatcher {
         self.draining = !self.working.is_empty() && waits.await.unwrap_or(self.draining);
     }
 
-    /// Where leases are judged by the clock of this machine, they mean nothing for as long as it takes to renew them.
+    /// Notices steps of this machine's clock. Where leases are judged by it, they mean nothing for as long as it takes
+    /// to renew them.
     fn notice_clock_steps(&mut self) {
         let (even, set) = std::mem::replace(&mut self.clocks, (Instant::now(), Timestamp::now()));
         let expected = set.plus(self.clocks.0 - even);

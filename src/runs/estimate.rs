@@ -35,7 +35,7 @@ impl Runs {
         self.estimate_by(&caller.owner, &budgets, message, options, &*self.means(keys)?).await
     }
 
-    /// As [`Self::estimate`], of a run with these options that this process works on itself.
+    /// Estimates a run with these options that this process works on itself, as [`Self::estimate`].
     ///
     /// # Errors
     /// As [`Self::estimate`].
@@ -110,7 +110,7 @@ impl Runs {
     }
 }
 
-/// Did the run research a question from its beginning to its report, as one with these options would?
+/// Returns whether the run researched a question from its beginning to its report, as one with these options would.
 fn is_alike(run: &Run, options: &RunOptions) -> bool {
     let researched = run.progress.researchers.finished + run.progress.researchers.failed > 0;
     let is_whole = run.outcome == Some(Outcome::Report) && run.retry_of.is_none() && researched;
@@ -137,7 +137,7 @@ fn limits(options: &RunOptions) -> impl PartialEq + '_ {
     )
 }
 
-/// In billionths of a dollar.
+/// Returns the cost in billionths of a dollar.
 fn cost(model: &str, used: &ModelUsage) -> Option<u64> {
     let is_offline = model.parse().is_ok_and(|model: ModelName| model.is_offline());
     if is_offline { Some(0) } else { used.tokens.cost.map(|cost| cost.0) }

@@ -40,7 +40,7 @@ impl<'a> LeaseRenewer<'a> {
         Self { parts, lease, holds_until, asked_to_cancel: false, journal: None, ticks, control }
     }
 
-    /// From here on the journal learns of each renewal.
+    /// Reports each renewal to `journal` from here on.
     pub fn extends(&mut self, journal: &'a Journal) {
         journal.extend(self.holds_until);
         self.journal = Some(journal);
@@ -98,8 +98,8 @@ impl<'a> LeaseRenewer<'a> {
         }
     }
 
-    /// Nobody can say whose the run is while the database is away: calls in flight go on, the journal begins no new
-    /// ones after the lease, and the next answer decides.
+    /// Takes note of a missed renewal. Nobody can say whose the run is while the database is away: calls in flight go
+    /// on, the journal begins no new ones after the lease, and the next answer decides.
     fn missed(&mut self, reason: &str) -> Renewed {
         tracing::warn!(run_id = %self.lease.run_id, reason, "the lease could not be renewed; trying again");
         self.ticks.reset_after(DATABASE_PAUSE.min(self.ticks.period()));

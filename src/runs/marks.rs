@@ -45,7 +45,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Those of the process named `worker`, in a file of its own in `folder`.
+    /// Keeps those of the process named `worker` in a file of its own in `folder`.
     pub fn new(folder: PathBuf, worker: Arc<str>) -> Self {
         Self { folder, worker, file: OnceLock::new(), taken: Mutex::default() }
     }

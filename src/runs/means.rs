@@ -18,12 +18,12 @@ pub struct Means {
 }
 
 impl Means {
-    /// With the keys of the server.
+    /// Uses the keys of the server.
     pub fn new(llm: Llm, engines: Engines) -> Self {
         Self { llm, engines, given: Vec::new() }
     }
 
-    /// With these keys and no others.
+    /// Uses these keys and no others.
     ///
     /// # Errors
     /// [`Refusal::Keys`] for a key with which no request can be made.
@@ -36,7 +36,7 @@ impl Means {
         Ok(Self { llm, engines: self.engines.with_keys(keys).map_err(none)?, given })
     }
 
-    /// Are these keys of a request? Then nothing is used that the server pays for.
+    /// Returns whether these are keys of a request. Then nothing is used that the server pays for.
     pub(super) fn are_of_request(&self) -> bool {
         !self.given.is_empty()
     }
@@ -49,7 +49,7 @@ impl Means {
         names
     }
 
-    /// Can a run with these options work with them?
+    /// Checks that a run with these options can work with them.
     ///
     /// # Errors
     /// [`Refusal`] that says what is missing.
@@ -100,7 +100,7 @@ impl Means {
         }
     }
 
-    /// As [`Engines::resolve`]; with documents of the thread a run can do without an engine.
+    /// Resolves as [`Engines::resolve`] does; with documents of the thread a run can do without an engine.
     ///
     /// # Errors
     /// [`search::Missing`].

@@ -385,7 +385,7 @@ impl Runs {
         }
     }
 
-    /// This process, claiming now.
+    /// Names this process as the claimant of this moment.
     fn claimant(&self) -> store::Claimant {
         store::Claimant { worker: self.worker.to_string(), lease: self.parts.settings.lease, clock: Clock::Database }
     }

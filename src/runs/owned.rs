@@ -52,7 +52,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// For what the caller has created.
+    /// Gives access to what the caller has created.
     pub(super) fn to_own(runs: &Runs, caller: &Caller) -> Self {
         Self { runs: runs.clone(), caller: caller.clone(), owner: caller.owner.clone() }
     }
@@ -290,7 +290,7 @@ impl OwnedEvents {
         self.subject
     }
 
-    /// At most `limit` events above a number; `None` when thread or run were deleted meanwhile.
+    /// Returns `limit` events above a number at most; `None` when thread or run were deleted meanwhile.
     pub async fn page(&self, after_seq: i64, limit: u32) -> Result<Option<FramePage>, store::Error> {
         self.access.runs.parts.log.page(self.subject, after_seq, limit).await
     }

@@ -17,7 +17,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::{Means, Refusal};
 use crate::domain::{GivenKeys, KeyPolicy, RunId, digest::sha256_hex};
 
-/// Of one key.
+/// The longest key.
 const MAX_CHARS: usize = 4_096;
 /// Keys that one request may bring.
 const MAX_KEYS: usize = 40;
@@ -39,7 +39,7 @@ impl fmt::Debug for RequestKeys {
 }
 
 impl RequestKeys {
-    /// Without a secret that seals them, none are taken.
+    /// Without a secret that seals them, no keys are taken.
     pub fn new(policy: KeyPolicy, secret: Option<&SecretString>) -> Self {
         Self { policy, sealer: secret.and_then(Sealer::new), used: Mutex::default() }
     }

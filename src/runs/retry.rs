@@ -268,7 +268,7 @@ impl Inheritance {
     }
 }
 
-/// Does the message say no more than that it shall go on?
+/// Returns whether the message says no more than that the run shall go on.
 fn asks_to_go_on(message: &str) -> bool {
     let letters = |letter: char| if letter.is_alphanumeric() || letter == '\'' { letter } else { ' ' };
     let lower: String = message.chars().take(200).flat_map(char::to_lowercase).map(letters).collect();

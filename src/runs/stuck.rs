@@ -12,9 +12,9 @@ use crate::{
     telemetry::metrics,
 };
 
-/// Between two looks for stuck runs.
+/// The time between two looks for stuck runs.
 pub const LOOK: Duration = Duration::from_secs(10);
-/// For reading pages, for the database, and for calls that wait for their turn.
+/// The time added for reading pages, for the database, and for calls that wait for their turn.
 const MARGIN: Duration = Duration::from_secs(60);
 
 /// How long a run may store no event before it counts as stuck.

@@ -178,7 +178,7 @@ impl Runs {
         submission.webhook_url.as_ref().map(check).transpose()
     }
 
-    /// Under which conditions a run of that owner is let in, for which the caller asks.
+    /// Returns the conditions under which a run of that owner is let in, for which the caller asks.
     pub(super) fn admission(&self, key: Option<&Key>, caller: &Caller, now: Timestamp) -> Admission {
         let settings = &self.parts.settings.queue;
         let room = settings.max_concurrent_runs.saturating_sub(self.active.count());
@@ -278,7 +278,7 @@ fn idempotency(key: &Key, owner: &Owner, now: Timestamp) -> IdempotencyKey {
     }
 }
 
-/// Without a key nothing can have been created before.
+/// Returns the run that was created. Without a key nothing can have been created before.
 pub(super) fn run_of(created: Created) -> Run {
     match created {
         Created::New { run, .. } => *run,

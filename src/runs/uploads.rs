@@ -113,7 +113,7 @@ impl Parts {
         }
     }
 
-    /// Has a thread documents of its own?
+    /// Returns whether a thread has documents of its own.
     pub(super) async fn has_documents(&self, thread_id: ThreadId) -> Result<bool, store::Error> {
         Ok(!self.store.uploads(DocumentSet::Thread(thread_id)).await?.is_empty())
     }

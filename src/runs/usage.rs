@@ -34,7 +34,7 @@ impl Period {
         [Self::Day, Self::Month].into_iter().find(|period| period.as_str() == name)
     }
 
-    /// Where a question about the time before `to` begins unless it says so: thirty days, or twelve months.
+    /// Returns where a question about the time before `to` begins unless it says so: thirty days, or twelve months.
     pub fn usual_start(self, to: Timestamp) -> Timestamp {
         match self {
             Self::Day => to.minus(crate::domain::time::days(29)).day(),

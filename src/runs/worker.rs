@@ -35,7 +35,7 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// Skipped documents named one by one; the rest is counted.
 const SKIPPED_SHOWN: usize = 20;
 
-/// Of a run's time, what is kept for compressing notes and writing the report: a quarter, and at most this.
+/// The longest time of a run that is kept for compressing notes and writing the report: a quarter, and at most this.
 const LONGEST_WRITING: Duration = Duration::from_secs(900);
 
 /// How work on a run ended.
@@ -294,7 +294,7 @@ fn max_time(run: &Run) -> Duration {
     Duration::from_secs(u64::from(run.options.max_run_seconds))
 }
 
-/// Of the run's time, counted from its first start: neither a restart nor a pause prolongs it.
+/// Returns the time that the run has left, counted from its first start: neither a restart nor a pause prolongs it.
 fn time_left(run: &Run, now: Timestamp) -> Duration {
     let used = run.started_at.map(|started_at| now.after(started_at));
     max_time(run).saturating_sub(used.unwrap_or_default())
