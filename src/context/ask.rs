@@ -29,7 +29,7 @@ const SHORTENINGS: u32 = 4;
 /// How often a call gets twice the output limit after its model has spent all of it on thinking.
 const RAISES: u32 = 2;
 
-/// Of the text of an answer whose tokens are not known, about.
+/// The bytes of a token, about, in an answer whose tokens are not known.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// A model call to be made.
@@ -85,7 +85,7 @@ struct Structured {
 }
 
 impl Unanswered {
-    /// Nothing was wrong with the call, but its answer cannot be used.
+    /// Fails a call with which nothing was wrong, but whose answer cannot be used.
     pub fn useless(failure: Failure) -> Self {
         Self { failure, is_final: false, retry_after_ms: None }
     }
@@ -94,7 +94,7 @@ impl Unanswered {
         Self { failure, is_final: true, retry_after_ms: None }
     }
 
-    /// After its first text a call is not made again inside [`llm`], since its text has been passed on.
+    /// Fails a call whose first text has been passed on: it is not made again inside [`llm`].
     fn broken_off(error: llm::Error) -> Self {
         let retry_after_ms = match &error {
             llm::Error::RateLimited { retry_after, .. } => retry_after.map(|wait| wait.as_millis() as u64),
@@ -205,7 +205,7 @@ impl Cx {
         Ok(entry)
     }
 
-    /// As [`Self::ask`], handing out the text as it comes. A stored answer comes in one piece.
+    /// Asks as [`Self::ask`] does, handing out the text as it comes. A stored answer comes in one piece.
     ///
     /// # Errors
     /// As [`Self::ask`]. After a failure in the middle the text handed out is void. [`Unanswered`] is the same on every

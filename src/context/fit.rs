@@ -75,11 +75,11 @@ fn by_count(request: &Request, room: Room) -> Fitted<'_> {
     fitted(request, room, (measure, tokens), COUNTED)
 }
 
-/// Of a size in tokens, the part that is kept free: one in so many.
+/// The part of a size in tokens that is kept free: one in so many.
 type Margin = u32;
-/// For what estimates are wrong by.
+/// The margin for what estimates are wrong by.
 const ESTIMATED: Margin = 10;
-/// For what is estimated of a request that was counted.
+/// The margin for what is estimated of a request that was counted.
 const COUNTED: Margin = 32;
 
 fn fitted(request: &Request, room: Room, (mut measure, before): (Measure, u32), margin: Margin) -> Fitted<'_> {

@@ -222,13 +222,14 @@ impl Cx {
         &self.run.options
     }
 
-    /// When research has to end, so that there is time left to write the report. What is given up then is in the
-    /// journal, so that a replay, which has another clock, goes the same way.
+    /// Returns when research has to end, so that there is time left to write the report. What is given up then is in
+    /// the journal, so that a replay, which has another clock, goes the same way.
     pub fn research_ends(&self) -> Deadline {
         self.deadline(self.run.research_ends.saturating_duration_since(Instant::now()))
     }
 
-    /// Must the model reflect in replies of its own? Never asked of the offline one, which has nothing to reflect with.
+    /// Returns whether the model must reflect in replies of its own. The offline one never must: it has nothing to
+    /// reflect with.
     pub fn requires_thought(&self) -> bool {
         self.run.options.require_think && !self.run.options.research_model.first().is_offline()
     }
@@ -332,7 +333,7 @@ impl Cx {
         self.run.journal.mark_value(key, || self.run.spending.standing(), Vec::new()).await
     }
 
-    /// As [`Self::mark`], of a researcher that wants to begin; returns as [`Self::standing`] does, and counts the
+    /// Marks the beginning of a researcher, as [`Self::mark`]; returns as [`Self::standing`] does, and counts the
     /// researcher unless so much was used that no new research starts.
     ///
     /// # Errors
@@ -348,7 +349,7 @@ impl Cx {
         self.limit(|limits| limits.ended_by = Some(reason));
     }
 
-    /// Was the time for research over when the run first passed here? Then the run's time limited it.
+    /// Notes whether the time for research was over when the run first passed here. Then the run's time limited it.
     ///
     /// # Errors
     /// [`Stop`].

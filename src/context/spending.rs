@@ -29,7 +29,7 @@ const MAX_TIME: &str = "max_run_seconds";
 
 /// What is kept of the model calls for notes and report: a quarter, and at most this.
 const MOST_KEPT_CALLS: u64 = 100;
-/// And of the tokens.
+/// The most tokens that are kept for notes and report.
 const MOST_KEPT_TOKENS: u64 = 4_000_000;
 
 /// Tokens that an answer is taken to have before one of its kind is there: most are shorter, reports are longer.
@@ -38,10 +38,10 @@ pub const ANSWER_TOKENS: u64 = 1_000;
 /// Tokens of results that a model is taken to read for one search.
 pub const SEARCH_TOKENS: u64 = 10_000;
 
-/// As many tokens as the calls of one step can have used: each reads and writes, and is repeated twice at most.
+/// The most tokens that the calls of one step can have used: each reads and writes, and is repeated twice at most.
 const MOST_TOKENS_OF_A_STEP: u64 = 6 * Usage::MOST_PLAUSIBLE;
 
-/// From so many hundredths of a limit on, no new research starts.
+/// The percentage of a limit from which on no new research starts.
 pub const SOFT_PERCENT: u32 = 80;
 
 /// How much of a run's limits was used at a moment: of the one of which the most was.
@@ -54,7 +54,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Is so much used that no new research starts?
+    /// Returns whether so much is used that no new research starts.
     pub fn is_soft_limit(&self) -> bool {
         self.used >= SOFT_PERCENT
     }
@@ -66,7 +66,7 @@ impl Standing {
         Failure::new(code, message)
     }
 
-    /// Is it the run's time of which the most was used?
+    /// Returns whether it is the run's time of which the most was used.
     pub fn is_time(&self) -> bool {
         self.of == MAX_TIME
     }
@@ -244,8 +244,8 @@ impl Spending {
         self.standing_of(&self.spent.lock())
     }
 
-    /// As [`Self::standing`]; counts the researcher that begins with it unless no new research starts. So
-    /// `max_researchers` is never passed, however many begin side by side.
+    /// Returns the standing as [`Self::standing`] does, and counts the researcher that begins with it unless no new
+    /// research starts. So `max_researchers` is never passed, however many begin side by side.
     pub fn begin_researcher(&self) -> Standing {
         let mut spent = self.spent.lock();
         let standing = self.standing_of(&spent);
@@ -460,13 +460,13 @@ fn pages_of(step: &Step) -> u64 {
     serde_json::from_str::<Called>(&step.value).map_or(0, |called| called.output.pages)
 }
 
-/// Is it the mark of a researcher that was let begin?
+/// Returns whether it is the mark of a researcher that was let begin.
 fn begins_researcher(step: &Step) -> bool {
     let standing = || serde_json::from_str::<Standing>(&step.value).ok();
     step.key.ends_with("/started") && standing().is_some_and(|standing| !standing.is_soft_limit())
 }
 
-/// Is it the message of a search or a page that was refused? What engines say has our words before it.
+/// Returns whether it is the message of a search or a page that was refused. What engines say has our words before it.
 pub fn is_refusal(message: &str) -> bool {
     message.starts_with(USED_UP)
 }

@@ -25,7 +25,7 @@ const HURRY: Duration = Duration::from_secs(15);
 /// How soon an agent's deadline is looked at again while it waits.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Whom the calls of a run wait for.
+/// The providers that the calls of a run wait for.
 #[derive(Debug, Default)]
 pub(super) struct RunWaits {
     /// By the provider's name. Locked for map access only.
@@ -126,8 +126,8 @@ impl WaitClock {
     }
 }
 
-/// When an agent's work is given up. It moves by the time that the agent waits before calls are made again, but not
-/// beyond the end of research, after which the report is written.
+/// The time at which an agent's work is given up. It moves by the time that the agent waits before calls are made
+/// again, but not beyond the end of research, after which the report is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     at: Instant,
@@ -144,7 +144,7 @@ impl Deadline {
         if self.comes_after(&other) { other } else { self }
     }
 
-    /// Both move by the time the agent waits from now on.
+    /// Returns whether this one comes later. Both move by the time the agent waits from now on.
     fn comes_after(&self, other: &Self) -> bool {
         self.at + other.waited > other.at + self.waited
     }
