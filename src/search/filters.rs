@@ -97,7 +97,8 @@ impl Filters {
         text
     }
 
-    /// May a result with that address and date be kept? Documents have no site; what has no date may be of any.
+    /// Returns whether a result with that address and date may be kept. Documents have no site; what has no date may be
+    /// of any.
     pub fn allow(&self, hit: &Hit) -> bool {
         let recent = match (self.since_text(), &hit.published) {
             (Some(since), Some(published)) => *published >= since,
@@ -116,7 +117,7 @@ impl Filters {
         self.allow_site(&host)
     }
 
-    /// May results come from the site of that name, which is in lower case?
+    /// Returns whether results may come from the site of that name, which is in lower case.
     pub fn allow_site(&self, name: &str) -> bool {
         let within = |domain: &String| {
             name.strip_suffix(domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

@@ -103,7 +103,7 @@ impl Merged {
         })
     }
 
-    /// When none of those that were named has answered: asks those that stand in, one after another. `None` when they
+    /// Asks those that stand in, one after another, when none of those that were named has answered. `None` when they
     /// change nothing: there are none, none of them answers, or it is the query that is wrong.
     async fn ask_others(
         &self,
@@ -130,7 +130,7 @@ impl Merged {
         failed.iter().find(|failed| is_of_query(failed)).map(|failed| Err(failed.error.clone()))
     }
 
-    /// When none has answered: waits for the first whose trouble may pass.
+    /// Waits, when none has answered, for the first whose trouble may pass.
     async fn ask_patiently(
         &self,
         query: &str,

@@ -55,7 +55,7 @@ pub type Results<'a> = BoxFuture<'a, Result<Vec<Hit>, Error>>;
 pub trait Search: fmt::Debug + Send + Sync {
     fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn Caller) -> Results<'a>;
 
-    /// Where it is, fit to be shown.
+    /// Names its place, fit to be shown.
     fn place(&self) -> String;
 
     /// Gets ready for searches, which would do so otherwise.
@@ -63,7 +63,8 @@ pub trait Search: fmt::Debug + Send + Sync {
         std::future::ready(Ok(())).boxed()
     }
 
-    /// Is it known to be away, so that a search would have to wait? One in a while is made all the same.
+    /// Returns whether it is known to be away, so that a search would have to wait. One in a while is made all the
+    /// same.
     fn is_away(&self) -> bool {
         false
     }
@@ -119,7 +120,7 @@ impl Engine {
         }
     }
 
-    /// As `search_api` has it.
+    /// Returns the name that `search_api` has for it.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -130,12 +131,12 @@ impl Engine {
         if documents { Corpus::Documents } else { Corpus::Web }
     }
 
-    /// Does it, or one of several, restrict by this itself? Those that only stand in do not count.
+    /// Returns whether it, or one of several, restricts by this itself. Those that only stand in do not count.
     pub fn knows(&self, filter: Filter) -> bool {
         self.named.iter().any(|row| row.filters.contains(&filter))
     }
 
-    /// Is the result of an engine that sends excerpts only, its page still to be read?
+    /// Returns whether the result is one of an engine that sends excerpts only, its page still to be read.
     pub fn lacks_page(&self, hit: &Hit) -> bool {
         let sends_excerpts = |row: &&Row| row.name == hit.engine && row.returns == Returns::Excerpts;
         hit.raw_content.is_none() && self.rows.iter().any(sends_excerpts)
@@ -169,7 +170,7 @@ impl Engine {
         self.search.open().await
     }
 
-    /// Where it is, fit to be shown.
+    /// Names its place, fit to be shown.
     pub fn place(&self) -> String {
         self.search.place()
     }
@@ -189,7 +190,7 @@ impl Engine {
         self.search.model()
     }
 
-    /// Does it, or one of several, search documents of the user's own?
+    /// Returns whether it, or one of several, searches documents of the user's own.
     pub fn has_documents(&self) -> bool {
         self.rows.iter().any(|row| row.corpus == Corpus::Documents)
     }
@@ -333,7 +334,7 @@ pub const KEY_REFUSED: &str = "the search engine refused the API key";
 /// How the message of [`Error::Quota`] begins.
 pub const QUOTA_USED_UP: &str = "the search engine's quota is used up";
 
-/// Does a stored message say that every later search would fail in the same way?
+/// Returns whether a stored message says that every later search would fail in the same way.
 pub fn is_lasting(message: &str) -> bool {
     message.starts_with(KEY_REFUSED) || message.starts_with(QUOTA_USED_UP)
 }
@@ -373,7 +374,7 @@ impl Error {
         matches!(self, Self::Auth(_) | Self::Quota(_))
     }
 
-    /// Is it the engine's trouble of the moment?
+    /// Returns whether it is the engine's trouble of the moment.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::Unavailable(_))
     }

@@ -24,7 +24,7 @@ use crate::{
 
 /// Answers that are put together when a vendor pauses in the middle of one.
 const MAX_PARTS: usize = 5;
-/// For the addresses behind a vendor's own.
+/// The time for looking up the addresses behind a vendor's own.
 const REDIRECT_TIME: Duration = Duration::from_secs(10);
 /// Addresses of one answer that are looked up.
 const MAX_REDIRECTS: usize = 20;
@@ -51,7 +51,7 @@ pub trait Native: Wire {
     /// What is wrong with it.
     fn read_all(&self, bodies: &[Value]) -> Result<Vec<RawHit>, Error>;
 
-    /// Is it an address of the vendor's that leads to the page's own?
+    /// Returns whether it is an address of the vendor's that leads to the page's own.
     fn is_redirect(&self, _url: &Url) -> bool {
         false
     }
@@ -159,7 +159,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// From the row's settings; the path below the base URL may depend on the model.
+    /// Makes it from the row's settings; the path below the base URL may depend on the model.
     ///
     /// # Errors
     /// The base URL is none.
@@ -234,7 +234,7 @@ impl Pages {
         }
     }
 
-    /// Those of which something was said come first.
+    /// Returns the results; those of which something was said come first.
     pub fn into_found(mut self) -> Vec<RawHit> {
         self.0.sort_by_key(|found| found.snippet.is_none());
         self.0

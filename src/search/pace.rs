@@ -5,7 +5,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// When the next request may go out.
+/// The time when the next request may go out.
 pub(super) struct Pace {
     every: Duration,
     /// Held by who waits for it; the others wait in line, and who gives up leaves the line.
@@ -35,7 +35,7 @@ impl Pace {
         *self.next.lock() = Instant::now() + self.every;
     }
 
-    /// Nobody asks before that.
+    /// Lets nobody ask before `pause` is over.
     pub(super) fn hold(&self, pause: Duration) {
         let mut next = self.next.lock();
         *next = (*next).max(Instant::now() + pause);

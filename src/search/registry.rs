@@ -62,7 +62,7 @@ impl Missing {
         }
     }
 
-    /// Of an engine that is to stand in.
+    /// Blames the option that names engines that stand in.
     fn of_fallback(mut self) -> Self {
         if let Self::Setting { option, .. } | Self::Unknown { option, .. } = &mut self {
             *option = SEARCH_FALLBACK;
@@ -80,7 +80,7 @@ impl Engines {
         Self::of(ROWS, settings, parser)
     }
 
-    /// As [`Engines::new`], from other rows than those of this build.
+    /// Builds engines as [`Engines::new`] does, from other rows than those of this build.
     ///
     /// # Errors
     /// As [`Engines::new`].
@@ -175,7 +175,7 @@ impl Engines {
         }
     }
 
-    /// May an engine be asked that finds pages of the web?
+    /// Returns whether an engine may be asked that finds pages of the web.
     pub fn reads_web(&self, search_api: &SearchApi) -> bool {
         let is_folder =
             |name: &str| self.all.iter().any(|slot| slot.row.name == name && slot.row.corpus == Corpus::Documents);
@@ -208,7 +208,7 @@ impl Engines {
         check_names(search_api, self.all.iter().map(|slot| slot.row))
     }
 
-    /// As [`Engines::check`], of engines that stand in.
+    /// Checks the engines that stand in, as [`Engines::check`].
     ///
     /// # Errors
     /// As [`check_fallback`].
@@ -266,7 +266,7 @@ pub fn check_names(
     given.check(rows, "auto, none, or one or several of ", &search_api.to_string())
 }
 
-/// As [`check_names`], of engines that stand in for those of `search_api`: one of all these may be a model.
+/// Checks engines that stand in for those of `search_api`, as [`check_names`]: one of all these may be a model.
 ///
 /// # Errors
 /// [`OptionError::Invalid`] with those there are.

@@ -161,7 +161,7 @@ pub enum Need {
 }
 
 impl Setting {
-    /// Is it the engine's own, and not one of the provider of models whose search it is?
+    /// Returns whether it is the engine's own, and not one of the provider of models whose search it is.
     pub fn is_own(&self) -> bool {
         !self.key.starts_with("providers.")
     }
@@ -243,7 +243,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// These with a value for the setting of that key.
+    /// Gives a value to the setting of that key.
     pub fn with(mut self, key: &'static str, value: impl Into<SecretString>) -> Self {
         self.given.insert(key, value.into());
         self
@@ -314,7 +314,7 @@ impl Settings {
         self.text(folder_key(rows)?).map(Path::new)
     }
 
-    /// Has these folders of documents searched, written likewise.
+    /// Sets the folders of documents that are searched, written likewise.
     pub fn set_folder(&mut self, rows: &[&'static Row], folder: &str) {
         if let Some(key) = folder_key(rows) {
             self.given.insert(key, folder.into());

@@ -30,7 +30,7 @@ use crate::{
     pages::{self, Parser, extract},
 };
 
-/// More excerpt than this is a page, not an excerpt.
+/// The longest excerpt; more is a page.
 const MAX_SNIPPET_CHARS: usize = 4_000;
 /// Answers of one engine read at the same time, from the body to its texts, over all runs: each is large. Others wait
 /// in the network's buffers.
@@ -39,11 +39,11 @@ const READ_AT_ONCE: usize = 32;
 const MAX_LOOKED_AT: usize = 50;
 /// Characters of a page that stand in for an excerpt.
 const EXCERPT_CHARS: usize = 300;
-/// So many times the results are asked for of an engine that cannot restrict sites itself.
+/// How many times the results are asked for of an engine that cannot restrict sites itself.
 const SIFTED: usize = 4;
 /// A longer wait that an engine asks for is not begun.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// For one attempt at a search by a model, and how many may end without an answer: each may be billed.
+/// The time of one attempt at a search by a model, and how many may end without an answer: each may be billed.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(180);
 const MODEL_TIMEOUTS: u32 = 2;
 /// Characters of what an engine says about a refusal.
@@ -79,7 +79,7 @@ pub trait Wire: Send + Sync + 'static {
         None
     }
 
-    /// Is that the engine's way of saying that there is nothing to be found?
+    /// Returns whether that is the engine's way of saying that there is nothing to be found.
     fn is_empty(&self, _refused: &Refused<'_>) -> bool {
         false
     }
@@ -570,7 +570,7 @@ pub fn objects<'a>(body: &'a [u8], path: &[&str]) -> Result<Vec<Object<'a>>, Err
     Ok(list.into_iter().take(MAX_LOOKED_AT).filter_map(fields).collect())
 }
 
-/// As [`objects`]; none when the list is missing from an answer that has the field `sign`.
+/// Reads as [`objects`] does; none when the list is missing from an answer that has the field `sign`.
 ///
 /// # Errors
 /// As [`objects`].

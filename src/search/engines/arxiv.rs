@@ -18,7 +18,7 @@ use crate::search::{
 
 /// Words that are asked for: all have to stand in a paper's record.
 const MAX_WORDS: usize = 8;
-/// Of one request; the bound of arXiv is higher.
+/// The most results of one request; the bound of arXiv is higher.
 const MAX_RESULTS: usize = 100;
 /// Words that say nothing about a paper.
 const EMPTY_WORDS: [&str; 34] = [
@@ -100,7 +100,7 @@ fn parse(body: &[u8]) -> Result<Vec<RawHit>, Error> {
     }
 }
 
-/// Where in the feed the reader is.
+/// The reader's place in the feed.
 #[derive(Default)]
 struct Feed {
     /// Names of the open elements.

@@ -120,7 +120,7 @@ fn found(result: &Object<'_>) -> Option<RawHit> {
     })
 }
 
-/// Does it say what kind of answer it is?
+/// Returns whether it says what kind of answer it is.
 fn is_answer(body: &[u8]) -> bool {
     let answer: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     answer["type"] == "search" && answer["web"].is_null()

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Of the plans that anybody can have (2026-07).
+/// The most results of the plans that anybody can have (2026-07).
 const MAX_RESULTS: usize = 100;
 
 pub const ROW: Row = Row {

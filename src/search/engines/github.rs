@@ -10,7 +10,7 @@ use crate::search::{
     web::{Object, Problem, RawHit, Refused, Request, Web, Wire, objects},
 };
 
-/// For the date behind a query.
+/// The characters kept for the date behind a query.
 const DATE_CHARS: usize = 20;
 const MAX_RESULTS: usize = 100;
 
@@ -57,7 +57,7 @@ impl Wire for GitHub {
         Ok(objects(body, &["items"])?.iter().filter_map(found).collect())
     }
 
-    /// Both limits may come as 403: the one of a minute says when it ends, the other how long to wait.
+    /// Reads a refusal. Both limits may come as 403: the one of a minute says when it ends, the other how long to wait.
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         let used_up = refused.number("x-ratelimit-remaining") == Some(0.0) || refused.after.is_some();
         let limited = matches!(refused.status, 403 | 429) && (used_up || refused.said.contains("rate limit"));

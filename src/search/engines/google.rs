@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Where addresses of results lead through.
+/// The host and path that addresses of results lead through.
 const REDIRECTS: (&str, &str) = ("vertexaisearch.cloud.google.com", "/grounding-api-redirect/");
 
 pub const ROW: Row = Row {

@@ -28,7 +28,7 @@ pub mod wikipedia;
 use super::Row;
 pub use local::{ReadUpload, UploadError};
 
-/// In the order in which `auto` prefers them; those that need no setting are used only when they are named.
+/// The engines in the order in which `auto` prefers them; those that need no setting are used only when they are named.
 pub const ROWS: &[&Row] = &[
     &tavily::ROW,
     &searxng::ROW,

@@ -12,7 +12,7 @@ use crate::search::{
 /// Its own bounds (2026-07).
 const MAX_RESULTS: usize = 20;
 const MAX_DOMAINS: usize = 20;
-/// Of one page; more costs more of a model's window than it brings.
+/// The tokens of one page; more costs more of a model's window than it brings.
 const TOKENS_PER_PAGE: usize = 2_048;
 
 pub const ROW: Row = Row {

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// More than ten cost twice as much.
+/// The most results of one request. More than ten cost twice as much.
 const MAX_RESULTS: usize = 100;
 
 pub const ROW: Row = Row {

@@ -142,8 +142,8 @@ impl Wire for Tavily {
         parse(body)
     }
 
-    /// As Tavily's reference has it (2026-07): 432 is the plan's limit, 433 the pay-as-you-go limit; without a key the
-    /// wait stands in the body.
+    /// Reads a refusal as Tavily's reference has it (2026-07): 432 is the plan's limit, 433 the pay-as-you-go limit;
+    /// without a key the wait stands in the body.
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         match refused.status {
             432 | 433 => Some(Problem::unpaid(refused.said)),
@@ -177,7 +177,7 @@ fn parse(body: &[u8]) -> Result<Vec<RawHit>, Error> {
     Ok(results.into_iter().filter_map(found).collect())
 }
 
-/// For the fuzz targets (docs/fuzzing.md); not part of any other build.
+/// Entry points of the fuzz targets (docs/fuzzing.md); not part of any other build.
 #[cfg(fuzzing)]
 pub mod fuzzing {
     pub fn answer(body: &[u8]) {

@@ -7,7 +7,7 @@ use crate::search::{
     web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects_if_any},
 };
 
-/// Of one request for beginnings of articles.
+/// The most titles of one request for beginnings of articles.
 const MAX_RESULTS: usize = 20;
 
 const WHO_ASKS: &str = "Wikimedia refuses programs that do not say who runs them; set WIKIPEDIA_CONTACT";

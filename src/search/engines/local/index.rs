@@ -88,7 +88,7 @@ fn is_damage(error: &sqlx::Error) -> bool {
     code.is_some_and(|code| matches!(code & 0xff, 11 | 26) || matches!(code, 1 | 522 | 1032))
 }
 
-/// Where the index of a folder lies.
+/// Names the file of the index of a folder.
 pub(super) fn file_of(folder: &Path, index_dir: &Path) -> PathBuf {
     let name = hex(&sha256(folder.as_os_str().as_encoded_bytes())[..8]);
     index_dir.join(format!("{name}.db"))
@@ -307,7 +307,7 @@ async fn insert_passage(
     Ok(())
 }
 
-/// Of the letters and digits alone, so that marks and line ends do not tell copies apart.
+/// Hashes the letters and digits alone, so that marks and line ends do not tell copies apart.
 fn hash(body: &str) -> String {
     let letters: String = body.chars().filter(|char| char.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     hex(&sha256(letters.as_bytes())[..16])

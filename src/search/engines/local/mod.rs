@@ -194,7 +194,7 @@ impl Local {
         })
     }
 
-    /// After damage met in the middle of a search: a new index, filled as at the start.
+    /// Makes a new index after damage met in the middle of a search, filled as at the start.
     async fn start_over(&self) -> Result<(), Error> {
         {
             let mut progress = self.shared.progress.lock().await;

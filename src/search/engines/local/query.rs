@@ -15,7 +15,7 @@ pub(super) struct Query {
     pub terms: Vec<Term>,
 }
 
-/// Something a passage can contain.
+/// A part of a question that a passage can contain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Term {
     /// Lower case, letters and digits, no diacritics.

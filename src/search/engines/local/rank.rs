@@ -54,7 +54,7 @@ pub(super) fn pick(query: &Query, candidates: Vec<Candidate>, max_results: usize
     picked.into_iter().map(|judged| (judged.score, judged.candidate)).collect()
 }
 
-/// More of one place comes only when nothing else is left.
+/// Returns by how much others of its place lower a passage: more of one place comes only when nothing else is left.
 fn crowding(judged: &Judged, picked: &[Judged]) -> f64 {
     let same_file = picked.iter().filter(|other| other.candidate.path == judged.candidate.path);
     let (mut of_file, mut of_section) = (0, 0);
