@@ -23,7 +23,7 @@ pub fn signed_in(key: &ApiKey, session: Session) {
     }
 }
 
-/// With a key that is not taken.
+/// Logs a sign-in with a key that is not accepted.
 pub fn sign_in_refused() {
     tracing::info!(target: "audit", "a sign-in was refused");
 }
@@ -38,7 +38,7 @@ pub fn key(by: &Principal, key: &ApiKey, what: &str) {
     tracing::info!(target: "audit", %by, %by_key, owner = %key.owner, key = %key.id, scope = key.scope.as_str(), "{what}");
 }
 
-/// From the command line: who reaches the database needs no key, and so has no name here.
+/// Logs what is done to a key on the command line: who reaches the database needs no key, and so has no name here.
 pub fn key_by_hand(key: &ApiKey, what: &str) {
     tracing::info!(target: "audit", by = "command line", owner = %key.owner, key = %key.id, scope = key.scope.as_str(), "{what}");
 }

@@ -24,7 +24,7 @@ use crate::{
 };
 
 const API: &str = "/api/";
-/// Where browsers sign in, which needs no key before.
+/// The path where browsers sign in, which needs no key before.
 const SESSIONS: &str = "/api/v1/session";
 const COOKIE: &str = "fathom_session";
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");

@@ -21,7 +21,7 @@ use super::{
     error::{ApiError, Code},
 };
 
-/// Where browsers sign in at an issuer and come back, by GET.
+/// The path where browsers sign in at an issuer and come back, by GET.
 const SIGN_IN: &str = "/auth/";
 
 /// The changes under way.
@@ -83,7 +83,7 @@ impl Changes {
     }
 }
 
-/// May the request change something, or does it wait for others than the database?
+/// Returns whether the request may change something, or waits for others than the database.
 pub fn is_change(request: &Request) -> bool {
     !matches!(*request.method(), Method::GET | Method::HEAD) || request.uri().path().starts_with(SIGN_IN)
 }

@@ -125,7 +125,7 @@ impl Client {
         reader
     }
 
-    /// Has an answer been waiting for its reader longer than `limit`?
+    /// Returns whether an answer has been waiting for its reader longer than `limit`.
     pub fn stalls(&self, limit: Duration) -> bool {
         let readers: Vec<_> = self.state.lock().readers.iter().filter_map(Weak::upgrade).collect();
         readers.iter().any(|reader| reader.stalls(limit))

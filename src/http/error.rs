@@ -15,7 +15,7 @@ use crate::{
     runs::{Refusal, StoreError, UploadError},
 };
 
-/// For clients whose request may succeed a little later.
+/// The wait that clients are asked for whose request may succeed a little later.
 const SOON: Duration = Duration::from_secs(2);
 
 /// Problems repeat what was wrong with a request, of a bad one only the beginning.
@@ -166,7 +166,7 @@ impl Code {
         }
     }
 
-    /// As on the wire.
+    /// Returns its name on the wire.
     pub fn as_str(self) -> &'static str {
         self.row().0
     }
@@ -176,7 +176,7 @@ impl Code {
     }
 }
 
-/// Where in a request something is wrong.
+/// The place in a request where something is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -296,7 +296,7 @@ impl ApiError {
         Self::invalid(Place::Header(name.to_owned()), detail)
     }
 
-    /// Something that cannot go wrong did.
+    /// Reports a defect: something that cannot go wrong did.
     pub fn defect(error: &dyn std::error::Error) -> Self {
         tracing::error!(%error, "a request could not be answered");
         Self::new(Code::Internal, "a defect of this service; its log says more")

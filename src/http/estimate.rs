@@ -12,7 +12,7 @@ use super::{
 };
 use crate::domain::{Caller, GivenKeys};
 
-/// As of a new thread. The words of the question do not matter yet, so it may be left out.
+/// The request of an estimate, as of a new thread. The words of the question do not matter yet, so it may be left out.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EstimateBody {

@@ -266,8 +266,8 @@ impl Query {
         })
     }
 
-    /// Where the page begins; an empty cursor means the first one. `list` names the list, so that a cursor of another
-    /// one is noticed.
+    /// Reads where the page begins; an empty cursor means the first one. `list` names the list, so that a cursor of
+    /// another one is noticed.
     pub fn cursor(&self, list: &str) -> Result<Option<Cursor>, ApiError> {
         let Some(text) = self.text("cursor").filter(|text| !text.is_empty()) else { return Ok(None) };
         read_cursor(list, text).map(Some).ok_or_else(|| {
@@ -338,7 +338,7 @@ pub fn wait(headers: &HeaderMap) -> Option<Duration> {
     seconds.map(|seconds| Duration::from_secs(seconds.min(LONGEST_WAIT)))
 }
 
-/// Does the client have this version (RFC 9110, 13.1.2)?
+/// Returns whether the client has this version (RFC 9110, 13.1.2).
 pub fn has_version(headers: &HeaderMap, tag: &str) -> bool {
     let given = headers.get_all(header::IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
     given
@@ -370,7 +370,8 @@ pub fn negotiate<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str
     best.map(|(media_type, _)| media_type)
 }
 
-/// In thousandths, of the most specific range that covers the type; 0 when none does (RFC 9110, 12.5.1).
+/// Returns the weight, in thousandths, of the most specific range that covers the type; 0 when none does (RFC 9110,
+/// 12.5.1).
 fn quality(media_type: &str, ranges: &[&str]) -> u32 {
     let main = media_type.split('/').next().unwrap_or_default();
     let mut found: Option<(u8, u32)> = None;
@@ -391,7 +392,8 @@ fn quality(media_type: &str, ranges: &[&str]) -> u32 {
     found.map_or(0, |(_, quality)| quality)
 }
 
-/// In thousandths, as the parameters of an item of a list say it; 1 when they do not (RFC 9110, 12.4.2).
+/// Returns the weight, in thousandths, that the parameters of an item of a list give it; 1 when they do not (RFC 9110,
+/// 12.4.2).
 fn weight<'a>(mut parameters: impl Iterator<Item = &'a str>) -> u32 {
     let given = parameters.find_map(|part| part.strip_prefix("q=")).and_then(|text| text.trim().parse::<f32>().ok());
     // Rounded to what the grammar allows: three digits from 0 to 1.

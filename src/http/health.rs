@@ -83,7 +83,7 @@ async fn database(state: &State) -> &'static str {
     }
 }
 
-/// In Prometheus' text format.
+/// Answers with the metrics in Prometheus' text format.
 pub async fn metrics(Shared(state): Shared<State>) -> Response {
     let streams = state.settings.max_streams - state.streams.available_permits();
     metrics::sse_readers(streams);

@@ -142,7 +142,7 @@ fn defect(panic: Box<dyn Any + Send>) -> Response {
     ApiError::new(Code::Internal, "a defect of this service; its log says more").into_response()
 }
 
-/// Without origins no page of another origin can read an answer.
+/// Makes the CORS layer. Without origins no page of another origin can read an answer.
 fn cors(origins: &CorsOrigins) -> CorsLayer {
     let layer = CorsLayer::new()
         .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])

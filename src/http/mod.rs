@@ -97,7 +97,7 @@ impl State {
         Self::with(runs, keys, settings, Timeouts::default(), shutdown)
     }
 
-    /// With other time limits than the usual ones.
+    /// Makes the service with other time limits than the usual ones.
     pub fn with(
         runs: Runs,
         keys: Keys,

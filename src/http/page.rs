@@ -145,7 +145,7 @@ fn language(report: &Report) -> Option<&'static str> {
     }
 }
 
-/// Those of a page in this language.
+/// Writes the attributes of a page in this language.
 fn attributes(language: Option<&str>, text: &str) -> String {
     let language = language.map(|code| format!(" lang=\"{code}\"")).unwrap_or_default();
     let direction = if wording::is_right_to_left(text) { " dir=\"rtl\"" } else { "" };

@@ -23,7 +23,7 @@ use crate::{
     domain::Owner,
 };
 
-/// Whom a trusted proxy named.
+/// The user whom a trusted proxy named.
 #[derive(Clone, Debug)]
 pub struct Named(pub Owner);
 

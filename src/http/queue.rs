@@ -13,7 +13,7 @@ use crate::{
     runs::OwnedEvents,
 };
 
-/// Between two looks at the queue.
+/// The time between two looks at the queue.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// A run that waits, and what its reader knows.
@@ -53,7 +53,7 @@ pub fn with_places(log: OwnedEvents, mut frames: Frames) -> Frames {
     })
 }
 
-/// After the first event of a run it waits, until the next one.
+/// Returns the run that waits: it does after its first event, until the next one.
 fn still_waiting(frame: &Frame) -> Option<Waiting> {
     (*frame.name == *"run.created").then(|| {
         let created = frame.envelope().ok().map(|envelope| envelope.event);

@@ -40,13 +40,13 @@ const STREAMS_PER_CONNECTION: u32 = 250;
 /// What an HTTP/2 client may send before it is read.
 const STREAM_WINDOW_BYTES: u32 = 64 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
-/// Without room for another connection, how often idle ones are looked for.
+/// The time between two looks for idle connections while there is no room for another one.
 const ROOM_PAUSE: Duration = Duration::from_millis(100);
-/// After a failed accept, mostly for want of file descriptors.
+/// The pause after a failed accept, mostly for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Between two lines of the log about failed accepts.
+/// The time between two lines of the log about failed accepts.
 const FAILURES_LOGGED: Duration = Duration::from_secs(60);
-/// Between two looks at the beginning of a connection that may become one over HTTP/2.
+/// The first pause between two looks at the beginning of a connection that may become one over HTTP/2.
 const SHORTEST_PEEK: Duration = Duration::from_millis(10);
 const LONGEST_PEEK: Duration = Duration::from_secs(1);
 /// What a connection over HTTP/2 begins with (RFC 9113, 3.4).

@@ -176,7 +176,7 @@ struct SharedEntry {
     url: String,
 }
 
-/// Where a link leads nowhere, a browser is answered with a page; everybody else with a problem, as everywhere.
+/// Answers browsers with a page where a link leads nowhere; everybody else with a problem, as everywhere.
 pub async fn for_people(request: Request, next: Next) -> Response {
     let is_browser = negotiate(request.headers(), &[PROBLEM, HTML]) == Some(HTML);
     let words = Words::of(request.headers());

@@ -49,7 +49,7 @@ pub async fn finish(Shared(state): Shared<State>, headers: HeaderMap, query: Que
     Ok(response)
 }
 
-/// Can browsers sign in at an issuer?
+/// Returns whether browsers can sign in at an issuer.
 pub fn is_offered(state: &State) -> bool {
     configured(state).is_ok()
 }

@@ -101,8 +101,9 @@ fn answer(body: Body) -> Response {
     (headers, body).into_response()
 }
 
-/// To readers of streams, "not now" is a stream that ends after the hint when to come back: a browser's `EventSource`
-/// gives up for good on every status but 200. What will not be different later stays a problem.
+/// Turns refusals that may pass into streams for readers of streams: one that ends after the hint when to come back,
+/// since a browser's `EventSource` gives up for good on every status but 200. What will not be different later stays a
+/// problem.
 pub async fn not_now(request: Request, next: Next) -> Response {
     let reads_streams = reads_streams(&request);
     let response = next.run(request).await;
@@ -127,7 +128,7 @@ pub async fn not_now(request: Request, next: Next) -> Response {
     Response::from_parts(parts, Body::from(sse::not_now()))
 }
 
-/// With what a request was refused that was answered as [`not_now`]; metrics and log tell it.
+/// The status of a refusal that was answered as [`not_now`]; metrics and log name it.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused(pub StatusCode);
 

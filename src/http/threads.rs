@@ -60,7 +60,7 @@ pub struct ThreadChangeBody {
     metadata: Map<String, Value>,
 }
 
-/// Something, not null: a title cannot be taken away.
+/// Reads a value that may be missing but not null: a title cannot be taken away.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     String::deserialize(deserializer).map(Some)
 }

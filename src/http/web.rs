@@ -12,7 +12,7 @@ use axum::{
 
 use super::{docs, error::ApiError};
 
-/// Nothing but our own files; no script and no style inside the page.
+/// The content security policy of the page: nothing but our own files; no script and no style inside the page.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
      form-action 'self'; frame-ancestors 'none'",
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// Not served: what only the type checker reads.
+    /// The files that are not served: what only the type checker reads.
     const UNSERVED: [&str; 3] = ["index.html", "tsconfig.json", "types.d.ts"];
 
     fn below(folder: &Path, prefix: &str) -> BTreeSet<String> {

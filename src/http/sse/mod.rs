@@ -81,7 +81,7 @@ enum Next {
     Silence,
 }
 
-/// With a ping after each `pause` in which nothing else was sent.
+/// Writes the chunks of a stream, with a ping after each `pause` in which nothing else was sent.
 fn chunks<S>(
     mut records: S,
     mut dialect: impl Dialect,

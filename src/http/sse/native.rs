@@ -20,7 +20,7 @@ const HELLO: Bytes = Bytes::from_static(b"retry: 3000\n");
 /// in the same moment.
 pub(super) const GOODBYE_MS: Range<u64> = 500..1_500;
 
-/// For a reader of these types, who wants them named so.
+/// The dialect of a reader of these types, who wants them named so.
 #[derive(Clone, Debug)]
 pub struct Native {
     pub types: Types,
