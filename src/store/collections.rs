@@ -56,7 +56,7 @@ impl Store {
         remove!(self, engine => engine.delete_collection(id).await)
     }
 
-    /// Those of these collections that are there, of that owner if one is given.
+    /// Returns which of these collections are there, of that owner if one is given.
     pub async fn collections_named(
         &self,
         owner: Option<&Owner>,

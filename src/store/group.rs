@@ -125,8 +125,8 @@ impl<'a> Group<'a> {
         self.finishes.extend(commit.finish.as_ref().map(|finish| (run, commit, finish)));
     }
 
-    /// Nothing has to be looked up or decided to write it, unless the database says so: no run ends, and none is there
-    /// under two leases.
+    /// Returns whether nothing has to be looked up or decided to write it, unless the database says so: no run ends,
+    /// and none is there under two leases.
     pub fn is_plain(&self) -> bool {
         let ids: HashSet<_> = self.runs.iter().map(|run| run.lease.run_id).collect();
         self.finishes.is_empty() && ids.len() == self.runs.len()

@@ -32,12 +32,12 @@ impl Health {
         self.trouble.lock().map(|at| at.elapsed())
     }
 
-    /// There was no room for a write.
+    /// Notes that there was no room for a write.
     pub fn note_no_room(&self, error: &Error) {
         *self.no_room.lock() = Some((Instant::now(), error.clone()));
     }
 
-    /// There was room for a message. What runs store says less: a small commit may still fit.
+    /// Notes that there was room for a message. What runs store says less: a small commit may still fit.
     pub fn note_room(&self) {
         *self.no_room.lock() = None;
     }

@@ -27,8 +27,8 @@ impl Store {
         self.commit_numbered(entries).await.into_iter().map(|answer| answer.map(drop)).collect()
     }
 
-    /// As [`Store::commit_entries`]; answers with the number of an entry's first event, where it has events. `None`
-    /// also when it had been written before.
+    /// Commits as [`Store::commit_entries`] does; answers with the number of an entry's first event, where it has
+    /// events. `None` also when it had been written before.
     pub async fn commit_numbered(&self, entries: &[Entry]) -> Vec<Result<Option<i64>, Error>> {
         if entries.is_empty() {
             return Vec::new();
@@ -62,12 +62,13 @@ impl Store {
         ask!(self, engine => engine.usage(run_id).await)
     }
 
-    /// At most `limit` events of a thread with a number above `after_seq`, ascending; empty for an unknown thread.
+    /// Returns `limit` events at most of a thread with a number above `after_seq`, ascending; none for an unknown
+    /// thread.
     pub async fn events_after(&self, thread_id: ThreadId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
         ask!(self, engine => engine.events_after(thread_id, after_seq, limit).await)
     }
 
-    /// As [`Store::events_after`], of one run alone; numbers are still those of the thread.
+    /// Returns events as [`Store::events_after`] does, of one run alone; numbers are still those of the thread.
     pub async fn run_events_after(&self, run_id: RunId, after_seq: i64, limit: u32) -> Result<Vec<Envelope>, Error> {
         ask!(self, engine => engine.run_events_after(run_id, after_seq, limit).await)
     }
@@ -88,7 +89,8 @@ impl Store {
         ask!(self, engine => engine.last_seqs(thread_ids).await)
     }
 
-    /// Where a reader begins that wants the events of a thread above `after_seq`; `None` when there is no such thread.
+    /// Returns where a reader begins that wants the events of a thread above `after_seq`; `None` when there is no such
+    /// thread.
     pub async fn thread_position(&self, thread_id: ThreadId, after_seq: i64) -> Result<Option<ThreadPosition>, Error> {
         ask!(self, engine => engine.thread_position(thread_id, after_seq).await)
     }
@@ -105,7 +107,8 @@ impl Store {
         ensure!(self, engine => engine.prune_threads(before, limit).await)
     }
 
-    /// Where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such run.
+    /// Returns where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such
+    /// run.
     pub async fn run_position(&self, run_id: RunId, after_seq: i64) -> Result<Option<RunPosition>, Error> {
         ask!(self, engine => engine.run_position(run_id, after_seq).await)
     }

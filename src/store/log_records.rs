@@ -214,7 +214,7 @@ pub struct Gap {
     pub ended_at: Timestamp,
 }
 
-/// Where a thread's log stands.
+/// The state of a thread's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadPosition {
     /// Where the reading begins: behind the gap, and not beyond the newest event.
@@ -227,7 +227,7 @@ pub struct ThreadPosition {
     pub newest_run: Option<RunId>,
 }
 
-/// Where a reader of one run has to begin.
+/// The place where a reader of one run has to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunPosition {
     pub thread_id: ThreadId,

@@ -56,7 +56,7 @@ const READER_LIMIT: Duration = Duration::from_secs(3);
 /// parking leave such a run alone too.
 pub const PARKED: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Where the data is kept.
+/// The database in which the data is kept.
 #[derive(Clone, Debug)]
 pub enum Database {
     /// `url` as in `postgres://user:password@host:port/database`.
@@ -65,8 +65,8 @@ pub enum Database {
     Sqlite { path: PathBuf, synchronous: Synchronous },
 }
 
-/// When the embedded database waits for the disk. No end of a process loses anything in either case, and the file stays
-/// sound; they differ in what a loss of power, or of the whole machine, costs.
+/// Whether the embedded database waits for the disk. No end of a process loses anything in either case, and the file
+/// stays sound; they differ in what a loss of power, or of the whole machine, costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
     /// At each commit: whatever was answered or stored is still there.
@@ -129,7 +129,7 @@ impl Store {
         ensure!(self, engine => engine.probe_write().await)
     }
 
-    /// As [`Store::probe_write`], answered from memory when it was tried a moment ago.
+    /// Probes as [`Store::probe_write`] does, answered from memory when it was tried a moment ago.
     pub async fn takes_writes(&self) -> Result<(), Error> {
         self.health.takes_writes(|| self.probe_write()).await
     }

@@ -105,8 +105,8 @@ impl Engine {
         self.trust.renew();
     }
 
-    /// As [`Engine::distrust`], but not again within [`STANDBY_PAUSE`]: a database that only reads would otherwise have
-    /// its readers wait for new connections all the time. Returns whether it did.
+    /// Distrusts connections as [`Engine::distrust`] does, but not again within [`STANDBY_PAUSE`]: a database that only
+    /// reads would otherwise have its readers wait for new connections all the time. Returns whether it did.
     pub fn leave_standby(&self) -> bool {
         self.trust.renew_after(STANDBY_PAUSE)
     }

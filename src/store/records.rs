@@ -38,7 +38,7 @@ pub struct NewRun {
     pub now: Timestamp,
 }
 
-/// Where a run goes on.
+/// The place in another run's journal from which a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryOf {
     pub run_id: RunId,
@@ -67,7 +67,7 @@ pub struct NewThread {
     pub options: Map<String, Value>,
 }
 
-/// Under which conditions a run is let in.
+/// The conditions under which a run is let in.
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
     pub limits: Option<QueueLimits>,
@@ -120,7 +120,7 @@ pub struct FirstAnswer {
     pub response: Option<String>,
 }
 
-/// Where a page of a list begins: behind this item, in the list's order.
+/// The beginning of a page of a list: behind this item, in the list's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// The item's time of creation, or a message's position.
@@ -184,7 +184,7 @@ pub struct RunOverview {
 }
 
 impl RunOverview {
-    /// It was interrupted on the command line, and waits until somebody asks for it by its id.
+    /// Returns whether it was interrupted on the command line, and waits until somebody asks for it by its id.
     pub fn is_parked(&self) -> bool {
         let free_in = self.lease_expires_at.after(Timestamp::now());
         !self.run.status.is_final() && self.worker.is_none() && free_in > super::PARKED / 2
@@ -219,18 +219,18 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Such a run is worked on alone.
+    /// Returns whether the run is to be worked on alone.
     pub fn is_suspect(&self) -> bool {
         self.deaths >= SUSPECT_DEATHS || self.unexplained >= SUSPECT_ENDS
     }
 }
 
-/// So many deaths make a run one that is worked on alone; so do so many ends of workers that nobody can explain. The
+/// The deaths that make a run one that is worked on alone; so do as many ends of workers that nobody can explain. The
 /// queries repeat both numbers.
 const SUSPECT_DEATHS: u32 = 2;
 const SUSPECT_ENDS: u32 = 3;
 
-/// By which clock leases are judged.
+/// The clock by which leases are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// The database's, which is one for all processes, however wrong the clocks of their machines are.

@@ -111,7 +111,7 @@ impl Engine {
         within_limit(&self.probes).await
     }
 
-    /// There is one writer, and who waits for it learns how it does.
+    /// Returns a connection that probes writing: there is one writer, and who waits for it learns how it does.
     async fn write_prober(&self) -> Result<InUse, sqlx::Error> {
         self.writer().await
     }

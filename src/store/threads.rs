@@ -127,12 +127,12 @@ impl Store {
         ask!(self, engine => engine.silent_runs(worker, since).await)
     }
 
-    /// At most `limit` runs as operators see them, of that status if one is given, newest first.
+    /// Returns `limit` runs at most as operators see them, of that status if one is given, newest first.
     pub async fn overviews(&self, status: Option<RunStatus>, limit: u32) -> Result<Vec<RunOverview>, Error> {
         ask!(self, engine => engine.overviews(status, limit).await)
     }
 
-    /// At most `limit` runs of all threads, newest first.
+    /// Returns `limit` runs at most of all threads, newest first.
     pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, Error> {
         Ok(self.runs_page(&RunFilter::default(), None, limit).await?.items)
     }
@@ -243,12 +243,12 @@ impl Store {
         ask!(self, engine => engine.sources(run_id).await)
     }
 
-    /// Those of a run's sources that have one of these ids as their own, with their snapshots.
+    /// Returns those of a run's sources that have one of these ids as their own, with their snapshots.
     pub async fn snapshots_of(&self, run_id: RunId, ids: &[SourceId]) -> Result<Vec<Source>, Error> {
         ask!(self, engine => engine.snapshots_of(run_id, ids).await)
     }
 
-    /// As [`Store::sources`], with their snapshots.
+    /// Returns sources as [`Store::sources`] does, with their snapshots.
     pub async fn snapshots(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
         ask!(self, engine => engine.snapshots(run_id).await)
     }

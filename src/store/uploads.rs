@@ -55,7 +55,7 @@ impl Store {
         remove!(self, engine => engine.remove_upload(set, id, now).await)
     }
 
-    /// Were there documents in what the run searches when it was created? So it stays, whatever is removed since.
+    /// Returns whether there were documents in what the run searches when it was created, whatever was removed since.
     pub async fn has_uploads(&self, run_id: RunId) -> Result<bool, Error> {
         ask!(self, engine => engine.has_uploads(run_id).await)
     }

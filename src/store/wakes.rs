@@ -11,7 +11,7 @@ use crate::domain::{RunId, ThreadId};
 /// Postgres takes payloads of less than 8,000 bytes.
 const MAX_PAYLOAD: usize = 7_900;
 
-/// Something that other processes may want to look at.
+/// A change that other processes may want to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wake {
     /// A thread has new events, or is gone.

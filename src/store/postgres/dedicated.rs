@@ -99,7 +99,7 @@ impl InUse<'_> {
         self.open.as_mut().map(|open| &mut open.connection).ok_or_else(|| sqlx::Error::PoolClosed.into())
     }
 
-    /// Nothing is under way on it: it may be used again.
+    /// Gives the connection back, to be used again: nothing is under way on it.
     pub fn give_back(mut self) {
         if let Some(open) = self.open.take() {
             *self.state = State::Idle(Open { used: Instant::now(), ..open });

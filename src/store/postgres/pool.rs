@@ -23,7 +23,7 @@ use crate::store::Error;
 
 type Transactions = <Db as sqlx::Database>::TransactionManager;
 
-/// Between two tries at a server that may take a connection in a moment; twice as long each time.
+/// The first pause between two tries at a server that may take a connection in a moment; twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -87,7 +87,7 @@ impl Trust {
         renews
     }
 
-    /// May a connection be used again that was made then and has been idle for this long?
+    /// Returns whether a connection may be used again that was made then and has been idle for this long.
     ///
     /// # Errors
     /// Why not: it leads to a server that has gone, or does not answer.

@@ -220,7 +220,7 @@ impl Engine {
         Ok(select.fetch_optional(&mut *connection).await?.is_some())
     }
 
-    /// Does a run to be worked on alone wait for longer than that?
+    /// Returns whether a run to be worked on alone waits for longer than that.
     pub async fn suspect_waits(&self, longer: Duration, clock: Clock) -> Result<bool, Error> {
         let mut connection = self.reader().await?;
         let select = query(WAITING_SUSPECT).bind(clock.given()).bind(ms(longer));
@@ -234,7 +234,7 @@ impl Engine {
         Ok(Timestamp(query_scalar(SELECT).fetch_one(&mut *connection).await?))
     }
 
-    /// Also of a lease that has run out, if nobody has claimed the run since.
+    /// Renews a lease, also one that has run out, if nobody has claimed the run since.
     pub async fn renew(&self, lease: &Lease, length: Duration, clock: Clock) -> Result<Renewal, Error> {
         const RENEW: &str = concat!(
             "UPDATE runs SET lease_expires_at = $3 + ",
@@ -247,7 +247,7 @@ impl Engine {
         Ok(held.map_or(Renewal::Lost, |cancel_requested| Renewal::Held { cancel_requested }))
     }
 
-    /// After `pause` anybody may claim it.
+    /// Releases a run; after `pause` anybody may claim it.
     pub async fn release(&self, run_id: RunId, epoch: i64, pause: Duration, clock: Clock) -> Result<(), Error> {
         const RELEASE: &str = concat!(
             "UPDATE runs SET lease_expires_at = $3 + ",
@@ -260,7 +260,7 @@ impl Engine {
         Ok(())
     }
 
-    /// As [`Engine::release`], with what the run waits for.
+    /// Releases as [`Engine::release`] does, with what the run waits for.
     pub async fn release_waiting(
         &self,
         lease: &Lease,

@@ -16,7 +16,7 @@ use crate::{
     store::{Commit, Entry, Error, Finish, group::Group, tables::signed},
 };
 
-/// Of a run's row, what decides whether its commits may be written.
+/// The part of a run's row that decides whether its commits may be written.
 struct Fence {
     epoch: i64,
     active: bool,

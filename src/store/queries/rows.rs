@@ -47,7 +47,7 @@ pub fn pieces<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// As [`clean`], for what the driver takes by value.
+/// Cleans as [`clean`] does, for what the driver takes by value.
 pub fn owned(text: &str) -> String {
     clean(text).into_owned()
 }

@@ -6,7 +6,7 @@ use super::{Connection, Engine};
 use crate::store::{Error, NEWEST_SCHEMA, Schema};
 
 impl Engine {
-    /// Asked by probes, over a connection of theirs.
+    /// Reads the version of the schema, for probes, over a connection of theirs.
     pub async fn schema(&self) -> Result<Schema, Error> {
         read_schema(&mut *self.prober().await?).await
     }

@@ -143,8 +143,8 @@ pub fn matching(
     select
 }
 
-/// Neither engine knows the case of all letters everywhere (SQLite of ASCII's alone, Postgres by its locale), so the
-/// usual ways of writing are tried.
+/// Adds a condition that ignores case. Neither engine knows the case of all letters everywhere (SQLite of ASCII's
+/// alone, Postgres by its locale), so the usual ways of writing are tried.
 fn push_like(select: &mut QueryBuilder<'static, Db>, column: &str, words: &str) {
     let mut first = words.chars();
     let initial = first.next().map(|letter| letter.to_uppercase().chain(first.flat_map(char::to_lowercase)).collect());
@@ -171,7 +171,7 @@ fn pattern(words: &str) -> String {
     owned(&pattern)
 }
 
-/// Is that member of the metadata this text, or a number or truth value written so?
+/// Returns whether that member of the metadata is this text, or a number or truth value written so.
 fn has(thread: &Thread, name: &str, value: &str) -> bool {
     match thread.metadata.get(name) {
         Some(serde_json::Value::String(text)) => text == value,

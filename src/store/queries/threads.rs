@@ -117,7 +117,7 @@ impl Engine {
         Ok(Some(Created::New { run: queued(new_run).into(), position, allowances }))
     }
 
-    /// Those of that owner, if one is given.
+    /// Returns a page of threads, those of that owner if one is given.
     pub async fn threads(
         &self,
         owner: Option<&Owner>,
@@ -160,7 +160,7 @@ impl Engine {
         row.as_ref().map(message).transpose()
     }
 
-    /// Not when the thread is gone meanwhile: its text would stay behind.
+    /// Keeps the answer of a request, unless the thread is gone meanwhile: its text would stay behind.
     pub async fn keep_answer(&self, key: &IdempotencyKey, response: &str) -> Result<(), Error> {
         const UPDATE: &str = "UPDATE idempotency_keys SET response = $3 WHERE scope = $1 AND key = $2 \
             AND EXISTS (SELECT id FROM threads WHERE threads.id = idempotency_keys.thread_id)";
@@ -374,7 +374,7 @@ async fn keep_keys(connection: &mut Connection, new_run: &NewRun) -> Result<(), 
     insert.execute(connection).await.map(drop)
 }
 
-/// Only the newest run of a thread is retried: what came after another one builds on it.
+/// Refuses a retry of another run than the newest of its thread: what came after it builds on it.
 async fn is_newest(connection: &mut Connection, new_run: &NewRun) -> Result<(), Error> {
     const NEWEST: &str =
         "SELECT id FROM runs WHERE thread_id = $1 AND id <> $2 ORDER BY created_at DESC, id DESC LIMIT 1";

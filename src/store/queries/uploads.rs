@@ -121,7 +121,7 @@ pub async fn keep_collections(connection: &mut Connection, new_run: &NewRun) -> 
     Ok(())
 }
 
-/// Is the set there? Then its row is locked, so that documents given at once are counted one after another.
+/// Returns whether the set is there, and locks its row, so that documents given at once are counted one after another.
 async fn is_there(connection: &mut Connection, set: DocumentSet) -> Result<bool, sqlx::Error> {
     let lock = match set {
         DocumentSet::Thread(_) => "UPDATE threads SET title = title WHERE id = $1",

@@ -26,7 +26,7 @@ impl Engine {
         limits::allowances(&mut connection, of, admission, now).await
     }
 
-    /// By day, owner and model, in this order; at most `limit` rows.
+    /// Sums usage by day, owner and model, in this order; at most `limit` rows.
     pub async fn usage_by_day(&self, filter: &UsageFilter, limit: u32) -> Result<Vec<UsageRow>, Error> {
         let mut connection = self.reader().await?;
         by_day(filter, limit).build().fetch_all(&mut *connection).await?.iter().map(usage).collect()
@@ -81,7 +81,7 @@ pub fn by_day(filter: &UsageFilter, limit: u32) -> QueryBuilder<'static, Db> {
     select
 }
 
-/// Only runs that the filter lets through.
+/// Adds the condition that the filter lets a run through.
 fn created(select: &mut QueryBuilder<'_, Db>, filter: &UsageFilter) {
     select.push(" WHERE runs.created_at >= ").push_bind(filter.from.0);
     select.push(" AND runs.created_at < ").push_bind(filter.to.0);

@@ -57,7 +57,7 @@ impl Engine {
         Ok(query(SELECT).bind(now.0).fetch_optional(&mut *connection).await?.is_some())
     }
 
-    /// Not when it has been taken again meanwhile.
+    /// Puts a delivery off, unless it has been taken again meanwhile.
     pub async fn put_off_delivery(&self, run_id: RunId, attempt: u32, next_at: Timestamp) -> Result<(), Error> {
         const UPDATE: &str = "UPDATE webhook_deliveries SET next_at = $3 WHERE run_id = $1 AND attempts = $2";
         let mut connection = self.writer().await?;
