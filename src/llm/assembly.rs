@@ -25,7 +25,7 @@ const MAX_CALLS: usize = 128;
 const MAX_ARGUMENTS: usize = 256 * 1024;
 /// Bytes of the arguments of all calls of a turn.
 const MAX_TURN_ARGUMENTS: usize = 1024 * 1024;
-/// So much of arguments that are too long is kept for people.
+/// The characters of arguments that are too long which are kept for people.
 const SHOWN_ARGUMENTS: usize = 200;
 
 /// Why a model stopped, as dialects tell it.
@@ -150,12 +150,12 @@ impl Assembly {
         &self.model
     }
 
-    /// Has the model said that it is done?
+    /// Returns whether the model has said that it is done.
     pub(super) fn is_finished(&self) -> bool {
         self.stop.is_some()
     }
 
-    /// Does the model call tools?
+    /// Returns whether the model calls tools.
     pub(super) fn has_calls(&self) -> bool {
         !self.calls.is_empty()
     }
@@ -273,7 +273,7 @@ impl Assembly {
         (!another).then_some(position)
     }
 
-    /// As [`finish`](Self::finish), for a stream that has ended.
+    /// Finishes as [`finish`](Self::finish) does, for a stream that has ended.
     ///
     /// # Errors
     /// Also when the events stopped before the model did, or were none: a cut connection, or a page of a proxy.

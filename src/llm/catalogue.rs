@@ -47,7 +47,7 @@ pub struct Facts {
 pub type KnownModels = HashMap<String, Facts>;
 
 impl Facts {
-    /// These facts, and those of `others` where these say nothing.
+    /// Takes the facts of `others` where these say nothing.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self {

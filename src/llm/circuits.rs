@@ -11,7 +11,7 @@ use crate::net::Circuit;
 /// Models of which it is remembered whether they are there; those beyond it that nobody calls are forgotten.
 const MAX_CIRCUITS: usize = 1_000;
 
-/// By model, since a router's models have different providers behind them.
+/// The circuits by model, since a router's models have different providers behind them.
 #[derive(Default)]
 pub(super) struct Circuits(Mutex<HashMap<ModelName, Arc<Circuit>>>);
 

@@ -25,11 +25,11 @@ use super::{
 use crate::domain::{Cost, ModelName, Usage};
 use crate::net::{self, ApiClients, Limiter, Permit, RetryPolicy};
 
-/// For questions beside the research, such as which models there are.
+/// The time for questions beside the research, such as which models there are.
 const ASIDE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Bytes of a list of models; those of routers have some hundred kilobytes.
 const MAX_MODELS: usize = 1024 * 1024;
-/// Longer answers are read on a thread of their own.
+/// The longest answer that is read at once; longer ones are read on a thread of their own.
 const READ_HERE: usize = 256 * 1024;
 
 /// Models, ready to be called. Cheap to clone; clones share connections, queues and what was learned.
@@ -52,7 +52,7 @@ struct Inner {
     memory: Memory,
 }
 
-/// By the name of their provider.
+/// The servers by the name of their provider.
 type Servers = HashMap<&'static str, Arc<Server>>;
 
 /// What a server answered to a first question; see [`Llm::probe`].
@@ -182,7 +182,7 @@ impl Llm {
         }
     }
 
-    /// Does `model` answer in one piece? Assumed of those that have not refused it.
+    /// Returns whether `model` answers in one piece. Assumed of those that have not refused it.
     pub fn gives_whole_answers(&self, model: &ModelName) -> bool {
         let has_refused = self.inner.memory.streamed.has(model, Instant::now());
         !has_refused && self.inner.server(model).is_none_or(|server| server.gives_whole_answers(model))
@@ -262,7 +262,7 @@ impl Llm {
         names.into_iter().filter(is_usable).collect()
     }
 
-    /// As [`Self::context_window`], as far as it is known without asking or guessing.
+    /// Returns the window as [`Self::context_window`] does, as far as it is known without asking or guessing.
     pub fn known_window(&self, model: &ModelName) -> Option<u32> {
         let learned = self.inner.memory.window(model, Instant::now());
         let set = || self.inner.settings.models.get(&model.to_string())?.window;
@@ -270,7 +270,8 @@ impl Llm {
         learned.or_else(set).or_else(listed).or_else(|| self.facts(model).window)
     }
 
-    /// Is the provider of `model` away, so that a call would have to wait? One in a while is made all the same.
+    /// Returns whether the provider of `model` is away, so that a call would have to wait. One in a while is made all
+    /// the same.
     pub fn is_away(&self, model: &ModelName) -> bool {
         self.inner.server(model).is_some_and(|server| server.circuits.of(model).is_waiting())
     }
@@ -428,7 +429,8 @@ impl Llm {
         }
     }
 
-    /// Where to begin asking `model` for a structured answer, by what it could answer lately.
+    /// Returns the strategy to begin with when `model` is asked for a structured answer, by what it could answer
+    /// lately.
     pub fn first_strategy(&self, model: &ModelName) -> Strategy {
         let learnt = self.inner.memory.strategy(model, Instant::now());
         let structured = |server: &Arc<Server>| server.provider().quirks.of_model(&server.facts(model)).structured;
@@ -465,7 +467,7 @@ async fn may_begin(request: &Request, caller: &dyn Caller) {
     tracing::debug!(model = %request.model, "a model call begins");
 }
 
-/// Did the provider refuse that a call is demanded? Vendors say so in many words, with a 400 each.
+/// Returns whether the provider refused that a call is demanded. Vendors say so in many words, with a 400 each.
 fn refuses_force(request: &Request, failed: &Failed) -> bool {
     let Error::BadRequest { detail, .. } = &failed.error else { return false };
     let detail = detail.to_lowercase();
@@ -474,15 +476,15 @@ fn refuses_force(request: &Request, failed: &Failed) -> bool {
     request.tool_choice == ToolChoice::Required && words.iter().any(|word| detail.contains(word))
 }
 
-/// Does the provider say that it streams the answer, and gives it in no other way?
+/// Returns whether the provider says that it streams the answer, and gives it in no other way.
 fn wants_stream(failed: &Failed) -> bool {
     let Error::BadRequest { detail, .. } = &failed.error else { return false };
     let detail = detail.to_lowercase();
     WANTS_STREAM.iter().any(|words| detail.contains(words))
 }
 
-/// In whose words, in lower case: DashScope's of models that only stream, and of those that think; ModelScope's;
-/// Fireworks' of long answers; those of proxies before OpenAI's Codex.
+/// The words of such refusals, in lower case: DashScope's of models that only stream, and of those that think;
+/// ModelScope's; Fireworks' of long answers; those of proxies before OpenAI's Codex.
 const WANTS_STREAM: [&str; 6] = [
     "only support stream",
     "only supports stream",

@@ -14,7 +14,7 @@ use super::limits::Tokenizer;
 const PIECE_BYTES: usize = 16 * 1024;
 
 impl Tokenizer {
-    /// Can its tokens be counted?
+    /// Returns whether its tokens can be counted.
     pub fn is_published(self) -> bool {
         self.table().is_some()
     }
@@ -74,8 +74,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Before the last line that begins with a letter or a digit, since no token reaches over its beginning; anywhere when
-/// there is none.
+/// Finds the end of a piece: before the last line that begins with a letter or a digit, since no token reaches over its
+/// beginning; anywhere when there is none.
 fn piece_end(text: &str) -> usize {
     if text.len() <= PIECE_BYTES {
         return text.len();

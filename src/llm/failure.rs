@@ -33,7 +33,7 @@ impl Failure {
         Self { error: change(self.error), ..self }
     }
 
-    /// Did the provider say that there are too many calls?
+    /// Returns whether the provider said that there are too many calls.
     pub(super) fn is_too_many(&self) -> bool {
         match &self.error {
             Error::RateLimited { .. } => true,
@@ -143,7 +143,8 @@ pub(super) fn web_page(model: &ModelName) -> Failure {
     Failure { trouble: Some(Trouble::Failing), retry_after: None, error }
 }
 
-/// More than any answer can be; the model may have been paid for all of it, so it is not asked for again.
+/// Fails a call whose answer is longer than any can be; the model may have been paid for all of it, so it is not asked
+/// for again.
 pub(super) fn too_long(model: &ModelName, what: &str, max_bytes: usize) -> Failure {
     Error::TooLong { model: model.clone(), detail: format!("{what} is longer than {max_bytes} bytes") }.into()
 }

@@ -39,7 +39,7 @@ pub(super) struct Memory {
 pub(super) struct Refusals(Mutex<HashMap<ModelName, Instant>>);
 
 impl Refusals {
-    /// Has the model refused it lately?
+    /// Returns whether the model has refused it lately.
     pub(super) fn has(&self, model: &ModelName, now: Instant) -> bool {
         self.0.lock().get(model).is_some_and(|until| now < *until)
     }
@@ -85,7 +85,7 @@ impl Memory {
         windows.insert(model.clone(), Window { tokens, until });
     }
 
-    /// Where to begin asking a model for a structured answer.
+    /// Returns the strategy to begin with when a model is asked for a structured answer.
     pub(super) fn strategy(&self, model: &ModelName, now: Instant) -> Strategy {
         let strategies = self.strategies.lock();
         let known = strategies.get(model).filter(|known| known.misses >= MISSES && now < known.until);

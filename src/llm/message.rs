@@ -130,7 +130,7 @@ pub struct ToolSpec {
     pub dispensable: bool,
 }
 
-/// Must the model call a tool?
+/// Whether the model must call a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {

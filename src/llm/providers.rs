@@ -44,7 +44,7 @@ pub struct Provider {
     pub note: &'static str,
 }
 
-/// Where a provider is, by its further settings.
+/// The place of a provider, by its further settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The further setting without which it is nowhere.
@@ -75,7 +75,7 @@ pub struct Variables {
     pub headers: &'static str,
 }
 
-/// Does a call need a key? Servers at another address than the provider's own never do.
+/// Whether a call needs a key. Servers at another address than the provider's own never do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Needed,
@@ -125,7 +125,7 @@ pub enum Carries {
     ReasoningDetails,
 }
 
-/// Where a provider differs from its dialect.
+/// The points in which a provider differs from its dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct Quirks {
     /// Chat Completions alone.
@@ -162,7 +162,7 @@ pub struct Quirks {
 }
 
 impl Quirks {
-    /// Those of a provider that keeps to Chat Completions; one of another dialect has another `required`.
+    /// The quirks of a provider that keeps to Chat Completions; one of another dialect has another `required`.
     pub const NONE: Self = Self {
         output_limit: OutputLimit::MaxTokens,
         required: "required",
@@ -194,11 +194,11 @@ impl Quirks {
         self
     }
 
-    /// In place of the word that forces a call.
+    /// The word in place of the one that forces a call.
     pub const UNFORCED: &'static str = "auto";
 
     const LIKE_OPENAI: Self = Self { output_limit: OutputLimit::ByModel, ..Self::NONE };
-    /// At OpenAI's and Azure's addresses.
+    /// The quirks at OpenAI's and Azure's addresses.
     const OF_OPENAI: Self = Self { longest_id: 40, ..Self::LIKE_OPENAI };
     const OPENAI: Self = Self { cache_key: true, ..Self::OF_OPENAI };
     const NEW_LIMIT: Self = Self { output_limit: OutputLimit::MaxCompletionTokens, ..Self::NONE };

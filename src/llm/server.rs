@@ -94,7 +94,7 @@ impl Server {
         self.missing
     }
 
-    /// May the server's list of models tell more of them than the catalogue knows?
+    /// Returns whether the server's list of models may say more of them than the catalogue knows.
     pub(super) fn tells_windows(&self) -> bool {
         match self.provider.lists {
             Lists::Windows => true,
@@ -103,7 +103,7 @@ impl Server {
         }
     }
 
-    /// Is there a list of models to ask for?
+    /// Returns whether there is a list of models to ask for.
     pub(super) fn has_list(&self) -> bool {
         self.provider.lists != Lists::Nothing || (!self.is_own_cloud && self.provider.place.is_none())
     }
@@ -114,12 +114,12 @@ impl Server {
         own.or(catalogue::facts(model, self.provider.settings(), self.is_own_cloud))
     }
 
-    /// Does its provider, or the model, answer a demanded tool call with an error?
+    /// Returns whether its provider, or the model, answers a demanded tool call with an error.
     pub(super) fn refuses_force(&self, model: &ModelName) -> bool {
         self.provider.quirks.required == Quirks::UNFORCED || self.facts(model).forced_calls == Some(false)
     }
 
-    /// Does `model` answer in one piece, by what is known of it and of its provider?
+    /// Returns whether `model` answers in one piece, by what is known of it and of its provider.
     pub(super) fn gives_whole_answers(&self, model: &ModelName) -> bool {
         self.provider.quirks.of_model(&self.facts(model)).whole_answers
     }
@@ -171,8 +171,8 @@ impl Server {
         net::shown_url(&self.base_url)
     }
 
-    /// Those of every request: of its dialect, of its row, the key, and the operator's, in which order a later one
-    /// replaces an earlier one of the same name.
+    /// Returns the headers of every request: of its dialect, of its row, the key, and the operator's, in which order a
+    /// later one replaces an earlier one of the same name.
     pub(super) fn headers(&self) -> &HeaderMap {
         &self.headers
     }

@@ -108,7 +108,7 @@ impl Endpoint {
         Self { api_key: key.cloned(), needs_key: has_credentials || provider.place.is_some(), ..public }
     }
 
-    /// Is nothing sent there that says who asks, and nothing needed?
+    /// Returns whether nothing is sent there that says who asks, and nothing needed.
     pub(super) fn is_keyless(&self) -> bool {
         self.key().is_none() && !self.needs_key
     }
@@ -118,7 +118,7 @@ impl Endpoint {
         self.home.as_ref().map(|home| home.join(path))
     }
 
-    /// Has anybody said anything of it?
+    /// Returns whether anything is set for it.
     pub fn is_set(&self) -> bool {
         self.api_key.is_some() || self.base_url.is_some()
     }

@@ -32,7 +32,7 @@ const MAX_READ: usize = 1024 * 1024;
 /// Beginnings of objects that are tried.
 const MAX_OBJECTS: usize = 1_000;
 
-/// So much of a rejected answer is shown to the model again.
+/// The characters of a rejected answer that are shown to the model again.
 const MAX_SHOWN_CHARS: usize = 4_000;
 
 /// What is said to the model, in the caller's words; asked for when needed, which with most models is never.
@@ -107,7 +107,7 @@ impl<'a> Strategies<'a> {
         self.nominal
     }
 
-    /// Was a form of request refused by the provider?
+    /// Returns whether a form of request was refused by the provider.
     pub fn was_refused(&self) -> bool {
         self.refused
     }

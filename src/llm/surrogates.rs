@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-/// Where the stand-ins begin: the last 2,048 code points there are, which stand for nothing.
+/// The first of the stand-ins: the last 2,048 code points there are, which stand for nothing.
 const FIRST: u32 = 0x10_F800;
 /// How each of them begins in UTF-8.
 const FIRST_BYTE: u8 = 0xF4;

@@ -28,7 +28,7 @@ struct Written {
     arguments: Value,
 }
 
-/// Longer answers are texts.
+/// The longest answer that may hold calls; longer ones are texts.
 const MAX_TEXT: usize = 1024 * 1024;
 /// Calls read from one text; one more than anybody may make, so that there being too many is noticed.
 const MAX_CALLS: usize = 129;

@@ -87,7 +87,7 @@ impl Filter {
         rest
     }
 
-    /// Does `character` begin an opening tag, or go on with one?
+    /// Returns whether `character` begins an opening tag, or goes on with one.
     fn may_open(&self, character: char) -> bool {
         if self.tag.is_empty() {
             return TAGS.iter().any(|(opening, _)| opening.starts_with(character));

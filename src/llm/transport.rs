@@ -25,7 +25,7 @@ use crate::net;
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
 /// Bytes of an error that are read; the rest says nothing new.
 const MAX_ERROR: usize = 1024 * 1024;
-/// For reading an error, which need not be complete.
+/// The time for reading an error, which need not be complete.
 const ERROR_TIME: Duration = Duration::from_secs(10);
 /// Bytes of one line of a stream.
 const MAX_LINE: usize = 4 * 1024 * 1024;
@@ -79,7 +79,7 @@ fn content_type(response: &reqwest::Response) -> &str {
     response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Does it say that a stream of events follows?
+/// Returns whether the response says that a stream of events follows.
 fn is_stream(response: &reqwest::Response) -> bool {
     let content_type = content_type(response);
     content_type.starts_with(EVENT_STREAM) || content_type.starts_with(net::frames::CONTENT_TYPE)
@@ -347,7 +347,7 @@ impl StreamTime {
     }
 }
 
-/// Is it an empty event, or the mark of the end?
+/// Returns whether it is an empty event, or the mark of the end.
 fn says_nothing(data: &str) -> bool {
     matches!(data, "" | "[DONE]")
 }

@@ -30,7 +30,7 @@ pub struct Tuning {
     pub body: Map<String, Value>,
 }
 
-/// By the name of the role: `research`, `summarization`, `compression`, `final_report`.
+/// The tunings by the name of the role: `research`, `summarization`, `compression`, `final_report`.
 pub type Tunings = HashMap<String, Arc<Tuning>>;
 
 /// How one call is sent.

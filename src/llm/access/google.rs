@@ -21,11 +21,11 @@ use crate::net::{self, ApiClients};
 
 /// What tokens are for.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
-/// Where users' credentials are exchanged, which do not say it themselves.
+/// The address where users' credentials are exchanged, which do not say it themselves.
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 /// Models run wherever there is room, unless a location is set.
 const GLOBAL: &str = "global";
-/// For one exchange.
+/// The time for one exchange.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of an answer.
 const MAX_BYTES: usize = 64 * 1024;
@@ -171,17 +171,17 @@ impl Tokens {
     }
 }
 
-/// Where models run.
+/// Returns the location where models run.
 fn location(endpoint: &Endpoint) -> &str {
     endpoint.other("location").unwrap_or(GLOBAL)
 }
 
-/// Do models run wherever there is room?
+/// Returns whether models run wherever there is room.
 pub fn is_global(endpoint: &Endpoint) -> bool {
     location(endpoint) == GLOBAL
 }
 
-/// Where the API begins that is nearest to the models' location.
+/// Returns the base of the API that is nearest to the models' location.
 pub fn base(endpoint: &Endpoint) -> Option<String> {
     let location = location(endpoint);
     is_name(location).then(|| match location {

@@ -42,7 +42,7 @@ struct Held<T> {
 }
 
 impl<T> Fresh<T> {
-    /// Something that ends after `life`, and is renewed before.
+    /// Makes a value that ends after `life`, and is renewed before.
     pub fn ending_in(value: T, life: Duration) -> Self {
         Self { value, renew_in: life.saturating_sub(AHEAD).max(LEAST_LIFE), ends_in: life }
     }

@@ -338,7 +338,7 @@ impl State {
         }
     }
 
-    /// Only a turn with calls has to go back as it came.
+    /// Carries the reasoning that goes back: only a turn with calls has to go back as it came.
     fn carry(&mut self, assembly: &mut Assembly) {
         if !self.reasoning.is_empty() && !self.is_marked && assembly.has_calls() {
             assembly.carry(Value::from(std::mem::take(&mut self.reasoning)).to_string());

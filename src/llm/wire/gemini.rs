@@ -382,7 +382,7 @@ impl State {
         self.calls += 1;
     }
 
-    /// Only turns with calls have to go back as they came.
+    /// Carries the reasoning that goes back: only turns with calls have to go back as they came.
     fn carry(&mut self, assembly: &mut Assembly) {
         if self.calls > 0 && self.is_signed && !self.is_marked {
             assembly.carry(format!("[{}]", self.parts.trim_end_matches(',')));

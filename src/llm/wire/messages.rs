@@ -19,7 +19,7 @@ use crate::llm::{OutputFormat, Request, ToolCall, ToolChoice, ToolSpec};
 
 const HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];
 
-/// Where the body names the version, no header does.
+/// Returns the headers of the dialect. Where the body names the version, no header does.
 pub(super) fn headers(quirks: &Quirks) -> &'static [(&'static str, &'static str)] {
     if quirks.versioned.is_none() { HEADERS } else { &[] }
 }

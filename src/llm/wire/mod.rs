@@ -148,7 +148,7 @@ impl<'a> Source<'a> {
         Self(surrogates::mark(json).map_or(Cow::Borrowed(json), Cow::Owned))
     }
 
-    /// Does it hold stand-ins?
+    /// Returns whether it holds stand-ins.
     fn is_marked(&self) -> bool {
         matches!(self.0, Cow::Owned(_))
     }
@@ -197,7 +197,8 @@ fn segment(model: &str) -> Cow<'_, str> {
     model.bytes().fold(String::new(), escaped).into()
 }
 
-/// Does a model of OpenAI's reason? Such models refuse `max_tokens`, and others the question for their reasoning.
+/// Returns whether a model of OpenAI's reasons. Such models refuse `max_tokens`, and others the question for their
+/// reasoning.
 fn reasons(model: &str) -> bool {
     ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|family| model.starts_with(family))
 }
@@ -211,7 +212,7 @@ enum Joined<'a> {
 }
 
 impl Joined<'_> {
-    /// This and the next.
+    /// Joins this and `next`.
     fn and(self, next: Self) -> Self {
         match self {
             Self::Several(mut all) => {
@@ -222,7 +223,7 @@ impl Joined<'_> {
         }
     }
 
-    /// Does that hold of all its pieces?
+    /// Returns whether that holds of all its pieces.
     fn all(&self, test: fn(&str) -> bool) -> bool {
         match self {
             Self::One(text) => test(text),

@@ -52,7 +52,7 @@ impl Signer {
     }
 }
 
-/// For whom a request is signed, and by whom.
+/// The names that a request is signed for, and the credentials that sign it.
 struct Signing<'a> {
     region: &'a str,
     service: &'a str,
@@ -84,12 +84,12 @@ fn add_signature(by: Signing<'_>, url: &str, headers: &mut HeaderMap, body: &[u8
     Ok(())
 }
 
-/// Where the API begins in the region of the settings.
+/// Returns the base of the API in the region of the settings.
 pub fn base(endpoint: &Endpoint) -> Option<String> {
     address("bedrock-runtime", endpoint.other("region")?)
 }
 
-/// Where a service begins in a region; `None` when that is no name.
+/// Returns the address of a service in a region; `None` when that is no name.
 fn address(service: &str, region: &str) -> Option<String> {
     is_name(region).then(|| format!("https://{service}.{region}.{}", domain(region)))
 }
@@ -109,7 +109,7 @@ fn domain(region: &str) -> &'static str {
     own.map_or("amazonaws.com", |(_, domain)| domain)
 }
 
-/// Nothing stands before the path of a call.
+/// Returns the path of a call, before which nothing stands.
 pub fn path(_: &Endpoint) -> String {
     String::new()
 }

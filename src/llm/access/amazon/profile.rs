@@ -21,7 +21,7 @@ use crate::llm::settings::Endpoint;
 const FILE_COUNTS: Duration = Duration::from_secs(60);
 /// How long keys of a program are used that says no end of them.
 const PROGRAM_COUNTS: Duration = Duration::from_secs(3_600);
-/// For one start of a program.
+/// The time for one start of a program.
 const PROGRAM_TIME: Duration = Duration::from_secs(60);
 /// Bytes of a file.
 const MAX_FILE: u64 = 256 * 1024;
@@ -68,7 +68,7 @@ impl Profiles {
         Texts { credentials, config }.profile(name, &[])
     }
 
-    /// Has the program print credentials.
+    /// Runs the program that prints credentials.
     ///
     /// # Errors
     /// [`Refused::Credentials`] when it does not.
@@ -205,7 +205,7 @@ impl Texts {
         self.profile(name, path)?.ok_or_else(none)
     }
 
-    /// Where a session is named, its section has what the profile does not say.
+    /// Reads how a profile signs in. Where a session is named, its section has what the profile does not say.
     fn sign_in(&self, name: &str, values: &Values) -> Result<Profile, Refused> {
         let session = values.get("sso_session");
         let shared = session.iter().flat_map(|session| section(&self.config, &format!("sso-session {session}")));

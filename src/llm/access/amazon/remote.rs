@@ -22,15 +22,15 @@ use crate::llm::access::Refused;
 use crate::llm::settings::Endpoint;
 use crate::net::{self, ApiClients};
 
-/// Where containers of ECS ask.
+/// The address that containers of ECS ask.
 const CONTAINERS: &str = "http://169.254.170.2";
-/// Where else a container may ask without encryption, beside its own loopback (EKS Pod Identity).
+/// The other addresses that a container may ask without encryption, beside its own loopback (EKS Pod Identity).
 const AGENTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "fd00:ec2::23"];
-/// Where machines ask.
+/// The address that machines ask.
 const METADATA: &str = "http://169.254.169.254";
-/// For the first answer of a machine: where there is no such server, most networks say nothing at all.
+/// The time for the first answer of a machine: where there is no such server, most networks say nothing at all.
 const METADATA_TIME: Duration = Duration::from_secs(2);
-/// For any other answer.
+/// The time for any other answer.
 pub(super) const TIME: Duration = Duration::from_secs(10);
 /// Bytes of an answer, and of a file with a token.
 pub(super) const MAX_BYTES: usize = 64 * 1024;
@@ -89,7 +89,7 @@ impl Container {
     }
 }
 
-/// May a container's token be sent there?
+/// Returns whether a container's token may be sent there.
 fn is_agent(url: &Url) -> bool {
     let is_near = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",

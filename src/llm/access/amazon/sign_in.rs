@@ -28,7 +28,7 @@ use crate::net::ApiClients;
 
 /// How long before its end a token is renewed, as Amazon's own programs do it.
 const AHEAD: Duration = Duration::from_secs(15 * 60);
-/// Where the files are in the home folder.
+/// The folder of the files in the home folder.
 const CACHE: &str = ".aws/sso/cache";
 
 /// What a profile says of a sign-in.

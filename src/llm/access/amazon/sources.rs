@@ -143,7 +143,7 @@ impl Sources {
     }
 }
 
-/// When no place is left but the machine's own role.
+/// The message when no place is left but the machine's own role.
 const NOTHING: &str = "there is no access key, no profile, and no role of a container";
 
 #[cfg(test)]
