@@ -196,7 +196,7 @@ impl Journal {
         self.lease.run_id
     }
 
-    /// When all work ends; `None`: never.
+    /// Returns when all work ends; `None`: never.
     pub fn ends_at(&self) -> Option<Instant> {
         self.ends_at
     }
@@ -275,7 +275,7 @@ impl Journal {
         }
     }
 
-    /// Is the value of that step stored, and not asked for yet?
+    /// Returns whether the value of that step is stored, and not asked for yet.
     pub fn has(&self, key: &str) -> bool {
         self.stored.lock().contains_key(key)
     }
@@ -289,8 +289,8 @@ impl Journal {
         self.mark_value(key, || (), events).await
     }
 
-    /// As [`Self::mark`], with a value: the one that was stored when the run first passed here, or `value`, which is
-    /// asked for by nobody else. One that cannot be read, such as of an earlier release, is the default.
+    /// Marks as [`Self::mark`] does, with a value: the one that was stored when the run first passed here, or `value`,
+    /// which is asked for by nobody else. One that cannot be read, such as of an earlier release, is the default.
     ///
     /// # Errors
     /// The writer is gone.
@@ -327,7 +327,7 @@ impl Journal {
         Ok(self.writer.send(self.commit(events, Vec::new(), Vec::new())).await?)
     }
 
-    /// As [`Journal::emit`], but returns when they are stored.
+    /// Emits events as [`Journal::emit`] does, and returns when they are stored.
     ///
     /// # Errors
     /// [`Stop::Storage`].
@@ -390,7 +390,7 @@ impl Journal {
         self.activity.wind_down();
     }
 
-    /// Held by work while it waits with nothing under way: for its turn, or to try once more.
+    /// Marks work as resting while it waits with nothing under way: for its turn, or to try once more.
     pub fn resting(&self) -> Resting {
         self.activity.resting()
     }
@@ -408,8 +408,8 @@ impl Journal {
         serde_json::from_str(&step.value).map_err(|error| corrupt(&step.key, &error))
     }
 
-    /// Was the same asked for in the words of another release? One that did not note what its requests were about has
-    /// the benefit of the doubt.
+    /// Returns whether the same was asked for in the words of another release. One that did not note what its requests
+    /// were about has the benefit of the doubt.
     fn is_reworded(&self, step: &Step, asked: &Asked) -> bool {
         let unknown = step.input_hash.is_empty() && step.kind == StepKind::Model;
         step.prompts != self.prompts && (unknown || step.input_hash == asked.inputs)

@@ -59,7 +59,7 @@ fn count(state: &watch::Sender<State>, change: impl FnOnce(&mut State)) {
     });
 }
 
-/// Held by work that is under way.
+/// A guard that work holds which is under way.
 #[derive(Debug)]
 pub(super) struct Working(watch::Sender<State>);
 
@@ -69,7 +69,7 @@ impl Drop for Working {
     }
 }
 
-/// Held by work while it waits with nothing under way.
+/// A guard that work holds while it waits with nothing under way.
 #[derive(Debug)]
 pub struct Resting(watch::Sender<State>);
 
