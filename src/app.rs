@@ -39,7 +39,7 @@ impl App {
         Self::over(Store::open(&config.database).await?, config).await
     }
 
-    /// As [`App::build`], over a database that is open already.
+    /// Builds the app as [`App::build`] does, over a database that is open already.
     ///
     /// # Errors
     /// As [`App::build`].
@@ -47,7 +47,7 @@ impl App {
         Self::with_tools(store, config, Toolbox::default()).await
     }
 
-    /// As [`App::over`], with more tools for researchers.
+    /// Builds the app as [`App::over`] does, with more tools for researchers.
     ///
     /// # Errors
     /// As [`App::build`].

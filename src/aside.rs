@@ -26,7 +26,7 @@ fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Does `work` on a thread for heavy work, as much at the same time as there are processors. More would take more
+/// Runs `work` on a thread for heavy work, as much at the same time as there are processors. More would take more
 /// memory and no less time.
 ///
 /// # Errors
@@ -53,8 +53,8 @@ pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     }
 }
 
-/// As [`aside`], with what `load` brings. Texts are loaded by few runs at a time, twice as many as may work on
-/// theirs: those that wait for their turn hold none.
+/// Runs `work` as [`aside`] does, on what `load` brings. Texts are loaded by few runs at a time, twice as many as may
+/// work on theirs: those that wait for their turn hold none.
 ///
 /// # Errors
 /// As [`aside`], and those of `load`.

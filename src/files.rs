@@ -72,7 +72,7 @@ pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
 }
 
-/// As [`read_text`], off the runtime's threads.
+/// Reads a text as [`read_text`] does, off the runtime's threads.
 ///
 /// # Errors
 /// As there.

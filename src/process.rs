@@ -20,7 +20,7 @@ pub fn this_process() -> String {
     format!("{}/{pid}/{start}/{}", machine(), &Uuid::new_v4().simple().to_string()[..8])
 }
 
-/// Is a process of that name, of this machine, gone? `false` when it cannot be known.
+/// Returns whether a process of that name, of this machine, is gone; `false` when it cannot be known.
 pub fn is_dead(name: &str) -> bool {
     let mut parts = name.split('/');
     let (Some(host), Some(pid), Some(start)) =
@@ -61,7 +61,7 @@ pub fn end_orphans() -> usize {
     0
 }
 
-/// Of the processes that can be seen.
+/// Lists the numbers of the processes that can be seen.
 #[cfg(target_os = "linux")]
 fn numbers() -> Vec<i32> {
     let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -87,7 +87,7 @@ fn end_orphan(pid: i32) -> Option<()> {
     pidfd_send_signal(held, Signal::KILL).ok()
 }
 
-/// Asked of the system itself: a process that is hidden, or another user's, is there too, only not to be signalled.
+/// Asks the system itself: a process that is hidden, or another user's, is there too, only not to be signalled.
 #[cfg(unix)]
 fn is_gone(pid: u32) -> bool {
     use rustix::{io::Errno, process};
@@ -101,7 +101,7 @@ fn is_gone(_pid: u32) -> bool {
     false
 }
 
-/// This boot and process namespace; empty where the system does not say.
+/// Names this boot and process namespace; empty where the system does not say.
 fn machine() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = fs::read_link("/proc/self/ns/pid").map(|link| link.display().to_string()).unwrap_or_default();

@@ -142,7 +142,7 @@ impl Prompts {
     }
 }
 
-/// Of the release too, since it decides what the texts are filled with.
+/// Hashes the texts, and the release too, since it decides what the texts are filled with.
 fn wording() -> String {
     let mut all = env!("CARGO_PKG_VERSION").to_owned();
     all.extend(TEMPLATES.iter().flat_map(|(name, source)| [name, "\n", source, "\0"]));
@@ -290,7 +290,7 @@ fn is_tag(behind: &str) -> bool {
     behind.starts_with(['|', '｜']) || is_name(behind, &TAGS)
 }
 
-/// Does a name of the list follow, perhaps behind a slash, spaces or more opening brackets?
+/// Returns whether a name of the list follows, perhaps behind a slash, spaces or more opening brackets.
 fn is_name(behind: &str, names: &[&str]) -> bool {
     let plain = behind.chars().take(NAME_REACH).map(narrow).filter(|c| !is_ignored(*c));
     let skipped = |c: &char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '<' | '[' | '|' | '\\');
