@@ -1,5 +1,9 @@
 //! Which language a text is in, among those that Fathom has words for.
 
+use std::{cmp::Ordering, collections::HashSet, sync::LazyLock};
+
+use whatlang::{Detector, Lang};
+
 use super::{is_stop_word, start, words};
 
 /// Characters that are looked at.
@@ -31,7 +35,7 @@ impl Language {
         }
     }
 
-    /// The likeliest language of `text`; English when in doubt.
+    /// Returns the likeliest language of `text`; English when in doubt, and for every other language.
     ///
     /// Small words decide, since they do so in a single question already; trigrams where small words do not.
     pub fn of(text: &str) -> Self {
@@ -48,8 +52,39 @@ impl Language {
         let most = hits.into_iter().max().unwrap_or_default();
         let mut best = spaced.into_iter().zip(hits).filter(|(_, hits)| *hits == most && most > 0).map(|(one, _)| one);
         match (best.next(), best.next()) {
+            (Some(only), None) if is_of_neighbour(text, &words, only, most) => Self::English,
             (Some(only), None) => only,
             _ => by_letters(text).or_else(|| by_trigrams(text)).unwrap_or(Self::English),
+        }
+    }
+}
+
+/// Languages without stems of ours whose small words are like Spanish and French ones, with some of questions that the
+/// lists of stop words lack.
+const NEIGHBOURS: [(Lang, &str, &str); 2] = [
+    (Lang::Ita, "it", "chi cosa dove qual quali quando quanta quanti quanto"),
+    (Lang::Por, "pt", "onde porque quais quanta quantas quanto quantos quem"),
+];
+
+/// Returns whether the text is Italian or Portuguese, and not of `best`, the language that has `most` of its words.
+fn is_of_neighbour(text: &str, words: &[String], best: Language, most: usize) -> bool {
+    static SETS: LazyLock<[HashSet<&str>; 2]> = LazyLock::new(|| {
+        NEIGHBOURS.map(|(_, code, of_questions)| {
+            let listed = stop_words::lookup(code).unwrap_or_default();
+            listed.iter().copied().chain(of_questions.split(' ')).collect()
+        })
+    });
+    if !matches!(best, Language::Spanish | Language::French) {
+        return false;
+    }
+    let hits = SETS.iter().map(|set| words.iter().filter(|word| set.contains(word.as_str())).count());
+    match hits.max().unwrap_or_default().cmp(&most) {
+        Ordering::Less => false,
+        Ordering::Greater => true,
+        Ordering::Equal => {
+            let best = if best == Language::Spanish { Lang::Spa } else { Lang::Fra };
+            let all = NEIGHBOURS.iter().map(|(language, ..)| *language).chain([best]).collect();
+            Detector::with_allowlist(all).detect_lang(text) != Some(best)
         }
     }
 }
@@ -71,7 +106,6 @@ fn by_letters(text: &str) -> Option<Language> {
 }
 
 fn by_trigrams(text: &str) -> Option<Language> {
-    use whatlang::Lang;
     if text.len() < ENOUGH_FOR_TRIGRAMS {
         return None;
     }
@@ -96,9 +130,27 @@ mod tests {
         check("Was kostet die Brücke und wie lange?", Language::German);
         check("Quand la coopérative a-t-elle été fondée ?", Language::French);
         check("¿Cuándo se fundó la cooperativa?", Language::Spanish);
+        check("¿Quién paga la compuerta de marea y cuánto cuesta?", Language::Spanish);
+        check("Cuánta energía almacenará la batería y dónde estará", Language::Spanish);
         check("塔恩维岛游客中心在冬季几点闭馆?", Language::Chinese);
         check("Tarnvey?", Language::English);
         check("これは何ですか", Language::English);
+        for italian in [
+            "Quanta energia immagazzinerà la batteria Saltbox e quanto costerà?",
+            "Chi paga la paratoia del porto?",
+            "Quando è stata fondata la cooperativa e dove si trova?",
+            "La paratoia è pagata con i diritti portuali, che il consiglio fissa ogni anno.",
+        ] {
+            check(italian, Language::English);
+        }
+        for portuguese in [
+            "Quanta energia a bateria Saltbox vai armazenar e quanto vai custar?",
+            "Quem paga a comporta do porto?",
+            "Quando foi fundada a cooperativa e onde fica?",
+            "A comporta é paga com as taxas portuárias, que o conselho fixa todos os anos.",
+        ] {
+            check(portuguese, Language::English);
+        }
         check("", Language::English);
     }
 }
