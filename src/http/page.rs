@@ -12,6 +12,7 @@ use std::{
 use axum::{body::Bytes, http::HeaderValue};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use parking_lot::Mutex;
+use percent_encoding::percent_decode_str;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 use tokio::sync::{OnceCell, Semaphore};
 use uuid::Uuid;
@@ -21,6 +22,7 @@ use crate::domain::{
     RunId, Source,
     claim::{Claim, Verdict},
     digest::sha256,
+    printable_line,
     report::{Citation, Report},
     wording,
 };
@@ -180,14 +182,15 @@ pub fn language_of(page: &Bytes) -> Option<&str> {
     Some(tag.split_once("lang=\"")?.1.split_once('"')?.0)
 }
 
-/// What stands in `main` of a rendered page.
+/// Returns what stands in `main` of a rendered page.
 pub fn main_of(page: &Bytes) -> Bytes {
     let text = str::from_utf8(page).unwrap_or_default();
     let main = text.split_once("<main").and_then(|(_, rest)| rest.split_once('>')).map_or("", |(_, main)| main);
     page.slice_ref(main.rsplit_once("</main>").map_or(main, |(main, _)| main).as_bytes())
 }
 
-/// What stands behind the last citation of a statement that its sources do not hold, by where that citation begins.
+/// Returns what stands behind the last citation of a statement that its sources do not hold, by where that citation
+/// begins.
 fn doubts(report: &Report) -> HashMap<usize, &'static str> {
     let words = report.wording().limits;
     let doubt = |claim: &Claim| {
@@ -255,7 +258,8 @@ fn linked(body: &str, secret: &str) -> String {
     out
 }
 
-/// What stands in a mark, and what follows it; `piece` follows the character that begins one. `None`: it is the text's.
+/// Returns what stands in a mark, and what follows it; `piece` follows the character that begins one. `None`: it is the
+/// text's.
 fn split_mark<'a>(piece: &'a str, secret: &str) -> Option<(&'a str, &'a str)> {
     piece.strip_prefix(secret)?.split_once(MARKS[1])
 }
@@ -277,17 +281,23 @@ fn entry(number: u32, source: &Source, is_cited: bool) -> String {
         Some(section) if *section != source.title => format!("{}, {section}", source.title),
         _ => source.title.clone(),
     };
-    let (title, shown) = (escaped(&title), escaped(&source.url));
+    let (title, address) = (escaped(&title), escaped(&source.url));
     let is_web = source.url.starts_with("https://") || source.url.starts_with("http://");
     let place = match is_web {
-        true => format!("<a href=\"{shown}\" rel=\"noopener noreferrer nofollow\">{shown}</a>"),
-        false => shown,
+        true => format!("<a href=\"{address}\" rel=\"noopener noreferrer nofollow\">{address}</a>"),
+        false => document(&source.url),
     };
     let mark = match is_cited {
         true => format!("<a class=\"cite\" href=\"#cited-{number}\">[{number}]</a>"),
         false => format!("[{number}]"),
     };
     format!("<li id=\"source-{number}\">{mark} <bdi>{title}</bdi><br><bdi>{place}</bdi></li>\n")
+}
+
+/// Names a document by its file and place, as a page shows them. There is no link: the page may be saved or sent to
+/// somebody else, and it knows no address of the service that would count there.
+fn document(address: &str) -> String {
+    escaped(&printable_line(&percent_decode_str(address).decode_utf8_lossy()))
 }
 
 /// Text as it stands in a page.
@@ -339,7 +349,7 @@ fn body(markdown: &str, urls: &HashSet<&str>, secret: &str) -> (String, String) 
 struct Flat<'a> {
     urls: &'a HashSet<&'a str>,
     secret: &'a str,
-    /// Is each open tag shown?
+    /// Whether each open tag is shown.
     open: Vec<bool>,
     title: Title,
 }
@@ -566,6 +576,22 @@ mod tests {
         );
         assert!(body.contains("<a href=\"https://a.test/x?b=1&amp;c=2\" rel="), "{body}");
         assert!(body.contains("<div class=\"wide\"><table>"), "{body}");
+    }
+
+    #[test]
+    fn documents_are_named_by_their_file_and_place() {
+        let named = |address: &str| {
+            let source = Source::example(1001, address, "Minutes");
+            let markdown = "# Dues\n\nPaid [1].\n\n### Sources\n\n- [1] Minutes\n".to_owned();
+            let citations = vec![Citation::new(1, SourceId(1001), 13, 16)];
+            let page = render(&Report { markdown, citations, ..Report::default() }, &[source]);
+            let (_, list) = page.split_once("<br><bdi>").unwrap();
+            list.split_once("</bdi>").unwrap().0.to_owned()
+        };
+        assert_eq!(named("minutes/Mai%202031.pdf#page=3"), "minutes/Mai 2031.pdf#page=3");
+        assert_eq!(named("a%3Cb%3E.md#gr%C3%B6%C3%9Fe"), "a&lt;b&gt;.md#größe");
+        assert!(!named("a%0A%E2%80%AEb.md").contains(['\n', '\u{202e}']), "no text steers the page");
+        assert!(named("https://a.test/x%20y").starts_with("<a href=\"https://a.test/x%20y\""));
     }
 
     #[test]
