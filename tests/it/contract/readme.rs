@@ -18,6 +18,11 @@ fn block(needle: &str) -> &'static str {
 
 /// Runs the commands in `folder` to their end; what they print.
 async fn run(world: &World, commands: &str, folder: &Path) -> String {
+    both(world, commands, folder).await.0
+}
+
+/// As [`run`], with what is printed beside.
+async fn both(world: &World, commands: &str, folder: &Path) -> (String, String) {
     let binaries = fathom_testkit::program::path().parent().unwrap().display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut shell = Command::new("bash");
@@ -27,7 +32,31 @@ async fn run(world: &World, commands: &str, folder: &Path) -> String {
     let output = tokio::time::timeout(Duration::from_secs(120), shell.output()).await.expect("it ends").unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{commands}\n{stdout}\n{stderr}");
-    stdout.into_owned()
+    (stdout.into_owned(), stderr.into_owned())
+}
+
+/// The lines of the first block of that kind in the README which are not empty.
+fn excerpt(kind: &str) -> Vec<&'static str> {
+    let (_, rest) = PAGES[0].split_once(&format!("```{kind}\n")).expect("the README has such a block");
+    rest.split_once("```").unwrap().0.lines().filter(|line| !line.is_empty()).collect()
+}
+
+/// Holds that the lines of an excerpt stand in `text`, in their order, but for what `seen` leaves out of a line.
+fn stands_in(excerpt: &[&str], text: &str, seen: impl Fn(&str) -> &str) {
+    let mut lines = text.lines();
+    for line in excerpt {
+        let wanted = seen(line);
+        assert!(
+            lines.any(|line| seen(line) == wanted),
+            "README.md says {line:?}, which is not in its place in:\n{text}"
+        );
+    }
+}
+
+/// A line of the terminal without its time.
+fn untimed(line: &str) -> &str {
+    let time = line.trim_start().split_once("s ");
+    time.filter(|(seconds, _)| seconds.parse::<f64>().is_ok()).map_or(line, |(_, rest)| rest)
 }
 
 /// The answer stands at the beginning of the report, and is the one that holds today.
@@ -56,7 +85,10 @@ async fn the_first_question_is_answered_by_a_report_that_is_right() {
     is_right(&run(&world, &ask, world.folder()).await);
     service.stop().await;
     let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
-    is_right(&run(&world, block("fathom research \"How much"), sources).await);
+    let (report, progress) = both(&world, block("fathom research \"How much"), sources).await;
+    is_right(&report);
+    stands_in(&excerpt("text"), &progress, untimed);
+    stands_in(&excerpt("markdown"), &report, |line| line);
     world.finish();
 }
 
