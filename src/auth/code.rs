@@ -144,7 +144,7 @@ impl Issuer {
         Ok((url, begun))
     }
 
-    /// Who has signed in: the claims of the token that the code gives.
+    /// Returns who has signed in: the claims of the token that the code gives.
     ///
     /// # Errors
     /// [`Refused`], also for an answer to another browser's sign-in.
@@ -187,7 +187,8 @@ impl Issuer {
     }
 }
 
-/// What the token endpoint gives. A code that is used up and a secret that is wrong are no better the next time.
+/// Returns what the token endpoint gives. A code that is used up and a secret that is wrong are no better the next
+/// time.
 async fn granted(response: Response) -> Result<Vec<u8>, Refused> {
     let status = response.status();
     let answer = net::read_body(response, MAX_ANSWER_BYTES).await?;

@@ -122,7 +122,7 @@ impl Issuer {
         self.key_of(&claims)
     }
 
-    /// What a token says that the issuer signed for one of these audiences and that counts now.
+    /// Returns what a token says that the issuer signed for one of these audiences and that counts now.
     ///
     /// # Errors
     /// [`Refused`].

@@ -39,11 +39,11 @@ struct Source {
     jwks_url: Option<Url>,
     clients: ApiClients,
     /// Locked for a look or a change only.
-    known: Mutex<Known>,
+    known: Mutex<CachedKeys>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct CachedKeys {
     endpoints: Option<Endpoints>,
     keys: Arc<[Jwk]>,
     read_at: Option<Instant>,
@@ -232,7 +232,7 @@ mod tests {
         tokio::time::resume();
     }
 
-    /// What is answered within a second; `None` when somebody has to wait for longer.
+    /// Returns what is answered within a second; `None` when somebody has to wait for longer.
     async fn at_once(keys: &KeySet, id: &str) -> Option<Result<DecodingKey, Refused>> {
         tokio::time::timeout(Duration::from_secs(1), keys.signing_key(Some(id), Algorithm::EdDSA)).await.ok()
     }

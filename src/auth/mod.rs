@@ -84,12 +84,12 @@ impl Keys {
         Self { issuer, ..self }
     }
 
-    /// Whose tokens are taken.
+    /// Returns the issuer whose tokens are accepted.
     pub fn issuer(&self) -> Option<&Issuer> {
         self.issuer.as_ref()
     }
 
-    /// Who sent this text; `None` when it is no key or session that is taken now.
+    /// Returns who sent this text; `None` when it is no key or session that is taken now.
     ///
     /// # Errors
     /// Those of the store, as everywhere here.
@@ -107,7 +107,7 @@ impl Keys {
         Ok(known.filter(|principal| principal.is_valid(now)))
     }
 
-    /// Who sent this text, if it is a token of the issuer. Why one is refused is for the log.
+    /// Returns who sent this text, if it is a token of the issuer. Why one is refused is for the log.
     async fn verify_token(&self, text: &str, kind: Kind) -> Option<Principal> {
         let issuer = self.issuer.as_ref().filter(|_| kind == Kind::Key && Issuer::is_token(text))?;
         let hash = digest::sha256(text.as_bytes());

@@ -34,7 +34,7 @@ pub struct Token {
     secret: [u8; 32],
 }
 
-/// Two random UUIDs, of which six bits each are fixed: 244 bits of the system's randomness.
+/// Makes a token of two random UUIDs, of which six bits each are fixed: 244 bits of the system's randomness.
 pub fn random() -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[..16].copy_from_slice(Uuid::new_v4().as_bytes());
