@@ -188,7 +188,7 @@ async fn unlisted(llm: &Llm, model: &ModelName, listed: &[String]) -> Finding {
     }
 }
 
-/// Each configured MCP server, with its tools or what is wrong with it.
+/// Checks each configured MCP server: lists its tools, or what is wrong with it.
 async fn mcp(config: &Config) -> Vec<Finding> {
     let own = config.mcp.own.as_ref().and_then(|own| mcp::Server::original(own, Reach::All));
     let servers: Vec<mcp::Server> = config.mcp.servers.iter().cloned().chain(own).collect();

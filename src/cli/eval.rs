@@ -293,7 +293,7 @@ fn default_out(questions: &Path) -> PathBuf {
     PathBuf::from(format!("{stem}.results.jsonl"))
 }
 
-/// What is in the file already, if it was measured in the same way.
+/// Returns what is in the file already, if it was measured in the same way.
 fn going_on(out: &Path, header: Header) -> Result<Results, String> {
     if !out.exists() {
         return Ok(Results { header, scored: Vec::new() });
@@ -356,7 +356,7 @@ async fn brought(app: &App, run_id: RunId) -> Result<Answer, store::Error> {
     Ok(answer)
 }
 
-/// One answer on one line.
+/// Writes one answer on one line.
 fn progress(scored: &Scored) -> String {
     if let Some(code) = &scored.failure {
         return format!("{}: failed ({code})", scored.id);
@@ -374,7 +374,7 @@ fn progress(scored: &Scored) -> String {
     format!("{}: {}", scored.id, parts.join(", "))
 }
 
-/// What the judges said, in short.
+/// Writes what the judges said, in short.
 fn judged(judged: &Judged) -> String {
     let mut parts: Vec<String> = judged.mean().map(|mean| format!("judged {mean:.1} of 5")).into_iter().collect();
     let grounded = judged.groundedness.as_ref().and_then(Groundedness::share);

@@ -54,7 +54,7 @@ async fn ask(address: SocketAddr) -> Result<(), String> {
     }
 }
 
-/// Who listens everywhere also listens on loopback.
+/// Returns the address to ask: a service that listens everywhere also listens on loopback.
 fn reachable(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -7,7 +7,7 @@ use crate::{
     app::App,
     config::Config,
     domain::{Event, ModelName, RunId, Source, SourceId, report::Report},
-    eval::{Judges, Kept},
+    eval::{Judges, RunRecord},
     llm::Llm,
     prompts::Prompts,
     store::{self, Store},
@@ -39,8 +39,8 @@ pub fn judges(model: &ModelName, config: &Config) -> Result<Judges, String> {
     Ok(Judges::new(llm, model.clone(), Arc::new(prompts), attempts))
 }
 
-/// What a run kept that judges need; `None` when it is not in this database.
-pub async fn kept(app: &App, run_id: Option<RunId>) -> Option<Arc<Kept>> {
+/// Returns what a run kept that judges need; `None` when it is not in this database.
+pub async fn kept(app: &App, run_id: Option<RunId>) -> Option<Arc<RunRecord>> {
     let store = app.runs.store();
     match load(store, run_id?).await {
         Ok(kept) => kept.map(Arc::new),
@@ -51,10 +51,10 @@ pub async fn kept(app: &App, run_id: Option<RunId>) -> Option<Arc<Kept>> {
     }
 }
 
-async fn load(store: &Store, run_id: RunId) -> Result<Option<Kept>, store::Error> {
+async fn load(store: &Store, run_id: RunId) -> Result<Option<RunRecord>, store::Error> {
     let Some(report) = store.report(run_id).await? else { return Ok(None) };
     let (sources, brief) = (cited(store, run_id, &report).await?, brief(store, run_id).await?);
-    Ok(Some(Kept { report, sources, brief }))
+    Ok(Some(RunRecord { report, sources, brief }))
 }
 
 /// The sources that the report cites, with their texts.

@@ -79,7 +79,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// What is to be done; settings that stand before the command count as those behind it do.
+    /// Returns what is to be done; settings that stand before the command count as those behind it do.
     ///
     /// # Errors
     /// A flag that the command has no use for.
@@ -150,7 +150,7 @@ impl Command {
         }
     }
 
-    /// What is logged unless the settings say otherwise: the command itself speaks to people at a terminal.
+    /// Returns what is logged unless the settings say otherwise: the command itself speaks to people at a terminal.
     fn log_filter(&self) -> &'static str {
         match self {
             Self::Serve(_) => "info",
@@ -409,8 +409,8 @@ impl SettingsArgs {
     }
 }
 
-/// All that the program does. Here and not in `main.rs`, so that the code of what is awaited below is made once, with
-/// the library, and not once more with the program.
+/// Runs the program. This stands here and not in `main.rs`, so that the code of what is awaited below is made
+/// once, with the library, and not once more with the program.
 pub fn main() -> ExitCode {
     // Before there is a runtime: its threads would be a large part of the memory a parser process may have.
     parse_worker().unwrap_or_else(with_runtime)

@@ -11,7 +11,7 @@ pub fn raise_limit() -> Option<u64> {
     raised.inspect_err(|error| tracing::warn!(%error, "the limit of open files could not be raised")).ok()
 }
 
-/// What an operator should know of a limit that is less than so many `connections` of clients need.
+/// Returns what an operator should know of a limit that is less than so many `connections` of clients need.
 pub fn notice(limit: Option<u64>, connections: usize) -> Option<String> {
     let needed = u64::try_from(connections).unwrap_or(u64::MAX).saturating_add(BESIDE_CLIENTS);
     limit.filter(|limit| *limit < needed).map(|limit| {

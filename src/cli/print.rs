@@ -25,7 +25,7 @@ pub fn error(text: &str) {
     let _ = io::stderr().lock().write_all(printable(text).as_bytes());
 }
 
-/// One line on standard error, from the program.
+/// Prints one line on standard error, from the program.
 pub fn complain(message: &str) {
     error(&format!("fathom: {}\n", printable_line(message)));
 }

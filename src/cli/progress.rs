@@ -163,7 +163,7 @@ impl Live {
         }
     }
 
-    /// What stays on the screen.
+    /// Writes the events whose lines stay on the screen.
     fn lasting(&self, event: &Event) {
         let stays = matches!(
             event,
@@ -207,7 +207,7 @@ fn checked(counts: &VerdictCounts, repaired: usize) -> String {
     )
 }
 
-/// How many of the brief's questions the report answers.
+/// Returns how many of the brief's questions the report answers.
 fn decided(questions: &[SubQuestion]) -> String {
     let count = |status| questions.iter().filter(|one| one.status == status).count();
     let [answered, partly, not_found] =
@@ -278,7 +278,7 @@ fn described(event: &Event, width: usize) -> Option<String> {
     })
 }
 
-/// One line about an event of a tool; `None` for others.
+/// Writes one line about an event of a tool; `None` for others.
 fn of_tool(event: &Event, width: usize) -> Option<String> {
     let line = |text: &str| line(text, width);
     Some(match event {
@@ -298,7 +298,7 @@ fn of_tool(event: &Event, width: usize) -> Option<String> {
     })
 }
 
-/// What a tool does, in a word; one of no certain kind has its name.
+/// Returns what a tool does, in a word; one of no certain kind has its name.
 fn doing(kind: ToolKind, name: &str) -> &str {
     match kind {
         ToolKind::Search => "search",
@@ -307,7 +307,7 @@ fn doing(kind: ToolKind, name: &str) -> &str {
     }
 }
 
-/// What a tool is asked for: its one argument, or all of them.
+/// Returns what a tool is asked for: its one argument, or all of them.
 fn tool_started(name: &str, kind: ToolKind, args: &serde_json::Value) -> String {
     let only = args.as_object().filter(|args| args.len() == 1).and_then(|args| args.values().next());
     let asked = only.unwrap_or(args);

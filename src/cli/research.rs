@@ -110,7 +110,7 @@ pub async fn ask(args: AskArgs, mut config: Config) -> Exit {
     session.end(exit).await
 }
 
-/// What the command line says about options, over those of an earlier run; the caps hold for it as for any request.
+/// Lays the options of the command line over those of an earlier run; the caps hold for them as for any request.
 fn lay_over(config: &mut Config, settings: &SettingsArgs) -> Result<(), String> {
     let (caps, options) = (&config.caps, &mut config.options);
     if let Some(model) = &settings.model {
@@ -405,7 +405,7 @@ impl Session {
     }
 }
 
-/// What the run cost, and of which models that is not known. The offline model costs nothing.
+/// Returns what the run cost, and of which models that is not known. The offline model costs nothing.
 fn money(usage: &BTreeMap<String, ModelUsage>) -> Vec<String> {
     let offline = ModelName::offline().to_string();
     let (priced, unpriced): (Vec<_>, Vec<_>) =

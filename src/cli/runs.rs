@@ -140,7 +140,7 @@ async fn report(store: &Store, run_id: RunId, out: Option<&Path>) -> Result<Exit
     Ok(research::give(&report.markdown, run_id, out))
 }
 
-/// What is known of a run, a line each.
+/// Writes what is known of a run, a line each.
 fn facts(overview: &RunOverview, details: &RunDetails, silence: Duration) -> Vec<(&'static str, String)> {
     let run = &overview.run;
     let mut facts = vec![

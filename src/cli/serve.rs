@@ -74,7 +74,7 @@ fn expect_calls(config: &Config) {
     metrics::expect(models, ROWS.iter().map(|row| row.name).filter(|name| of_runs(name)));
 }
 
-/// Why the service must not listen there; a header that a proxy sets keeps nobody out who goes past the proxy.
+/// Returns why the service must not listen there; a header that a proxy sets keeps nobody out who goes past the proxy.
 fn exposed(http: &HttpSettings) -> Option<String> {
     (!http.is_local() && !http.open && http.authentication == Authentication::None).then(|| {
         format!(
@@ -135,7 +135,7 @@ async fn until_shutdown(tasks: &mut JoinSet<()>, shutdown: &CancellationToken) -
     }
 }
 
-/// What this is, and what is missing.
+/// Writes what this is, and what is missing.
 fn banner(config: &Config, address: SocketAddr) -> String {
     let models: Vec<_> = config.options.distinct_models().into_iter().map(|model| model.to_string()).collect();
     let mut lines = vec![
@@ -156,7 +156,7 @@ fn banner(config: &Config, address: SocketAddr) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What is searched should that fail.
+/// Returns what is searched should that fail.
 fn stands_in(fallback: &SearchFallback) -> String {
     if fallback.is_none() { String::new() } else { format!("; when that fails: {fallback}") }
 }
