@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::{
     ConfigError,
-    layers::{Given, Layers},
+    layers::{Layers, SettingValue},
 };
 use crate::{
     domain::{
@@ -47,7 +47,7 @@ impl Choice<'_> {
         Ok(options)
     }
 
-    /// `model` for all roles; else the built-in ones if their provider can be used; else what can.
+    /// Chooses the models: `model` for all roles; else the built-in ones if their provider can be used; else what can.
     fn default_models(&self, options: &mut RunOptions, notices: &mut Vec<String>) -> Result<(), ConfigError> {
         let is_set = |provider: &&Provider| self.llm.endpoints.get(provider.name).is_some_and(Endpoint::is_set);
         let mut set = PROVIDERS.iter().filter(is_set).filter_map(|provider| Some((provider.name, provider.defaults?)));
@@ -87,6 +87,6 @@ impl Choice<'_> {
     }
 }
 
-fn model(given: &Given) -> Option<Models> {
+fn model(given: &SettingValue) -> Option<Models> {
     Models::from_str(given.value.as_str()?).ok()
 }

@@ -136,7 +136,7 @@ impl File {
     }
 }
 
-/// What is wrong with the TOML, and in which line; one line without the text itself, which may hold a secret.
+/// Returns what is wrong with the TOML, and in which line; one line without the text itself, which may hold a secret.
 fn syntax(text: &str, error: &toml::de::Error) -> String {
     let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     format!("line {line}: {}", error.message().lines().next().unwrap_or_default())
@@ -146,7 +146,7 @@ fn is_section(key: &str) -> bool {
     sections().any(|section| section == key)
 }
 
-/// `providers` and `providers.openai`, of every key; some several times.
+/// Lists the tables of every key, `providers` and `providers.openai`; some several times.
 fn sections() -> impl Iterator<Item = &'static str> {
     settings::all().iter().flat_map(|setting| setting.key.match_indices('.').map(|(end, _)| &setting.key[..end]))
 }
@@ -161,7 +161,7 @@ fn unknown(key: &str, is_table: bool) -> String {
     format!("unknown {} '{key}'{hint}", if is_table { "table" } else { "setting" })
 }
 
-/// What a value should have been, without the names of our types.
+/// Returns what a value should have been, without the names of our types.
 fn in_words(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     match line.split_once("struct ") {

@@ -162,7 +162,7 @@ impl Kind {
         .to_owned()
     }
 
-    /// What is accepted, in words.
+    /// Returns what is accepted, in words.
     pub fn expected(self) -> String {
         match self {
             Self::Number { min, max } => return format!("a whole number from {min} to {max}"),
@@ -241,7 +241,7 @@ fn checked_option(spec: &OptionSpec, value: Value) -> Result<Value, String> {
     })
 }
 
-/// `Name=value,Name=value`, as OpenTelemetry's variables have it.
+/// Reads `Name=value,Name=value`, as OpenTelemetry's variables have it.
 fn pairs(text: &str) -> Option<Value> {
     let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
     let pair = |pair: &str| {
@@ -251,8 +251,8 @@ fn pairs(text: &str) -> Option<Value> {
     pairs.map(pair).collect::<Option<serde_json::Map<_, _>>>().map(Value::Object)
 }
 
-/// One of Postgres, whose parts are where they seem to be: a password with characters that mean something in addresses
-/// would end up in the name of the host or of the database.
+/// Returns whether it is an address of Postgres whose parts are where they seem to be: a password with characters that
+/// mean something in addresses would end up in the name of the host or of the database.
 fn is_database(text: &str) -> bool {
     Url::from_str(text.trim()).is_ok_and(|url| {
         let name = url.path().strip_prefix('/').unwrap_or(url.path());
@@ -297,7 +297,7 @@ pub fn network(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(one)
 }
 
-/// All of them; what is none was refused before.
+/// Returns all of them; what is none was refused before.
 pub fn networks(given: &[String]) -> Networks {
     given.iter().filter_map(|text| network(text)).collect()
 }
@@ -316,7 +316,7 @@ fn caps(value: Value) -> Result<Value, String> {
     Ok(value)
 }
 
-/// One text, as in `PATH`.
+/// Joins folders to one text, as in `PATH`.
 fn folders(value: &Value) -> Option<Value> {
     let Some(list) = value.as_array() else { return value.is_string().then(|| value.clone()) };
     let paths: Option<Vec<PathBuf>> = list.iter().map(|path| path.as_str().map(PathBuf::from)).collect();

@@ -75,14 +75,14 @@ impl Serialize for Origin {
 }
 
 /// A value that somebody gave.
-pub struct Given {
+pub struct SettingValue {
     pub value: Value,
     pub origin: Origin,
 }
 
 /// All that was given, checked. Secrets stand here in plain, so it is neither shown nor kept.
 pub struct Layers<'a> {
-    given: HashMap<&'static str, Given>,
+    given: HashMap<&'static str, SettingValue>,
     environment: Environment<'a>,
 }
 
@@ -118,14 +118,14 @@ impl<'a> Layers<'a> {
         Ok(layers)
     }
 
-    fn one(&self, setting: &Setting, flag: Option<&str>, file: &File) -> Result<Option<Given>, ConfigError> {
+    fn one(&self, setting: &Setting, flag: Option<&str>, file: &File) -> Result<Option<SettingValue>, ConfigError> {
         let Some((text, origin)) = said(setting, flag, |name| self.variable(name)) else {
-            let given = |value: &Value| Given { value: value.clone(), origin: Origin::File(file.path.clone()) };
+            let given = |value: &Value| SettingValue { value: value.clone(), origin: Origin::File(file.path.clone()) };
             return Ok(file.values.get(&*setting.key).map(given));
         };
         let checked = setting.kind.check(setting.kind.read(&text));
         let value = checked.map_err(|expected| ConfigError::Value { place: place(setting, &origin), expected })?;
-        Ok(Some(Given { value, origin }))
+        Ok(Some(SettingValue { value, origin }))
     }
 
     /// A variable of the environment that says something.
@@ -133,20 +133,20 @@ impl<'a> Layers<'a> {
         (self.environment)(name).filter(|value| !value.trim().is_empty())
     }
 
-    /// What somebody said; `None` when the default counts.
-    pub fn given(&self, key: &str) -> Option<&Given> {
+    /// Returns what somebody said; `None` when the default counts.
+    pub fn given(&self, key: &str) -> Option<&SettingValue> {
         self.given.get(key)
     }
 
-    /// What somebody said of a research option. `model` speaks for the models of all roles: it wins over one of them
-    /// that stands in a lower layer.
-    pub fn option(&self, name: &str) -> Option<&Given> {
+    /// Returns what somebody said of a research option. `model` speaks for the models of all roles: it wins over one of
+    /// them that stands in a lower layer.
+    pub fn option(&self, name: &str) -> Option<&SettingValue> {
         let given = self.given(&format!("options.{name}"))?;
         let of_all = self.given("model").filter(|_| MODEL_OPTIONS.contains(&name));
         of_all.is_none_or(|all| given.origin.counts_beside(&all.origin)).then_some(given)
     }
 
-    /// What counts; `None` when there is no default either, or one that has to be found out.
+    /// Returns the value that counts; `None` when there is no default either, or one that has to be found out.
     pub fn value(&self, key: &str) -> Option<Value> {
         if let Some(given) = self.given(key) {
             return Some(given.value.clone());
@@ -174,7 +174,7 @@ impl<'a> Layers<'a> {
         self.text(key)?.parse().ok()
     }
 
-    /// What counts, as a type of ours.
+    /// Returns the value that counts, as a type of ours.
     ///
     /// # Errors
     /// The table has no value for it, or one of another form: a row that is wrong.
@@ -182,7 +182,7 @@ impl<'a> Layers<'a> {
         from(key, self.value(key).unwrap_or_default())
     }
 
-    /// All values of one table of the file.
+    /// Returns all values of one table of the file.
     ///
     /// # Errors
     /// As [`Self::typed`].
@@ -204,7 +204,7 @@ fn from<T: DeserializeOwned>(name: &str, value: Value) -> Result<T, ConfigError>
     serde_json::from_value(value).map_err(|error| ConfigError::Place(format!("{name} cannot be used: {error}")))
 }
 
-/// What a flag or a variable says, and which.
+/// Returns what a flag or a variable says, and which.
 fn said(setting: &Setting, flag: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Option<(String, Origin)> {
     if let (Some(name), Some(text)) = (setting.flag, flag) {
         return Some((text.to_owned(), Origin::Flag(name)));
@@ -230,7 +230,7 @@ fn as_ours(kind: Kind, text: String) -> String {
     }
 }
 
-/// What the command line said, by key; of several `--set` of one option the last counts.
+/// Returns what the command line said, by key; of several `--set` of one option the last counts.
 fn on_command_line(flags: &Flags) -> Result<HashMap<String, String>, ConfigError> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let single = [

@@ -82,7 +82,7 @@ pub struct Config {
     /// Who vouches for users beside keys.
     pub sign_in: Option<auth::Settings>,
     pub queue: QueueSettings,
-    /// May requests bring keys of providers and search engines?
+    /// Whether requests may bring keys of providers and search engines.
     pub request_keys: RequestKeySettings,
     pub webhooks: webhooks::Settings,
     pub web: WebSettings,
@@ -101,7 +101,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
     pub listen: SocketAddr,
-    /// May everybody who reaches an address beyond loopback use the service?
+    /// Whether everybody who reaches an address beyond loopback may use the service.
     pub open: bool,
     pub allowed_hosts: AllowedHosts,
     pub cors_origins: CorsOrigins,
@@ -334,7 +334,7 @@ impl Config {
     }
 }
 
-/// What an operator should know of settings that are dangerous, or have no effect beside the others.
+/// Returns what an operator should know of settings that are dangerous, or have no effect beside the others.
 fn notices_on(http: &HttpSettings, sign_in: bool) -> impl Iterator<Item = &'static str> + use<> {
     let by_keys = http.authentication == Authentication::Keys;
     let from_local_proxy = http.owner_header.is_some() && !http.is_local() && http.trusted_proxies.are_local();
@@ -347,8 +347,8 @@ fn notices_on(http: &HttpSettings, sign_in: bool) -> impl Iterator<Item = &'stat
     notices.into_iter().filter_map(|(holds, notice)| holds.then_some(notice))
 }
 
-/// What the command line asks for beyond the caps is refused, as it would be of a request; what stands elsewhere is
-/// lowered, and said.
+/// Holds options to the caps: what the command line asks for beyond them is refused, as it would be of a request; what
+/// stands elsewhere is lowered, and said.
 fn keep_to(
     caps: &Caps,
     layers: &Layers<'_>,
@@ -670,7 +670,7 @@ mod tests {
         read(&flags, variables).unwrap()
     }
 
-    /// Who said it: the first word of the source.
+    /// Returns who said it: the first word of the source.
     fn source(config: &Config, key: &str) -> String {
         let setting = config.effective.iter().find(|setting| setting.key == key).unwrap();
         setting.source.to_string().split(' ').next().unwrap().to_owned()

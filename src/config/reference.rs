@@ -132,7 +132,7 @@ pub fn variables() -> String {
     text
 }
 
-/// `fathom.example.toml`.
+/// Writes `fathom.example.toml`.
 pub fn file() -> String {
     let mut text = comment(
         "Every setting of Fathom with its default or an example. A line that begins with # and no space is a setting: copy this file to fathom.toml, which is read in the working directory (or name it with --config FILE or FATHOM_CONFIG), and take the # away. Flags and environment variables win over this file; `fathom config` shows what counts and who said it. Relative paths are relative to the working directory.",
@@ -159,7 +159,7 @@ pub fn file() -> String {
     text
 }
 
-/// `docs/settings.md`.
+/// Writes `docs/settings.md`.
 pub fn page() -> String {
     let mut text = "# Settings\n\nA setting comes from its flag, else its environment variable, else the TOML file, else its default. `fathom config` prints what counts and who said it, with secrets masked. The names of Open Deep Research for research options (without `FATHOM_`) are read too, where ours are not set. `--model` and `FATHOM_MODEL` speak for all roles: they win over the model of a role that is named further down (a flag over variables, variables over the file). Providers of models have three settings each, which [providers.md](providers.md) lists.\n"
         .to_owned();
@@ -178,14 +178,14 @@ pub fn page() -> String {
     text
 }
 
-/// `docs/providers.md` with its table written again.
+/// Writes `docs/providers.md` with a new table.
 pub fn providers_page(page: &str) -> String {
     let rows: String = providers::PROVIDERS.iter().map(provider_row).collect();
     let head = "| provider | variables | dialect | address | example | to know |\n|---|---|---|---|---|---|\n";
     with_table(page, BEGIN, &format!("{head}{rows}"))
 }
 
-/// `docs/engines.md` with its table written again.
+/// Writes `docs/engines.md` with a new table.
 pub fn engines_page(page: &str) -> String {
     let rows: String = ROWS.iter().map(|row| engine_row(row)).collect();
     let head = "| `search_api` | what it searches | variables | comes with | filters | one search costs |\n|---|---|---|---|---|---|\n";
@@ -248,7 +248,7 @@ fn row(setting: &Setting) -> String {
     format!("| `{name}` | `{variable}`{other}{flag} | {values} | {default} | {meaning} |\n")
 }
 
-/// What is accepted, in a few words.
+/// Returns what is accepted, in a few words.
 fn values(kind: Kind) -> String {
     match kind {
         Kind::Number { min, max } => format!("{min} to {max}"),
@@ -262,7 +262,7 @@ fn values(kind: Kind) -> String {
     }
 }
 
-/// What a research option accepts, in a few words.
+/// Returns what a research option accepts, in a few words.
 pub fn option_values(kind: OptionKind) -> String {
     match kind {
         OptionKind::Boolean => "true or false".to_owned(),
@@ -338,14 +338,14 @@ fn first(key: &str) -> &str {
     key.split('.').next().unwrap_or_default()
 }
 
-/// What the tables from here on are about, and what this one belongs to.
+/// Returns what the tables from here on are about, and what this one belongs to.
 fn heading(table: &Table) -> String {
     let intro = table.intro.iter().map(|text| format!("\n{}", comment(text)));
     let title = table.title.iter().map(|text| comment(text));
     intro.chain(["\n".to_owned()]).chain(title).collect()
 }
 
-/// What a setting is for; the three that each provider has are explained above the first.
+/// Returns what a setting is for; the three that each provider has are explained above the first.
 fn about(setting: &Setting, table: &Table) -> String {
     let is_usual = [".api_key", ".base_url", ".headers"].iter().any(|name| setting.key.ends_with(name));
     if first(&table.key) == "providers" && is_usual {

@@ -415,7 +415,7 @@ fn embedded(data_dir: &Path) -> PathBuf {
 }
 
 impl Stored {
-    /// What has to be known of a database in the data folder that is not used.
+    /// Returns what has to be known of a database in the data folder that is not used.
     pub fn left_aside(&self, data_dir: &Path) -> Option<String> {
         let path = embedded(data_dir);
         let is_there = self.url.is_some() && path.exists();

@@ -51,7 +51,7 @@ pub struct Usable {
 }
 
 impl Config {
-    /// Which providers, then which search engines, can be used by runs of this process.
+    /// Returns which providers, then which search engines, can be used by runs of this process.
     pub fn usable(&self) -> Vec<Usable> {
         let unset = Endpoint::default();
         let missing =
@@ -83,7 +83,7 @@ impl Config {
         names.join(", ")
     }
 
-    /// What to do about runs that have nothing to search.
+    /// Returns what to do about runs that have nothing to search.
     pub fn nothing_to_search(&self) -> search::Missing {
         if !self.options.search_api.is_none() {
             return search::nothing(ROWS.iter().copied());
@@ -92,7 +92,7 @@ impl Config {
         search::not_wanted(search::automatic(ROWS, &self.search), usable.map(|row| row.name))
     }
 
-    /// What cannot be used here, in one line: by name only what somebody meant to use.
+    /// Names what cannot be used here, in one line: by name only what somebody meant to use.
     pub fn not_usable(&self) -> Option<String> {
         let (wanted, others): (Vec<_>, Vec<_>) =
             self.usable().into_iter().filter(|one| !one.usable).partition(|one| one.wanted);
