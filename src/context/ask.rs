@@ -293,7 +293,7 @@ impl Cx {
         unreachable!("the last model's end is the call's")
     }
 
-    /// Notes which model answers for a role; is that news, and not the role's own one?
+    /// Notes which model answers for a role; returns whether that is news, and not the role's own one.
     fn is_replaced(&self, role: Role, models: &Models, model: &ModelName) -> bool {
         let mut stand_ins = self.run.stand_ins.lock();
         let before = stand_ins.insert(role, model.clone());
@@ -397,7 +397,7 @@ impl Cx {
         unreachable!("the loop returns")
     }
 
-    /// One call, streamed when there is a sink.
+    /// Makes one call, streamed when there is a sink.
     async fn attempt<S: TextSink>(
         &self,
         fitted: &Fitted<'_>,
@@ -412,7 +412,7 @@ impl Cx {
         }
     }
 
-    /// What these tokens cost; nothing without a model.
+    /// Returns what these tokens cost; nothing without a model.
     fn price(&self, model: &ModelName, usage: &Usage) -> Option<Cost> {
         if model.is_offline() { Some(Cost::default()) } else { self.run.services.llm.cost(model, usage) }
     }
@@ -533,7 +533,7 @@ fn replaced(role: Role, model: &ModelName, why: &str) -> Event {
     Event::warning(WarningCode::ModelReplaced, format!("{model} stands in for {}: {why}", role.as_str()))
 }
 
-/// What an answer took, by our own estimate where its server tells nonsense.
+/// Returns what an answer took, by our own estimate where its server tells nonsense.
 fn plausible_usage(completion: &Completion, prompt_tokens: u32) -> Usage {
     let written = ANSWER_TOKENS.max(completion.text.len() as u64 / BYTES_PER_TOKEN);
     completion.usage.plausible_or(prompt_tokens.into(), written)
@@ -557,7 +557,7 @@ async fn offline_answer<S: TextSink>(
     Ok(Ok(completion))
 }
 
-/// What a failed call means for the run.
+/// Returns what a failed call means for the run.
 fn failure(error: llm::Error) -> Failure {
     use llm::Error as E;
     let code = match &error {

@@ -10,10 +10,10 @@ use crate::{
     offline::{Evidence, Task},
 };
 
-/// How the journal recognises a model call: by the whole request, and by what it is about. The latter leaves out our
-/// own words, the model and its limits, and for an agent's turn also what came before: that turn was answered once, and
-/// its answer counts although another one might be given today. What is made of the findings has to rest on the same
-/// ones.
+/// Makes the fingerprint by which the journal recognises a model call: by the whole request, and by what it is about.
+/// The latter leaves out our own words, the model and its limits, and for an agent's turn also what came before: that
+/// turn was answered once, and its answer counts although another one might be given today. What is made of the
+/// findings has to rest on the same ones.
 pub(super) fn asked(role: Role, request: &Request, task: &Task) -> Asked {
     let form = match &request.output {
         OutputFormat::Text => None,
@@ -48,7 +48,8 @@ fn shown(evidence: &[Evidence]) -> Vec<(String, &str)> {
     evidence.iter().map(|evidence| (evidence.source_id.to_string(), evidence.text.as_str())).collect()
 }
 
-/// What the model said before: pieces of the text that is being written, or what a researcher's notes are made of.
+/// Returns what the model said before: pieces of the text that is being written, or what a researcher's notes are made
+/// of.
 fn said(message: &llm::Message) -> Option<&str> {
     match message {
         llm::Message::Assistant { content, .. } => Some(content),

@@ -106,7 +106,7 @@ fn fitted(request: &Request, room: Room, (mut measure, before): (Measure, u32), 
 }
 
 impl Room {
-    /// What is kept free for the answer.
+    /// Returns what is kept free for the answer.
     fn reserve(self, request: &Request) -> u32 {
         request.max_tokens.min(self.max_output.unwrap_or(u32::MAX)).min(self.window / 4)
     }

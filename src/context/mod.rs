@@ -266,7 +266,7 @@ impl Cx {
         entry
     }
 
-    /// Notes that this search engine has answered in place of others; is it the first time in the run?
+    /// Notes that this search engine has answered in place of others; returns whether it is the first time in the run.
     pub fn is_first_answer_of(&self, engine: &str) -> bool {
         self.run.stand_in_engines.lock().insert(engine.to_owned())
     }
@@ -276,7 +276,7 @@ impl Cx {
         add(&mut self.run.limits.lock());
     }
 
-    /// What is known of the limits of the run's research.
+    /// Returns what is known of the limits of the run's research.
     pub fn limits(&self) -> Limits {
         self.run.limits.lock().clone()
     }
@@ -325,7 +325,7 @@ impl Cx {
         self.run.journal.mark(key, vec![self.now(event)]).await
     }
 
-    /// How much of the run's limits was used when it first passed here, so that a replay goes the same way.
+    /// Returns how much of the run's limits was used when it first passed here, so that a replay goes the same way.
     ///
     /// # Errors
     /// [`Stop`].

@@ -32,7 +32,7 @@ impl Cx {
         self.run.sources.lock().register(source)
     }
 
-    /// All sources so far, ordered by id.
+    /// Returns all sources so far, ordered by id.
     pub fn sources(&self) -> Vec<Source> {
         let known = self.run.sources.lock();
         let rows: Vec<Source> = known.by_url.values().cloned().collect();

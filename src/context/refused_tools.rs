@@ -69,7 +69,7 @@ impl Cx {
     }
 }
 
-/// `detail` is in lower case.
+/// Returns the tools that `detail`, in lower case, refuses.
 fn refused(tools: &[ToolSpec], detail: &str) -> Vec<String> {
     if !SUBJECTS.iter().any(|subject| detail.contains(subject)) {
         return Vec::new();

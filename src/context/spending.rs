@@ -59,7 +59,7 @@ impl Standing {
         self.used >= SOFT_PERCENT
     }
 
-    /// Why no new research starts.
+    /// Returns why no new research starts.
     pub fn failure(&self) -> Failure {
         let message = format!("{} % of {} are used, so no new research starts", self.used, self.of);
         let code = if self.is_time() { FailureCode::Timeout } else { FailureCode::SpendingLimit };
@@ -97,7 +97,7 @@ impl Purpose {
         }
     }
 
-    /// How much of `limit` calls of this purpose leave to others.
+    /// Returns how much of `limit` calls of this purpose leave to others.
     fn leaves(self, limit: u64, most: u64) -> u64 {
         let kept = (limit / 4).clamp(2, most);
         match self {
@@ -198,12 +198,12 @@ impl Drop for Pages<'_> {
 }
 
 impl Pages<'_> {
-    /// How many.
+    /// Returns how many are granted.
     pub fn granted(&self) -> usize {
         usize::try_from(self.granted).unwrap_or(usize::MAX)
     }
 
-    /// Why these are not as many as were asked for.
+    /// Returns why these are not as many as were asked for.
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_ref()
     }
@@ -215,7 +215,7 @@ impl Pages<'_> {
 }
 
 impl Spending {
-    /// `steps` are those of earlier lives.
+    /// Adds up `steps`, which are those of earlier lives.
     pub fn new(options: &RunOptions, steps: &[Step]) -> Self {
         let mut spent = Spent::default();
         for step in steps {
@@ -239,7 +239,7 @@ impl Spending {
         Self { ends_at: Some(ends_at), ..self }
     }
 
-    /// How much of the limits is used.
+    /// Returns how much of the limits is used.
     pub fn standing(&self) -> Standing {
         self.standing_of(&self.spent.lock())
     }

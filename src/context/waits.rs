@@ -29,12 +29,12 @@ const GLANCE: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub(super) struct RunWaits {
     /// By the provider's name. Locked for map access only.
-    held: Mutex<HashMap<String, Held>>,
+    held: Mutex<HashMap<String, SharedWait>>,
 }
 
 /// A provider that is waited for.
 #[derive(Debug)]
-struct Held {
+struct SharedWait {
     /// Calls that wait.
     calls: u32,
     /// As it was announced last.
@@ -43,7 +43,7 @@ struct Held {
     wait: Wait,
 }
 
-impl Held {
+impl SharedWait {
     fn event(&self) -> Event {
         Event::Warning { code: self.code, detail: self.detail.clone(), wait: Some(self.wait.clone()) }
     }
@@ -65,7 +65,7 @@ impl RunWaits {
         }
         let since = before.map_or(now, |before| before.wait.since);
         let seconds = wait.wait.as_secs_f64();
-        let new = Held {
+        let new = SharedWait {
             calls,
             code: if wait.limited { WarningCode::RateLimited } else { WarningCode::Retrying },
             detail: format!("{}; trying again in {seconds:.1} s", wait.reason),
@@ -85,10 +85,10 @@ impl RunWaits {
         if one.calls > 0 {
             return Vec::new();
         }
-        let Some(Held { wait, .. }) = held.remove(name) else { return Vec::new() };
+        let Some(SharedWait { wait, .. }) = held.remove(name) else { return Vec::new() };
         let seconds = now.after(wait.since).as_secs_f64();
         let ended = Event::WaitEnded { name: wait.name, kind: wait.kind, seconds };
-        std::iter::once(ended).chain(held.values().next().map(Held::event)).collect()
+        std::iter::once(ended).chain(held.values().next().map(SharedWait::event)).collect()
     }
 }
 
