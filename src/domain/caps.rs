@@ -26,7 +26,7 @@ pub struct Caps {
     providers: Vec<&'static str>,
     /// MCP servers that are configured.
     mcp_servers: Vec<String>,
-    /// May requests name an address of an MCP server (`mcp_config`)?
+    /// Whether requests may name an address of an MCP server (`mcp_config`).
     request_mcp: bool,
     /// What a run may cost by the server's own options, and so at most; `None`: anything.
     most_cost: Option<Cost>,

@@ -62,7 +62,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Its own ones of `all` that a report has, which may be citations or what goes with them.
+    /// Returns its own ones of `all` that a report has, which may be citations or what goes with them.
     pub fn among<'a, T>(&self, all: &'a [T]) -> &'a [T] {
         all.get(self.range()).unwrap_or_default()
     }
@@ -94,7 +94,7 @@ pub struct Stated {
 pub struct Contradiction {
     pub one: Stated,
     pub other: Stated,
-    /// Does the report name the figures of both, and cite one of them at least?
+    /// Whether the report names the figures of both, and cites one of them at least.
     pub settled: bool,
 }
 

@@ -229,7 +229,7 @@ impl Estimate {
 }
 
 impl Size {
-    /// What it has of that; `None`: nobody knows.
+    /// Returns how much it has of that measure; `None`: nobody knows.
     fn of(&self, measure: Measure) -> Option<u64> {
         match measure {
             Measure::ModelCalls => Some(self.model_calls),
@@ -253,12 +253,12 @@ impl Size {
         })
     }
 
-    /// What it has of what the cap bounds; 1 where nobody knows.
+    /// Returns what it has of what the cap bounds; 1 where nobody knows.
     fn has(&self, cap: &Cap) -> u64 {
         self.of(cap.of).unwrap_or(1)
     }
 
-    /// What is left of it under the caps: a run that ends early takes as much less of everything.
+    /// Returns what is left of it under the caps: a run that ends early takes as much less of everything.
     fn bounded(&self, caps: &[Cap]) -> Self {
         self.tightest(caps).map_or(*self, |cap| self.part((cap.most, self.has(&cap))))
     }
@@ -393,8 +393,8 @@ impl Usual {
         usual
     }
 
-    /// What the options allow of the turns and rounds that the effort sets: as a part of the usual run, and how much
-    /// larger than one a large run may get.
+    /// Returns what the options allow of the turns and rounds that the effort sets: as a part of the usual run, and how
+    /// much larger than one a large run may get.
     fn allowed(&self, options: &RunOptions) -> ((u64, u64), (u64, u64)) {
         let mut own = RunOptions::default();
         for (name, value) in options.effort.options() {

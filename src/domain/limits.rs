@@ -28,7 +28,7 @@ pub enum EndedBy {
 }
 
 impl EndedBy {
-    /// What ends research that failed so.
+    /// Returns what ends research that failed so.
     pub fn of(code: FailureCode) -> Self {
         match code {
             FailureCode::Timeout => Self::Time,
@@ -135,12 +135,12 @@ fn count<T: PartialEq>(counts: &mut Vec<(T, usize)>, what: T) {
     }
 }
 
-/// What stands above the limits.
+/// Returns what stands above the limits.
 pub fn heading(wording: &Wording) -> String {
     format!("## {}\n\n", wording.limits.heading)
 }
 
-/// What a report says that its sources do not: the figure, and the number of the source.
+/// Returns what a report says that its sources do not: the figure, and the number of the source.
 fn unsupported(claims: &[Claim], citations: &[Citation]) -> Vec<String> {
     let of_claim = |claim: &Claim| {
         let numbers: Vec<String> = claim.among(citations).iter().map(|citation| citation.number.to_string()).collect();

@@ -99,7 +99,7 @@ impl Models {
         self.0.len()
     }
 
-    /// All of them, the first one first.
+    /// Returns all of them, the first one first.
     pub fn iter(&self) -> std::slice::Iter<'_, ModelName> {
         self.0.iter()
     }

@@ -56,7 +56,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "max_researcher_seconds",
         kind: OptionKind::Integer { min: 1, max: 86_400 },
         default: "3600",
-        meaning: "time of each researcher, its searches and summaries included; then its findings so far are used",
+        meaning: "time of each researcher, its searches and summaries included; then its findings so far are used, and its notes on them may take a quarter longer",
     },
     OptionSpec {
         name: "max_run_seconds",

@@ -205,7 +205,7 @@ pub const SEARCH_FALLBACK: &str = "search_fallback";
 pub const MODEL_OPTIONS: [&str; 4] =
     ["summarization_model", "research_model", "compression_model", "final_report_model"];
 
-/// What would be accepted in place of a model of a provider that there is not.
+/// Returns what would be accepted in place of a model of a provider that there is not.
 pub fn unknown_provider(given: &str, known: &[&'static str]) -> String {
     let meant = nearest(given, known.iter().copied()).map(|name| format!("; did you mean {name}?"));
     format!("a model of a known provider ({}){}", known.join(", "), meant.unwrap_or_default())
@@ -317,7 +317,7 @@ impl RunOptions {
         self.roles().into_iter().flat_map(Models::iter)
     }
 
-    /// Each of them once, in the order of the roles.
+    /// Returns each of the models once, in the order of the roles.
     pub fn distinct_models(&self) -> Vec<&ModelName> {
         let mut distinct = Vec::new();
         for model in self.models() {
@@ -555,7 +555,7 @@ fn is_code(value: &Value, is_letter: fn(&u8) -> bool) -> bool {
     value.is_null() || value.as_str().is_some_and(is_code)
 }
 
-/// What was read, as it is written; `or` stands before what is expected in its place.
+/// Returns what was read, as it is written; `or` stands before what is expected in its place.
 fn spelled(read: Result<impl Serialize, impl Display>, or: &str) -> Result<Value, String> {
     read.map(|read| json!(read)).map_err(|expected| format!("{or}{expected}"))
 }

@@ -63,7 +63,7 @@ impl Cost {
         Self((dollars * 1e9).round() as u64)
     }
 
-    /// What one call cost by what its provider says, in dollars; `None` for what is no sum of money.
+    /// Returns what one call cost by what its provider says, in dollars; `None` for what is no sum of money.
     pub fn reported(dollars: f64) -> Option<Self> {
         (dollars.is_finite() && dollars >= 0.0).then(|| Self::of_dollars(dollars).min(Self::MOST))
     }
@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for Cost {
 }
 
 impl Price {
-    /// What one call cost that used this; `None` when it searched and the price of that is not known.
+    /// Returns what one call cost that used this; `None` when it searched and the price of that is not known.
     pub fn cost(&self, usage: &Usage) -> Option<Cost> {
         // Nobody uses so many tokens that a float would not count them.
         let millions = |tokens: u64| tokens as f64 / 1e6;

@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-/// `text` without control characters other than newline and tab, and without the characters that change the direction
-/// of text. Borrowed when there is none.
+/// Returns `text` without control characters other than newline and tab, and without the characters that change the
+/// direction of text. Borrowed when there is none.
 pub fn printable(text: &str) -> Cow<'_, str> {
     match text.find(is_unprintable) {
         None => Cow::Borrowed(text),

@@ -66,7 +66,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// What `engine`, a search engine or a tool, has just found there, with its text; nothing else is known of it.
+    /// Returns what `engine`, a search engine or a tool, has just found there, with its text; nothing else is known of
+    /// it.
     pub fn retrieved(id: SourceId, url: String, title: String, engine: String, text: impl Into<Arc<str>>) -> Self {
         let snapshot = text.into();
         Self {
@@ -123,7 +124,7 @@ impl Source {
         }
     }
 
-    /// All ids under which it may be cited, its own first.
+    /// Returns all ids under which it may be cited, its own first.
     pub fn ids(&self) -> impl Iterator<Item = SourceId> {
         std::iter::once(self.id).chain(self.aliases.iter().copied())
     }
@@ -177,7 +178,7 @@ pub struct Citation {
     /// First and one-past-last character of `[n]` in the report, in Unicode scalar values.
     pub start: usize,
     pub end: usize,
-    /// Does this source hold what the statement says? `None` in a text that was not checked.
+    /// Whether this source holds what the statement says; `None` in a text that was not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// What it rests on there, as far as that was found.
@@ -186,7 +187,7 @@ pub struct Citation {
 }
 
 impl Citation {
-    /// One that is not checked yet.
+    /// Makes a citation that is not checked yet.
     pub fn new(number: u32, source_id: SourceId, start: usize, end: usize) -> Self {
         Self { number, source_id, start, end, verdict: None, passage: None }
     }
@@ -273,7 +274,7 @@ pub fn text_alone(markdown: &str) -> &str {
     WORDINGS.iter().filter_map(limits).max().map_or(text, |at| &text[..at])
 }
 
-/// What stands above the list of sources.
+/// Returns what stands above the list of sources.
 pub fn sources_heading(wording: &Wording) -> String {
     format!("### {}\n\n", wording.sources)
 }

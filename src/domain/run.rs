@@ -22,7 +22,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// No further change is possible.
+    /// Returns whether no further change is possible.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
@@ -237,7 +237,7 @@ pub enum ThreadStatus {
 impl ThreadStatus {
     pub const ALL: [Self; 3] = [Self::Idle, Self::Busy, Self::AwaitingInput];
 
-    /// Its name in JSON.
+    /// Returns its name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",

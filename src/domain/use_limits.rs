@@ -147,7 +147,7 @@ impl Limited {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     pub limited: Limited,
-    /// Is it a key's? Otherwise its owner's.
+    /// Whether it is a key's; otherwise it is its owner's.
     pub of_key: bool,
     /// Runs, requests or tokens; of money billionths of a dollar.
     pub quota: u64,
@@ -170,7 +170,7 @@ impl Allowance {
         }
     }
 
-    /// What of a budget one run is given: half of what is left, so that others can begin beside it.
+    /// Returns the part of a budget that one run gets: half of what is left, so that others can begin beside it.
     pub fn for_one_run(&self) -> u64 {
         self.left / 2
     }
