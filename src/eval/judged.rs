@@ -15,7 +15,7 @@ pub enum Judge {
     Quality,
     Relevance,
     Structure,
-    /// Does it say what is known to be true?
+    /// Whether it says what is known to be true.
     Correctness,
     Completeness,
     /// Which of its claims do its sources hold?
@@ -146,7 +146,7 @@ impl Judged {
         self.spent += later.spent;
     }
 
-    /// How many judges gave what they were asked for; one of them gives several scores.
+    /// Returns how many judges gave what they were asked for; one of them gives several scores.
     pub fn judges_heard(&self) -> usize {
         let of_quality = usize::from(self.scores.contains_key(&Dimension::ResearchDepth));
         let single = self.scores.keys().filter(|dimension| **dimension >= Dimension::Relevance).count();

@@ -15,7 +15,7 @@ mod structure;
 mod summary;
 
 pub use judged::{Dimension, Groundedness, Judge, Judged, JudgedClaim, Opinion};
-pub use judges::{Case, Judges, Kept};
+pub use judges::{Case, Judges, RunRecord};
 pub use questions::{Fact, Question, read as read_questions};
 pub use results::{Header, Results, benchmark_line};
 pub use score::{Answer, Lost, Scored, Spent, score};

@@ -123,7 +123,7 @@ pub struct Scored {
 }
 
 impl Scored {
-    /// All that was spent on it, judges included.
+    /// Returns all that was spent on it, judges included.
     pub fn total(&self) -> Spent {
         let mut total = self.spent.clone();
         total += self.judged.as_ref().map(|judged| judged.spent.clone()).unwrap_or_default();
@@ -266,7 +266,7 @@ impl Texts {
 /// A statement of a report.
 struct Stated {
     said: Haystack,
-    /// Does it, its line or the heading above say that it no longer holds?
+    /// Whether it, its line or the heading above says that it no longer holds.
     is_marked: bool,
 }
 
@@ -286,8 +286,8 @@ fn stated(body: &str) -> Vec<Stated> {
     stated
 }
 
-/// How the report states `text`, if it does: as current as soon as one statement neither marks it nor sets it against
-/// what holds.
+/// Returns how the report states `text`, if it does: as current as soon as one statement neither marks it nor sets it
+/// against what holds.
 fn outdated_score(text: &str, question: &Question, stated: &[Stated]) -> Option<OutdatedScore> {
     let compares = |said: &Haystack| question.facts.iter().any(|fact| said.holds_any(fact.alternatives()));
     let states: Vec<&Stated> = stated.iter().filter(|statement| statement.said.holds(text)).collect();

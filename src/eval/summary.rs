@@ -114,7 +114,7 @@ impl Metric {
         matches!(self.of, Of::Answer(_)) || has_value(before) && has_value(after)
     }
 
-    /// Its name; of a judge's figure also over how many it is, since a judge may fail.
+    /// Returns its name; of a judge's figure also over how many it is, since a judge may fail.
     fn label(&self, counted: usize) -> String {
         match self.of {
             Of::Answer(_) => self.name.to_owned(),
@@ -168,7 +168,7 @@ pub fn table(scored: &[Scored]) -> String {
     text + &faults(scored)
 }
 
-/// What went wrong, question by question.
+/// Lists what went wrong, question by question.
 fn faults(scored: &[Scored]) -> String {
     let mut lines = Vec::new();
     for one in scored {

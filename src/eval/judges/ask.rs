@@ -87,7 +87,7 @@ impl Asker {
 
     async fn complete(&self, request: &Request, spent: &mut Spent) -> Result<Completion, Error> {
         let begun = Instant::now();
-        let caller = Patience { ends: tokio::time::Instant::now() + PATIENCE };
+        let caller = UntilDeadline { ends: tokio::time::Instant::now() + PATIENCE };
         let done = self.llm.complete(request, &caller).await;
         spent.seconds += begun.elapsed().as_secs_f64();
         spent.calls += 1;
@@ -127,11 +127,11 @@ impl Asker {
 }
 
 /// Waits in silence, for a while.
-struct Patience {
+struct UntilDeadline {
     ends: tokio::time::Instant,
 }
 
-impl Caller for Patience {
+impl Caller for UntilDeadline {
     fn waiting(&self, _: Wait) {}
 
     fn ends(&self) -> Option<tokio::time::Instant> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Kept, Spent,
+    RunRecord, Spent,
     ask::{Asker, Form},
 };
 use crate::{
@@ -47,18 +47,18 @@ struct Statement {
 }
 
 /// A statement with what its sources say.
-struct Held {
+struct JudgedStatement {
     statement: Statement,
     passages: Vec<(SourceId, String)>,
 }
 
 #[derive(Deserialize)]
 struct Answer {
-    verdicts: Vec<Given>,
+    verdicts: Vec<RawVerdict>,
 }
 
 #[derive(Deserialize)]
-struct Given {
+struct RawVerdict {
     number: usize,
     verdict: GivenVerdict,
     #[serde(default)]
@@ -90,7 +90,7 @@ impl From<GivenVerdict> for Verdict {
 ///
 /// # Errors
 /// Why there are no verdicts, or not those of all calls, for people.
-pub async fn judged(asker: &Asker, kept: &Arc<Kept>, spent: &mut Spent) -> Result<Groundedness, String> {
+pub async fn judged(asker: &Asker, kept: &Arc<RunRecord>, spent: &mut Spent) -> Result<Groundedness, String> {
     let kept = Arc::clone(kept);
     let held = aside(move || held(&kept.report, &kept.sources)).await.map_err(|panicked| panicked.to_string())?;
     let mut found = Groundedness { claims: Vec::new(), left_out: held.len().saturating_sub(MOST_STATEMENTS) };
@@ -104,8 +104,8 @@ pub async fn judged(asker: &Asker, kept: &Arc<Kept>, spent: &mut Spent) -> Resul
     }
 }
 
-fn prompt(asker: &Asker, batch: &[Held]) -> String {
-    let shown = |(number, held): (usize, &Held)| {
+fn prompt(asker: &Asker, batch: &[JudgedStatement]) -> String {
+    let shown = |(number, held): (usize, &JudgedStatement)| {
         let passage = |(id, text): &(SourceId, String)| json!({"id": id.to_string(), "text": untrusted(text)});
         json!({
             "number": number,
@@ -138,13 +138,13 @@ fn form() -> Form {
 }
 
 /// Takes the verdicts of a batch in; of two for the same statement the first counts.
-fn take(found: &mut Groundedness, batch: &[Held], answer: Answer) {
-    let mut given: HashMap<usize, Given> = HashMap::new();
+fn take(found: &mut Groundedness, batch: &[JudgedStatement], answer: Answer) {
+    let mut given: HashMap<usize, RawVerdict> = HashMap::new();
     for verdict in answer.verdicts {
         given.entry(verdict.number).or_insert(verdict);
     }
-    for (number, Held { statement, .. }) in (1..).zip(batch) {
-        let Some(Given { verdict, reason, .. }) = given.remove(&number) else {
+    for (number, JudgedStatement { statement, .. }) in (1..).zip(batch) {
+        let Some(RawVerdict { verdict, reason, .. }) = given.remove(&number) else {
             found.left_out += 1;
             continue;
         };
@@ -154,11 +154,11 @@ fn take(found: &mut Groundedness, batch: &[Held], answer: Answer) {
 }
 
 /// The statements of a report with their passages.
-fn held(report: &Report, sources: &[Source]) -> Vec<Held> {
+fn held(report: &Report, sources: &[Source]) -> Vec<JudgedStatement> {
     let texts = Texts::read(sources.to_vec(), &HashMap::new());
     let held = |statement: Statement| {
         let passages = passages(&statement, &texts);
-        Held { statement, passages }
+        JudgedStatement { statement, passages }
     };
     statements(report).into_iter().map(held).collect()
 }
@@ -291,10 +291,11 @@ mod tests {
 
     #[test]
     fn a_statement_without_a_verdict_is_left_out() {
-        let held: Vec<Held> = statements(&report("One two three [1]. Four five six [1]. Seven eight nine [1]."))
-            .into_iter()
-            .map(|statement| Held { statement, passages: Vec::new() })
-            .collect();
+        let held: Vec<JudgedStatement> =
+            statements(&report("One two three [1]. Four five six [1]. Seven eight nine [1]."))
+                .into_iter()
+                .map(|statement| JudgedStatement { statement, passages: Vec::new() })
+                .collect();
         let answer = r#"{"verdicts": [
             {"number": 2, "verdict": "partly", "reason": "six"}, {"number": 2, "verdict": "supported", "reason": ""},
             {"number": 3, "verdict": "no_claim"}, {"number": 9, "verdict": "supported"}]}"#;

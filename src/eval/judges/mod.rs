@@ -41,12 +41,12 @@ pub struct Case<'a> {
     /// Markdown.
     pub report: &'a str,
     /// `None` when it is not there any more: what needs it fails.
-    pub kept: Option<&'a Arc<Kept>>,
+    pub kept: Option<&'a Arc<RunRecord>>,
 }
 
 /// What the run kept of its work.
 #[derive(Debug)]
-pub struct Kept {
+pub struct RunRecord {
     pub report: Report,
     /// The cited ones, with their texts.
     pub sources: Vec<Source>,
@@ -78,7 +78,7 @@ impl From<Quality> for BTreeMap<Dimension, Opinion> {
 }
 
 /// What a judge found.
-enum Found {
+enum Judgement {
     Scores(BTreeMap<Dimension, Opinion>),
     Claims(Groundedness),
 }
@@ -100,25 +100,25 @@ impl Judges {
         while let Some((judge, found, spent)) = asked.next().await {
             judged.spent += spent;
             match found {
-                Ok(Found::Scores(scores)) => judged.scores.extend(scores),
-                Ok(Found::Claims(groundedness)) => judged.groundedness = Some(groundedness),
+                Ok(Judgement::Scores(scores)) => judged.scores.extend(scores),
+                Ok(Judgement::Claims(groundedness)) => judged.groundedness = Some(groundedness),
                 Err(reason) => _ = judged.failed.insert(judge, one_line(&reason)),
             }
         }
         judged
     }
 
-    async fn found(&self, judge: Judge, case: Case<'_>, spent: &mut Spent) -> Result<Found, String> {
+    async fn found(&self, judge: Judge, case: Case<'_>, spent: &mut Spent) -> Result<Judgement, String> {
         let one = |dimension| (dimension, json!({}));
         let (dimension, more) = match judge {
             Judge::Quality => {
                 let prompt = self.prompt("judges/quality", case, json!({}));
                 let quality: Quality = self.asker.ask(&prompt, &quality_form(), spent).await?;
-                return Ok(Found::Scores(quality.into()));
+                return Ok(Judgement::Scores(quality.into()));
             }
             Judge::Groundedness => {
                 let claims = claims::judged(&self.asker, kept(case)?, spent).await?;
-                return Ok(Found::Claims(claims));
+                return Ok(Judgement::Claims(claims));
             }
             Judge::Relevance => one(Dimension::Relevance),
             Judge::Structure => one(Dimension::StructureAndCohesiveness),
@@ -127,7 +127,7 @@ impl Judges {
         };
         let prompt = self.prompt(&format!("judges/{}", judge.name()), case, more);
         let opinion: Opinion = self.asker.ask(&prompt, &opinion_form(), spent).await?;
-        Ok(Found::Scores(BTreeMap::from([(dimension, opinion)])))
+        Ok(Judgement::Scores(BTreeMap::from([(dimension, opinion)])))
     }
 
     /// The template with question and report, and what else it is filled with.
@@ -142,11 +142,11 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn kept(case: Case<'_>) -> Result<&Arc<Kept>, String> {
+fn kept(case: Case<'_>) -> Result<&Arc<RunRecord>, String> {
     case.kept.ok_or_else(|| "what the run kept is not in the database of evaluations".to_owned())
 }
 
-/// What a good report says, and what it does not state.
+/// Returns what a good report says, and what it does not state.
 fn known_answer(question: &Question) -> Value {
     let facts: Vec<String> = question.facts.iter().map(|fact| fact.alternatives().join(" / ")).collect();
     json!({"facts": facts, "outdated": question.outdated, "unanswerable": question.unanswerable})
