@@ -116,7 +116,7 @@ async fn poll_tails(shared: Arc<Shared>, stopped: CancellationToken) {
     stopped.run_until_cancelled(polls).await.unwrap_or(());
 }
 
-/// One look for all threads. `away_since` is when the database last went away.
+/// Looks once for all threads. `away_since` is when the database last went away.
 async fn poll(shared: &Shared, away_since: &mut Option<Instant>) {
     let tails = shared.tails.all();
     let thread_ids: Vec<_> = tails.iter().map(|tail| tail.thread_id).collect();

@@ -8,7 +8,7 @@ use std::{
 use super::{
     Frame, Shared, Subject,
     fill::{frames, limited},
-    tail::{End, Subscription, Tails, Taken},
+    tail::{End, NextFrames, Subscription, Tails},
 };
 use crate::{
     domain::{Event, RunId, ThreadId},
@@ -52,7 +52,7 @@ pub(super) struct Place {
     pub active: bool,
 }
 
-/// `None` when there is no such thread or run.
+/// Returns where reading begins; `None` when there is no such thread or run.
 pub(super) async fn place(shared: &Shared, subject: Subject, after_seq: i64) -> Result<Option<Place>, Error> {
     Ok(match subject {
         Subject::Thread(thread_id) => {
@@ -173,12 +173,12 @@ impl Reader {
     async fn refill(&mut self) -> Result<bool, Error> {
         let end = self.subscription.look();
         match (self.subscription.tail.take(self.after_seq), end) {
-            (Taken::Frames(frames), _) => self.batch = frames.into_iter(),
+            (NextFrames::Frames(frames), _) => self.batch = frames.into_iter(),
             // Boxed, so that a reader that waits is small.
-            (Taken::Behind { head }, _) => Box::pin(self.page(head)).await?,
-            (Taken::UpToDate, Some(End::Gone)) => return self.say_deleted(),
-            (Taken::UpToDate, Some(End::Failed(error))) => return Err(error),
-            (Taken::UpToDate, None) => {
+            (NextFrames::Behind { head }, _) => Box::pin(self.page(head)).await?,
+            (NextFrames::UpToDate, Some(End::Gone)) => return self.say_deleted(),
+            (NextFrames::UpToDate, Some(End::Failed(error))) => return Err(error),
+            (NextFrames::UpToDate, None) => {
                 // An idle reader holds no memory for frames it has handed out.
                 self.batch = Vec::new().into_iter();
                 self.subscription.wait().await;

@@ -54,7 +54,7 @@ struct Ring {
 
 /// What a tail has for a reader.
 #[derive(Debug)]
-pub enum Taken {
+pub enum NextFrames {
     /// The next ones without a gap; at least one.
     Frames(Vec<Arc<Frame>>),
     /// The next ones are in the table only. The table has been read up to `head`.
@@ -97,7 +97,7 @@ impl Tail {
     }
 
     /// Takes some frames with a number above `after_seq`.
-    pub fn take(&self, after_seq: i64) -> Taken {
+    pub fn take(&self, after_seq: i64) -> NextFrames {
         self.ring.lock().take(after_seq)
     }
 
@@ -126,12 +126,12 @@ impl Ring {
         }
     }
 
-    fn take(&self, after_seq: i64) -> Taken {
+    fn take(&self, after_seq: i64) -> NextFrames {
         if after_seq >= self.head {
-            return Taken::UpToDate;
+            return NextFrames::UpToDate;
         }
         if after_seq < self.base {
-            return Taken::Behind { head: self.head };
+            return NextFrames::Behind { head: self.head };
         }
         let start = self.frames.partition_point(|frame| frame.seq <= after_seq);
         let mut bytes = 0;
@@ -140,7 +140,7 @@ impl Ring {
             bytes += frame.sse.len();
             fits
         };
-        Taken::Frames(self.frames.range(start..).take(BATCH_FRAMES).take_while(fits).cloned().collect())
+        NextFrames::Frames(self.frames.range(start..).take(BATCH_FRAMES).take_while(fits).cloned().collect())
     }
 
     fn age(&mut self) {
@@ -352,8 +352,8 @@ mod tests {
         Arc::new(Frame { seq, run_id: RunId::new(), name: "a".into(), terminal: false, json: sse.clone(), sse })
     }
 
-    fn seqs(taken: Taken) -> Vec<i64> {
-        let Taken::Frames(frames) = taken else { panic!("{taken:?}") };
+    fn seqs(taken: NextFrames) -> Vec<i64> {
+        let NextFrames::Frames(frames) = taken else { panic!("{taken:?}") };
         frames.iter().map(|frame| frame.seq).collect()
     }
 
@@ -364,14 +364,14 @@ mod tests {
     #[test]
     fn a_tail_serves_what_it_has_and_says_what_it_has_not() {
         let tail = tail(5);
-        assert!(matches!(tail.take(5), Taken::UpToDate));
-        assert!(matches!(tail.take(9), Taken::UpToDate));
-        assert!(matches!(tail.take(4), Taken::Behind { head: 5 }));
+        assert!(matches!(tail.take(5), NextFrames::UpToDate));
+        assert!(matches!(tail.take(9), NextFrames::UpToDate));
+        assert!(matches!(tail.take(4), NextFrames::Behind { head: 5 }));
         tail.extend(vec![frame(6, 1), frame(7, 1), frame(8, 1)]);
         assert_eq!(seqs(tail.take(5)), [6, 7, 8]);
         assert_eq!(seqs(tail.take(7)), [8]);
-        assert!(matches!(tail.take(4), Taken::Behind { head: 8 }));
-        assert!(matches!(tail.take(8), Taken::UpToDate));
+        assert!(matches!(tail.take(4), NextFrames::Behind { head: 8 }));
+        assert!(matches!(tail.take(8), NextFrames::UpToDate));
     }
 
     #[test]
@@ -390,14 +390,17 @@ mod tests {
         let many = tail(0);
         many.extend((1..=1000).map(|seq| frame(seq, 1)).collect());
         let oldest = 1000 - i64::try_from(RING_FRAMES).unwrap();
-        assert!(matches!(many.take(oldest - 1), Taken::Behind { head: 1000 }));
+        assert!(matches!(many.take(oldest - 1), NextFrames::Behind { head: 1000 }));
         assert_eq!(seqs(many.take(oldest)).len(), BATCH_FRAMES);
         let large = tail(0);
         large.extend((1..=100).map(|seq| frame(seq, RING_BYTES / 4)).collect());
-        assert!(matches!(large.take(95), Taken::Behind { .. }));
+        assert!(matches!(large.take(95), NextFrames::Behind { .. }));
         assert_eq!(seqs(large.take(96)), [97], "a batch has one frame too large for it, but not two");
         large.extend(vec![frame(101, 2 * RING_BYTES)]);
-        assert!(matches!(large.take(100), Taken::Behind { head: 101 }), "what fits nowhere is read from the table");
+        assert!(
+            matches!(large.take(100), NextFrames::Behind { head: 101 }),
+            "what fits nowhere is read from the table"
+        );
     }
 
     #[test]
@@ -408,10 +411,10 @@ mod tests {
         tail.extend(vec![frame(3, 1)]);
         assert_eq!(seqs(tail.take(0)), [1, 2, 3]);
         tail.age();
-        assert!(matches!(tail.take(1), Taken::Behind { head: 3 }));
+        assert!(matches!(tail.take(1), NextFrames::Behind { head: 3 }));
         assert_eq!(seqs(tail.take(2)), [3], "it goes on with what came later");
         (1..POLLS_KEPT).for_each(|_| tail.age());
-        assert!(matches!(tail.take(2), Taken::Behind { head: 3 }));
+        assert!(matches!(tail.take(2), NextFrames::Behind { head: 3 }));
         assert_eq!(tail.ring.lock().frames.capacity(), 0, "a quiet tail holds nothing");
         tail.extend(vec![frame(4, 1)]);
         assert_eq!(seqs(tail.take(3)), [4]);

@@ -15,7 +15,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::Shared;
 use crate::{
     domain::{RunId, ThreadId},
-    store::{Heard, Listener, Store, Wake},
+    store::{Listener, Notice, Store, Wake},
 };
 
 /// What comes within this time is sent together.
@@ -177,11 +177,11 @@ async fn send(shared: Arc<Shared>, stopped: CancellationToken) {
 async fn hear(shared: Arc<Shared>, mut listener: Listener) {
     loop {
         match listener.next().await {
-            Heard::Missed => {
+            Notice::Missed => {
                 shared.wakes.board.ring_all();
                 shared.look_now.notify_one();
             }
-            Heard::Wakes(wakes) => wakes.into_iter().for_each(|wake| pass_on(&shared, wake)),
+            Notice::Wakes(wakes) => wakes.into_iter().for_each(|wake| pass_on(&shared, wake)),
         }
     }
 }

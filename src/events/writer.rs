@@ -137,7 +137,7 @@ async fn gather(jobs: &mut mpsc::Receiver<Job>, group: &mut Vec<Job>) {
     }
 }
 
-/// How many of the commits, by the bytes of their texts, go into one transaction; at least one.
+/// Returns how many of the commits, by the bytes of their texts, go into one transaction; at least one.
 fn fitting(bytes: impl Iterator<Item = usize>) -> usize {
     let mut sum = 0;
     let fits = |bytes: &usize| {
