@@ -103,7 +103,7 @@ impl OpenCall {
         }
     }
 
-    /// Why it is not carried out.
+    /// Returns why it is not carried out.
     fn problem(&self) -> Option<String> {
         let limits = format!("one call takes {MAX_ARGUMENTS} bytes, all calls of a turn {MAX_TURN_ARGUMENTS}");
         self.is_too_long.then(|| format!("the arguments are too long: {limits}"))
@@ -259,8 +259,8 @@ impl Assembly {
         }
     }
 
-    /// Which call a piece goes on with; `None` when it begins one. Gemini's door sends several calls under index 0
-    /// and tells them apart by id; others send no index.
+    /// Returns which call a piece goes on with; `None` when it begins one. Gemini's door sends several calls under
+    /// index 0 and tells them apart by id; others send no index.
     fn position(&self, index: Option<usize>, id: &str, name: &str) -> Option<usize> {
         let last = self.calls.len().checked_sub(1)?;
         let position = match index {
@@ -342,7 +342,7 @@ fn closed(calls: Vec<OpenCall>, turn: usize, left_out: usize) -> Vec<ToolCall> {
         }
         let taken = call.id.is_empty() || closed.iter().any(|earlier| earlier.id == call.id);
         let id = if taken { made_up_id(turn, closed.len()) } else { call.id };
-        let arguments = unquoted(surrogates::mend(&call.arguments)).into_owned();
+        let arguments = unquoted(surrogates::repair(&call.arguments)).into_owned();
         closed.push(ToolCall { id, name: call.name.trim().to_owned(), arguments, problem });
         if closed.len() > MAX_CALLS {
             break;

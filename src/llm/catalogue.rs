@@ -23,19 +23,19 @@ pub struct Facts {
     pub max_output: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Can it call tools?
+    /// Whether it can call tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<bool>,
-    /// May a tool call be demanded of it? Some models answer 400 to that.
+    /// Whether a tool call may be demanded of it. Some models answer 400 to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forced_calls: Option<bool>,
-    /// Does it take a JSON schema of its answer?
+    /// Whether it takes a JSON schema of its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<bool>,
-    /// Can it stream its answer?
+    /// Whether it can stream its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming: Option<bool>,
-    /// Does it answer in one piece? Some models, and some long answers of others, are had as streams alone.
+    /// Whether it answers in one piece. Some models, and some long answers of others, are had as streams alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_answers: Option<bool>,
     /// How its tokens are counted or estimated.
@@ -103,9 +103,9 @@ struct Resold {
 static CATALOGUE: LazyLock<Catalogue> =
     LazyLock::new(|| toml::from_str(include_str!("catalogue.toml")).expect("a test reads the embedded catalogue"));
 
-/// What the embedded catalogue knows of `model`. `settings_of` is the provider whose account it is, `is_own_cloud`
-/// whether the model is called at that provider's own address: what stands at another one may be anything, at any
-/// price.
+/// Returns what the embedded catalogue knows of `model`. `settings_of` is the provider whose account it is,
+/// `is_own_cloud` whether the model is called at that provider's own address: what stands at another one may be
+/// anything, at any price.
 pub(super) fn facts(model: &ModelName, settings_of: &str, is_own_cloud: bool) -> Facts {
     let family = of_family(&model.model);
     if !is_own_cloud {
@@ -115,7 +115,7 @@ pub(super) fn facts(model: &ModelName, settings_of: &str, is_own_cloud: bool) ->
     known.map_or(family, |known| known.or(family))
 }
 
-/// What stands under the name of a model, or under it without its date.
+/// Returns what stands under the name of a model, or under it without its date.
 fn known(name: &str) -> Option<Facts> {
     CATALOGUE.models.get(name).or_else(|| CATALOGUE.models.get(undated(name)?)).copied()
 }
@@ -142,14 +142,14 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     CATALOGUE.models.keys().map(String::as_str)
 }
 
-/// What is known of the family whose name the model's begins with.
+/// Returns what is known of the family whose name the model's begins with.
 pub fn of_family(model: &str) -> Facts {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let tokenizer = by_beginning(&CATALOGUE.tokenizers, &name);
     Facts { tokenizer, ..by_beginning(&CATALOGUE.families, &name).unwrap_or_default() }
 }
 
-/// What stands under the longest beginning of `name`.
+/// Returns what stands under the longest beginning of `name`.
 fn by_beginning<T: Copy>(known: &HashMap<String, T>, name: &str) -> Option<T> {
     // Clouds put a region and the vendor before the name: `us.anthropic.claude-…`.
     let tails = name.match_indices('.').map(|(dot, _)| &name[dot + 1..]);

@@ -60,9 +60,9 @@ type Servers = HashMap<&'static str, Arc<Server>>;
 pub struct ProbeReport {
     /// Without a password.
     pub base_url: String,
-    /// Was it asked? A provider without a list of models is not.
+    /// Whether it was asked. A provider without a list of models is not.
     pub was_asked: bool,
-    /// Was a key sent, and accepted?
+    /// Whether a key was sent, and accepted.
     pub with_key: bool,
     /// Names of the models listed; empty also when the list could not be read.
     pub models: Vec<String>,
@@ -167,7 +167,7 @@ impl Llm {
         }
     }
 
-    /// One answer, however it comes, and the attempts that it took.
+    /// Gets one answer, however it comes, and counts the attempts that it took.
     async fn answer(
         &self,
         request: &Request,
@@ -282,17 +282,18 @@ impl Llm {
         self.list(server).await?.context_window(&model.model)
     }
 
-    /// What is known of `model`: what the settings say, and the catalogue where they say nothing.
+    /// Returns what is known of `model`: what the settings say, and the catalogue where they say nothing.
     pub fn facts(&self, model: &ModelName) -> Facts {
         self.inner.server(model).map(|server| server.facts(model)).unwrap_or_default()
     }
 
-    /// What is sent with the calls of that role; `None` when nothing is set.
+    /// Returns what is sent with the calls of that role; `None` when nothing is set.
     pub fn tuning(&self, role: &str) -> Option<Arc<Tuning>> {
         self.inner.settings.roles.get(role).cloned()
     }
 
-    /// What a finished call costs; `None` when the price of its model is not known, and its provider did not say.
+    /// Returns what a finished call costs; `None` when the price of its model is not known, and its provider did not
+    /// say.
     pub fn cost(&self, model: &ModelName, usage: &Usage) -> Option<Cost> {
         usage.cost.or_else(|| self.facts(model).price?.cost(usage))
     }
@@ -437,7 +438,8 @@ impl Llm {
         self.inner.server(model).map_or(learnt, |server| learnt.max(structured(server)))
     }
 
-    /// `model` gave a structured answer by `strategy`. `refused` says that its provider does not know a surer one.
+    /// Notes that `model` gave a structured answer by `strategy`. `refused` says that its provider does not know a
+    /// surer one.
     pub fn answered_by(&self, model: &ModelName, strategy: Strategy, refused: bool) {
         self.inner.memory.answered_by(model, strategy, refused, Instant::now());
     }
@@ -523,7 +525,7 @@ fn read(mut reader: Reader, mut assembly: Assembly, body: Vec<u8>) -> Result<Com
     assembly.finish().map(|(completion, _)| completion)
 }
 
-/// What a call is expected to take, where that counts: its prompt, and a quarter of the longest answer.
+/// Returns what a call is expected to take, where that counts: its prompt, and a quarter of the longest answer.
 fn estimated_tokens(server: &Server, request: &Request) -> u64 {
     match server.limiter.counts_tokens() {
         true => {

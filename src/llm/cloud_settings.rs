@@ -11,7 +11,7 @@ pub struct Other {
     /// Another variable that is read when that one is not set.
     pub other_variable: Option<&'static str>,
     pub is_secret: bool,
-    /// Does it say who the service is to a cloud, or whom it asks for that? Such are not taken from a file that was
+    /// Whether it says who the service is to a cloud, or whom it asks for that. Such are not taken from a file that was
     /// merely found.
     pub leads_out: bool,
     pub meaning: &'static str,

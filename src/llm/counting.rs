@@ -19,9 +19,9 @@ impl Tokenizer {
         self.table().is_some()
     }
 
-    /// How many tokens `text` is: exactly, but for a few in each 16 KiB without a line that begins with a letter or a
-    /// digit. Marks that have a meaning of their own for a model count as the text that they are. An estimate where the
-    /// tokenizer is not published.
+    /// Returns how many tokens `text` is: exactly, but for a few in each 16 KiB without a line that begins with a
+    /// letter or a digit. Marks that have a meaning of their own for a model count as the text that they are. An
+    /// estimate where the tokenizer is not published.
     ///
     /// Takes 30 ms for each megabyte of prose, and up to ten times as long for one word of that length.
     pub fn count(self, text: &str) -> u32 {
@@ -64,7 +64,7 @@ impl Table {
     }
 }
 
-/// `text` in pieces, each as long as can be.
+/// Cuts `text` into pieces, each as long as can be.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

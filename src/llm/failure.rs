@@ -23,7 +23,7 @@ pub(super) struct Failure {
     pub error: Error,
     /// How long the server asked us to wait.
     pub retry_after: Option<Duration>,
-    /// May the same call go better? `None`: it would fail the same way.
+    /// How the same call may go better; `None`: it would fail the same way.
     trouble: Option<Trouble>,
 }
 
@@ -57,7 +57,7 @@ impl Attempt for Failure {
     }
 }
 
-/// What is wrong when a server answers with this status, or with one that stands for it.
+/// Returns what is wrong when a server answers with this status, or with one that stands for it.
 fn trouble_of_status(error: &Error, status: u16) -> Option<Trouble> {
     match trouble(error) {
         Some(Trouble::Away) if status == 500 => Some(Trouble::Failing),
@@ -149,7 +149,7 @@ pub(super) fn too_long(model: &ModelName, what: &str, max_bytes: usize) -> Failu
     Error::TooLong { model: model.clone(), detail: format!("{what} is longer than {max_bytes} bytes") }.into()
 }
 
-/// `text` on one line and not too long.
+/// Returns `text` on one line and not too long.
 pub(super) fn one_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -295,7 +295,7 @@ impl Reported {
         net::is_used_up([&*self.code, &*self.kind, &*self.limit], &self.message)
     }
 
-    /// `Some` when the request was too long; inside, the window in tokens when known.
+    /// Returns `Some` when the request was too long; inside, the window in tokens when known.
     fn overflow(&self, status: u16) -> Option<Option<u32>> {
         let named = self.is(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"]);
         // Servers send it as 400, 413 or 422, some proxies as 500. A 429 with these words is OpenAI's "larger than a
@@ -414,7 +414,7 @@ fn leading_number(text: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// `retry-after-ms`, which OpenAI's servers add, or `Retry-After`.
+/// Reads `retry-after-ms`, which OpenAI's servers add, or `Retry-After`.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let millis = headers.get("retry-after-ms").and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
     match millis {
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_servers_own_is_told_from_one_that_is_away_with_any_status() {
+    fn an_error_of_the_servers_own_differs_from_one_that_is_away_with_any_status() {
         for error in [json!({"code": 500, "message": "oops"}), json!({"message": "oops"}), json!("oops")] {
             assert_eq!(of_error_field(&model(), &error).trouble, Some(Trouble::Failing), "{error}");
         }

@@ -94,7 +94,7 @@ impl Measure {
         Self { tokenizer, counted: tokenizer.is_published().then(HashMap::new) }
     }
 
-    /// How many tokens `text` is.
+    /// Returns how many tokens `text` is.
     pub fn text(&mut self, text: &str) -> u32 {
         let Some(counted) = &mut self.counted else { return self.tokenizer.estimate(text) };
         if let Some(tokens) = counted.get(text) {
@@ -105,8 +105,9 @@ impl Measure {
         tokens
     }
 
-    /// How many tokens the prompt of `request` is: messages, tools and schema, without the answer. What surrounds a
-    /// message, how a provider spells tools and schema to its model, and what a carried turn holds is always estimated.
+    /// Returns how many tokens the prompt of `request` is: messages, tools and schema, without the answer. What
+    /// surrounds a message, how a provider spells tools and schema to its model, and what a carried turn holds is
+    /// always estimated.
     pub fn request(&mut self, request: &Request) -> u32 {
         let estimate = |text: &str| self.tokenizer.estimate(text);
         let tools = request.tools.iter().map(|tool| {

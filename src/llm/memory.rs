@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_told_once_is_forgotten_and_one_told_again_is_kept() {
+    fn a_window_stated_once_is_forgotten_and_one_stated_again_is_kept() {
         let (memory, model, begun) = (Memory::default(), model(), Instant::now());
         let at = |minutes: u64| begun + Duration::from_secs(60 * minutes);
         memory.learn_window(&model, 4_096, at(0));

@@ -53,8 +53,8 @@ pub struct Place {
     pub base: fn(&Endpoint) -> Option<String>,
     /// What stands between that and the path of a dialect; ends with a slash unless it is empty.
     pub path: fn(&Endpoint) -> String,
-    /// Are models called wherever there is room? Where they are kept to a place, they may cost more than the catalogue
-    /// says.
+    /// Whether models are called wherever there is room. Where they are kept to a place, they may cost more than the
+    /// catalogue says.
     pub is_anywhere: fn(&Endpoint) -> bool,
 }
 
@@ -133,9 +133,10 @@ pub struct Quirks {
     /// The word that forces a tool call, as the dialect has it: `required` (in Chat Completions some say `any`), `any`
     /// (Messages, Converse) or `ANY` (Gemini); [`Self::UNFORCED`] where that is refused or ignored.
     pub required: &'static str,
-    /// Is `stream_options` known (Chat Completions)?
+    /// Whether `stream_options` is known (Chat Completions).
     pub stream_options: bool,
-    /// Does it answer in one piece? Otherwise every answer is streamed, also those that nobody reads before their end.
+    /// Whether it answers in one piece. Otherwise every answer is streamed, also those that nobody reads before their
+    /// end.
     pub whole_answers: bool,
     /// The surest form of asking for a structured answer.
     pub structured: Strategy,
@@ -147,7 +148,7 @@ pub struct Quirks {
     pub answers_results: bool,
     /// What of a turn's reasoning has to go back with it (Chat Completions; other dialects know it).
     pub carries: Carries,
-    /// Is `prompt_cache_key` known (Chat Completions, Responses)?
+    /// Whether `prompt_cache_key` is known (Chat Completions, Responses).
     pub cache_key: bool,
     /// The header that takes the key of the vendor's cache instead.
     pub cache_header: Option<&'static str>,
@@ -572,7 +573,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_told_apart_by_name_and_variables() {
+    fn rows_differ_in_name_and_variables() {
         let (mut names, mut variables) = (BTreeSet::new(), BTreeSet::new());
         for provider in PROVIDERS {
             assert!(names.insert(provider.name), "{} stands here twice", provider.name);

@@ -37,7 +37,7 @@ pub(super) struct Server {
     base_url: Url,
     /// The variable that must be set first.
     missing: Option<&'static str>,
-    /// Is this the provider's own address?
+    /// Whether this is the provider's own address.
     is_own_cloud: bool,
     /// What the operator says of models.
     models: KnownModels,
@@ -108,7 +108,7 @@ impl Server {
         self.provider.lists != Lists::Nothing || (!self.is_own_cloud && self.provider.place.is_none())
     }
 
-    /// What is known of `model` on this server.
+    /// Returns what is known of `model` on this server.
     pub(super) fn facts(&self, model: &ModelName) -> Facts {
         let own = self.models.get(&model.to_string()).copied().unwrap_or_default();
         own.or(catalogue::facts(model, self.provider.settings(), self.is_own_cloud))
@@ -144,7 +144,7 @@ impl Server {
         self.provider.wire.reader(&self.provider.quirks)
     }
 
-    /// What a call cost by the headers of its answer.
+    /// Returns what a call cost by the headers of its answer.
     pub(super) fn cost(&self, headers: &HeaderMap) -> Option<Cost> {
         let value = headers.get(self.provider.quirks.cost_header?)?.to_str().ok()?;
         Cost::reported(value.trim().parse().ok()?)
@@ -177,7 +177,7 @@ impl Server {
         &self.headers
     }
 
-    /// How requests are authorised beyond that.
+    /// Returns how requests are authorised beyond that.
     pub(super) fn access(&self) -> &Access {
         &self.access
     }

@@ -49,7 +49,7 @@ pub struct Endpoint {
     pub home: Option<PathBuf>,
     /// What programs are given that print credentials: names and values of the environment.
     pub environment: Vec<(&'static str, String)>,
-    /// Is a key needed, although the server could do without one?
+    /// Whether a key is needed, although the server could do without one.
     pub needs_key: bool,
 }
 
@@ -208,7 +208,7 @@ impl Settings {
         self.total_timeout.max(self.idle_timeout)
     }
 
-    /// What the provider of these settings may be asked.
+    /// Returns what the provider of these settings may be asked.
     pub(super) fn limits_of(&self, provider: &str) -> Limits {
         let own = |name| self.limits.get(provider, name);
         let in_flight = own("in_flight").and_then(|calls| usize::try_from(calls).ok()).unwrap_or(usize::MAX);

@@ -90,8 +90,8 @@ pub struct Strategies<'a> {
 }
 
 impl<'a> Strategies<'a> {
-    /// `schema` is a JSON Schema whose root is an object; providers want every property required and
-    /// `additionalProperties: false`.
+    /// Begins with the surest strategy. `schema` is a JSON Schema whose root is an object; providers want every
+    /// property required and `additionalProperties: false`.
     pub fn new(schema_name: &'a str, schema: impl Into<Arc<Value>>, prompts: Prompts<'a>) -> Self {
         let nominal = Strategy::Native;
         Self { schema_name, schema: schema.into(), prompts, strategy: nominal, nominal, last: None, refused: false }
@@ -116,7 +116,7 @@ impl<'a> Strategies<'a> {
         self.strategy
     }
 
-    /// `base` made to ask for the answer. Its own tools and output format are replaced.
+    /// Makes `base` ask for the answer. Its own tools and output format are replaced.
     pub fn request(&self, base: &Request) -> Request {
         self.request_by(self.strategy, base)
     }
@@ -207,7 +207,7 @@ fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     if text.len() > MAX_READ {
         return Err(format!("the answer is longer than {MAX_READ} bytes"));
     }
-    let text = &*surrogates::mend(text);
+    let text = &*surrogates::repair(text);
     let mut problem = None;
     let mut from = 0;
     for _ in 0..MAX_OBJECTS {

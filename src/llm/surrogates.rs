@@ -16,17 +16,17 @@ const HALVES: u32 = 0x800;
 /// of a text is never taken for a stand-in.
 const FIRST_HIGH: u16 = 0xDBFE;
 
-/// `json` with each lone half replaced by its stand-in; `None` when there is nothing to replace.
+/// Replaces each lone half in `json` by its stand-in; `None` when there is nothing to replace.
 pub(super) fn mark(json: &str) -> Option<String> {
     replaced(&escaped(json), FIRST_HIGH, |half, out| out.extend(char::from_u32(FIRST + u32::from(half) - 0xD800)))
 }
 
-/// `json` with each lone half replaced by U+FFFD.
-pub fn mend(json: &str) -> Cow<'_, str> {
+/// Replaces each lone half in `json` by U+FFFD.
+pub fn repair(json: &str) -> Cow<'_, str> {
     replaced(json, 0xDC00, |_, out| out.push('\u{FFFD}')).map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
-/// `json` with the characters that are stand-ins written as escapes.
+/// Writes the characters of `json` that are stand-ins as escapes.
 fn escaped(json: &str) -> Cow<'_, str> {
     if !json.as_bytes().contains(&FIRST_BYTE) {
         return Cow::Borrowed(json);
@@ -107,7 +107,7 @@ impl Joiner {
         Cow::Owned(out)
     }
 
-    /// What is left at the end.
+    /// Returns what is left at the end.
     pub(super) fn finish(&mut self) -> &'static str {
         if self.high.take().is_some() { "\u{FFFD}" } else { "" }
     }
@@ -156,9 +156,9 @@ mod tests {
         assert_eq!(read(&["\"\u{10F83D}\"".into()]), "\u{10F83D}");
         assert_eq!(read(&["\"\u{10F800}\\ud83d\"".into()]), "\u{10F800}\u{FFFD}");
         assert_eq!(read(&[r#""\udbfe\udc00\ud83d""#.into()]), "\u{10F800}\u{FFFD}");
-        assert_eq!(mend(r#"{"a":"\ud83d"}"#), "{\"a\":\"\u{FFFD}\"}");
-        assert_eq!(mend(r"\ud83d\ude00 \u00e4 \ud83"), r"\ud83d\ude00 \u00e4 \ud83");
-        assert_eq!(mend("\\€\\"), "\\€\\");
+        assert_eq!(repair(r#"{"a":"\ud83d"}"#), "{\"a\":\"\u{FFFD}\"}");
+        assert_eq!(repair(r"\ud83d\ude00 \u00e4 \ud83"), r"\ud83d\ude00 \u00e4 \ud83");
+        assert_eq!(repair("\\€\\"), "\\€\\");
     }
 
     proptest! {
@@ -174,9 +174,9 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_mended_can_be_read(units in prop::collection::vec(0xD7F0_u16..0xE010, 0..12)) {
+        fn whatever_is_repaired_can_be_read(units in prop::collection::vec(0xD7F0_u16..0xE010, 0..12)) {
             let json = pieces(&units, 12).pop().unwrap_or_else(|| "\"\"".into());
-            prop_assert!(serde_json::from_str::<String>(&mend(&json)).is_ok());
+            prop_assert!(serde_json::from_str::<String>(&repair(&json)).is_ok());
         }
     }
 }

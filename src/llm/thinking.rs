@@ -19,9 +19,9 @@ pub(super) struct Filter {
     space: String,
     /// What may turn out to be an opening tag.
     tag: String,
-    /// Has any text been passed, and no line begun since?
+    /// Whether any text has been passed, and no line begun since.
     mid_line: bool,
-    /// Has any text been passed?
+    /// Whether any text has been passed.
     passed: bool,
 }
 
@@ -144,7 +144,7 @@ fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// `text` after a closing tag that nothing opened: some chat templates put the opening one into the prompt.
+/// Returns `text` after a closing tag that nothing opened: some chat templates put the opening one into the prompt.
 ///
 /// Only for whole answers; in a stream the text before it has been passed on already.
 pub(super) fn after_unopened(text: &str) -> &str {

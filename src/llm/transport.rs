@@ -148,7 +148,7 @@ pub(super) struct Frames {
     response: reqwest::Response,
     pieces: Pieces,
     cost: Option<Cost>,
-    /// Has anything come but blanks?
+    /// Whether anything has come but blanks.
     has_begun: bool,
     /// Bytes that may come in all, and still.
     max_bytes: usize,
@@ -321,8 +321,8 @@ impl StreamTime {
         Self { idle, ends, timer }
     }
 
-    /// What `wait` gives; `None` when it takes too long. What is there already is taken without a look at the clock;
-    /// how much that can be is bounded.
+    /// Returns what `wait` gives; `None` when it takes too long. What is there already is taken without a look at the
+    /// clock; how much that can be is bounded.
     async fn limit<T>(&mut self, wait: impl Future<Output = T>) -> Option<T> {
         let (mut wait, mut end) = (pin!(wait), None);
         poll_fn(|cx| match wait.as_mut().poll(cx) {

@@ -26,16 +26,16 @@ pub(super) struct Fresh<T> {
 }
 
 #[derive(Debug)]
-pub(super) struct Kept<T> {
+pub(super) struct CredentialCache<T> {
     /// Held by the call that gets it, so that one does.
     getting: tokio::sync::Mutex<()>,
     /// Locked for a look or a change only, as the next.
-    held: Mutex<Option<Held<T>>>,
+    held: Mutex<Option<Cached<T>>>,
     failed: Mutex<Option<(Instant, Refused)>>,
 }
 
 #[derive(Clone, Debug)]
-struct Held<T> {
+struct Cached<T> {
     value: T,
     renew_at: Instant,
     ends_at: Instant,
@@ -48,15 +48,15 @@ impl<T> Fresh<T> {
     }
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for CredentialCache<T> {
     fn default() -> Self {
         Self { getting: tokio::sync::Mutex::default(), held: Mutex::default(), failed: Mutex::default() }
     }
 }
 
-impl<T: Clone> Kept<T> {
-    /// What counts; what is about to end is renewed by `get` first. While nobody who could renew it answers, it is used
-    /// to its end.
+impl<T: Clone> CredentialCache<T> {
+    /// Returns what counts; what is about to end is renewed by `get` first. While nobody who could renew it answers, it
+    /// is used to its end.
     ///
     /// # Errors
     /// Those of `get`.
@@ -85,23 +85,23 @@ impl<T: Clone> Kept<T> {
     pub fn keep(&self, fresh: Fresh<T>) -> T {
         let now = Instant::now();
         let (renew_at, ends_at) = (now + fresh.renew_in, now + fresh.ends_in);
-        *self.held.lock() = Some(Held { value: fresh.value.clone(), renew_at, ends_at });
+        *self.held.lock() = Some(Cached { value: fresh.value.clone(), renew_at, ends_at });
         fresh.value
     }
 
-    /// What is kept is not used again; it stays known, so that answers which quote it are still shown without it.
+    /// Ends the use of what is kept; it stays known, so that answers which quote it are still shown without it.
     pub fn forget(&self) {
         if let Some(held) = &mut *self.held.lock() {
             (held.renew_at, held.ends_at) = (Instant::now(), Instant::now());
         }
     }
 
-    /// What was got last, whether it still counts or not.
+    /// Returns what was got last, whether it still counts or not.
     pub fn last(&self) -> Option<T> {
         self.held.lock().as_ref().map(|held| held.value.clone())
     }
 
-    fn held(&self, until: fn(&Held<T>) -> Instant) -> Option<T> {
+    fn held(&self, until: fn(&Cached<T>) -> Instant) -> Option<T> {
         let held = self.held.lock();
         held.as_ref().filter(|held| Instant::now() < until(held)).map(|held| held.value.clone())
     }
@@ -123,8 +123,8 @@ mod tests {
     use super::*;
 
     /// Some that are to be renewed, and end after `ends_in`.
-    fn old(ends_in: Duration) -> Kept<&'static str> {
-        let kept = Kept::default();
+    fn old(ends_in: Duration) -> CredentialCache<&'static str> {
+        let kept = CredentialCache::default();
         kept.keep(Fresh { value: "old", renew_in: Duration::ZERO, ends_in });
         kept
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn credentials_that_were_mended_are_taken_at_once() {
+    async fn credentials_that_were_replaced_are_used_at_once() {
         let kept = old(Duration::from_secs(60));
         let refused = async { Err(Refused::Credentials("gone".to_owned())) };
         assert!(matches!(kept.current(refused).await, Err(Refused::Credentials(_))));

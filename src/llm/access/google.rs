@@ -13,7 +13,7 @@ use serde_json::json;
 use time::OffsetDateTime;
 use url::Url;
 
-use super::kept::{Fresh, Kept};
+use super::credential_cache::{CredentialCache, Fresh};
 use super::{Refused, is_name};
 use crate::files;
 use crate::llm::settings::Endpoint;
@@ -44,7 +44,7 @@ pub struct Tokens {
     /// The address of the machine's metadata server.
     metadata: String,
     clients: ApiClients,
-    kept: Kept<SecretString>,
+    kept: CredentialCache<SecretString>,
 }
 
 /// A file of credentials.
@@ -83,7 +83,7 @@ impl Tokens {
             usual_file: endpoint.in_home(".config/gcloud/application_default_credentials.json"),
             metadata: metadata.to_owned(),
             clients: clients.clone(),
-            kept: Kept::default(),
+            kept: CredentialCache::default(),
         }
     }
 
@@ -191,7 +191,7 @@ pub fn base(endpoint: &Endpoint) -> Option<String> {
     })
 }
 
-/// What stands before the path of a call of Google's own models.
+/// Returns what stands before the path of a call of Google's own models.
 pub fn gemini(endpoint: &Endpoint) -> String {
     publisher(endpoint, "google")
 }
@@ -223,7 +223,7 @@ async fn answer(request: reqwest::RequestBuilder) -> Result<Answer, Refused> {
     }
 }
 
-/// What a service account says of itself, signed (RFC 7523).
+/// Returns what a service account says of itself, signed (RFC 7523).
 fn assertion(email: &str, key: &SecretString, key_id: Option<&str>, audience: &str) -> Result<String, Refused> {
     let unusable = || Refused::Credentials("the private key of the service account cannot be used".to_owned());
     let now = OffsetDateTime::now_utc().unix_timestamp();

@@ -5,8 +5,8 @@
 //! it is hidden in what others say.
 
 mod amazon;
+mod credential_cache;
 mod google;
-mod kept;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -86,7 +86,7 @@ impl Access {
         }
     }
 
-    /// What must not be shown, should somebody say it.
+    /// Returns what must not be shown, should somebody say it.
     pub(super) fn secrets(&self) -> Vec<String> {
         match self {
             Self::Headers => Vec::new(),

@@ -36,7 +36,7 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
-    messages: Vec<Said<'a>>,
+    messages: Vec<SentMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<Format<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ impl<'a> Body<'a> {
 
 /// A message as it is sent.
 #[derive(Serialize)]
-struct Said<'a> {
+struct SentMessage<'a> {
     role: &'static str,
     content: Joined<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -136,23 +136,23 @@ impl<'a> Reasoning<'a> {
 
 /// The conversation. What a user says in several messages is one: Perplexity refuses two in a row, and so do the
 /// templates of some models on servers of one's own.
-fn said<'a>(request: &'a Request, quirks: &Quirks) -> Vec<Said<'a>> {
-    let mut all: Vec<Said<'a>> = Vec::with_capacity(request.messages.len());
+fn said<'a>(request: &'a Request, quirks: &Quirks) -> Vec<SentMessage<'a>> {
+    let mut all: Vec<SentMessage<'a>> = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
-        let next = Said::of(message, request, quirks);
+        let next = SentMessage::of(message, request, quirks);
         let before = all.last().map(|last| last.role);
         if before == Some("tool") && next.role == "user" && quirks.answers_results {
-            all.push(Said::new("assistant", Joined::One(ANSWER_TO_RESULTS)));
+            all.push(SentMessage::new("assistant", Joined::One(ANSWER_TO_RESULTS)));
         }
         match all.pop_if(|last| last.role == "user" && next.role == "user") {
-            Some(last) => all.push(Said::new("user", last.content.and(next.content))),
+            Some(last) => all.push(SentMessage::new("user", last.content.and(next.content))),
             None => all.push(next),
         }
     }
     all
 }
 
-impl<'a> Said<'a> {
+impl<'a> SentMessage<'a> {
     fn new(role: &'static str, content: Joined<'a>) -> Self {
         Self { role, content, tool_calls: Vec::new(), tool_call_id: None, reasoning: None }
     }

@@ -64,7 +64,7 @@ pub(super) enum Reader {
 impl Wire {
     pub const ALL: [Self; 5] = [Self::ChatCompletions, Self::Responses, Self::Messages, Self::Gemini, Self::Converse];
 
-    /// Its vendor's name of it.
+    /// Returns the name that its vendor has for it.
     pub fn title(self) -> &'static str {
         match self {
             Self::ChatCompletions => "Chat Completions",
@@ -153,13 +153,13 @@ impl<'a> Source<'a> {
         matches!(self.0, Cow::Owned(_))
     }
 
-    /// What it says; texts without escapes are borrowed.
+    /// Returns what it says; texts without escapes are borrowed.
     fn read<'s, T: Deserialize<'s>>(&'s self) -> serde_json::Result<T> {
         serde_json::from_str(&self.0)
     }
 }
 
-/// What an answer that is no JSON of the dialect is; often a page of a proxy.
+/// Names what an answer is that is no JSON of the dialect; often a page of a proxy.
 fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> Failure {
     match failure::is_html(json) {
         true => failure::web_page(assembly.model()),

@@ -10,7 +10,7 @@ use super::{Joined, carried};
 pub(super) trait Block<'a>: Sized {
     fn text(text: Joined<'a>) -> Self;
     fn call(call: &'a ToolCall) -> Self;
-    /// What the call of that id gave.
+    /// Returns what the call of that id gave.
     fn result(call_id: &'a str, content: Joined<'a>) -> Self;
     /// A block of the provider's own, as it came.
     fn carried(block: &'a RawValue) -> Self;

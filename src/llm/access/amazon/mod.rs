@@ -42,7 +42,7 @@ impl Signer {
         add_signature(Signing { region: &self.region, service: SERVICE, credentials }, url, headers, body)
     }
 
-    /// What was found is not used again; it stays known, so that answers which quote it are still shown without it.
+    /// Ends the use of what was found; it stays known, so that answers which quote it are still shown without it.
     pub fn forget(&self) {
         self.sources.forget();
     }

@@ -12,7 +12,7 @@ use tokio::process::Command;
 use super::remote::parse;
 use super::roles::{Assumed, By, Role};
 use super::sign_in::SignIn;
-use super::sources::Found;
+use super::sources::TimedCredentials;
 use crate::files;
 use crate::llm::access::Refused;
 use crate::llm::settings::Endpoint;
@@ -32,7 +32,7 @@ const REMEDY: &str = "use a profile with `credential_process = aws configure exp
 
 /// How to get the credentials of a profile.
 pub(super) enum Profile {
-    Keys(Found),
+    Keys(TimedCredentials),
     /// A command that prints them.
     Program(String),
     Role(Role),
@@ -59,7 +59,7 @@ impl Profiles {
         }
     }
 
-    /// `None` when no file has anything of it.
+    /// Reads the profile of that name; `None` when no file has anything of it.
     ///
     /// # Errors
     /// [`Refused::Credentials`] for a profile of a kind that is not followed.
@@ -72,7 +72,7 @@ impl Profiles {
     ///
     /// # Errors
     /// [`Refused::Credentials`] when it does not.
-    pub async fn run(&self, command: &str) -> Result<Found, Refused> {
+    pub async fn run(&self, command: &str) -> Result<TimedCredentials, Refused> {
         let unusable = |problem: &str| Refused::Credentials(format!("the credential_process of the profile {problem}"));
         let words = shlex::split(command).filter(|words| !words.is_empty());
         let words = words.ok_or_else(|| unusable("is no command"))?;
@@ -81,11 +81,11 @@ impl Profiles {
         // What it printed may be a secret.
         let printed = run.map_err(|problem| unusable(&problem))?;
         let credentials = parse(&printed, "program").ok_or_else(|| unusable("printed no credentials"))?;
-        Ok(Found { credentials, counts_for: PROGRAM_COUNTS })
+        Ok(TimedCredentials { credentials, counts_for: PROGRAM_COUNTS })
     }
 }
 
-/// What the program prints. It is killed when the future is dropped.
+/// Returns what the program prints. It is killed when the future is dropped.
 async fn output(words: &[String], environment: &[(&'static str, String)]) -> Result<Vec<u8>, String> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
@@ -141,7 +141,7 @@ impl Values {
     fn keys(&self) -> Option<Profile> {
         let (id, key) = self.get("aws_access_key_id").zip(self.get("aws_secret_access_key"))?;
         let credentials = Credentials::new(id, key, self.get("aws_session_token"), None, "profile");
-        Some(Profile::Keys(Found { credentials, counts_for: FILE_COUNTS }))
+        Some(Profile::Keys(TimedCredentials { credentials, counts_for: FILE_COUNTS }))
     }
 }
 

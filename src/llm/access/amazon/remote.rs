@@ -16,7 +16,7 @@ use serde::Deserialize;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use url::{Host, Url};
 
-use super::sources::Found;
+use super::sources::TimedCredentials;
 use crate::files;
 use crate::llm::access::Refused;
 use crate::llm::settings::Endpoint;
@@ -63,7 +63,7 @@ impl Container {
         self.token.as_ref().map(|token| token.expose_secret().to_owned())
     }
 
-    pub async fn ask(&self) -> Result<Found, Refused> {
+    pub async fn ask(&self) -> Result<TimedCredentials, Refused> {
         let who = "the credentials' server of the container";
         let url = Url::parse(&self.address).ok().filter(is_agent);
         let url = url.ok_or_else(|| {
@@ -116,7 +116,7 @@ impl Machine {
         (!is_off).then(|| Self { address, clients: clients.clone() })
     }
 
-    pub async fn ask(&self) -> Result<Found, Refused> {
+    pub async fn ask(&self) -> Result<TimedCredentials, Refused> {
         let who = "the machine's metadata service";
         let (client, base) = (self.clients.direct(), &self.address);
         let request = client.put(format!("{base}/latest/api/token"));
@@ -168,9 +168,9 @@ pub(super) fn parse(json: &[u8], source: &'static str) -> Option<Credentials> {
     Some(Credentials::new(answer.access_key_id, answer.secret_access_key, answer.token, end, source))
 }
 
-fn found(json: &[u8], who: &str) -> Result<Found, Refused> {
+fn found(json: &[u8], who: &str) -> Result<TimedCredentials, Refused> {
     let credentials = parse(json, "server").ok_or_else(|| unreadable(who))?;
-    Ok(Found { credentials, counts_for: COUNTS })
+    Ok(TimedCredentials { credentials, counts_for: COUNTS })
 }
 
 pub(super) fn time_of(text: &str) -> Option<SystemTime> {

@@ -10,7 +10,7 @@ use url::{Url, form_urlencoded};
 
 use super::profile::Profile;
 use super::remote::{COUNTS, TIME, body, element, time_of, token_of, unreadable};
-use super::sources::Found;
+use super::sources::TimedCredentials;
 use super::{Signing, add_signature};
 use crate::llm::access::Refused;
 use crate::llm::settings::Endpoint;
@@ -76,7 +76,7 @@ impl Sts {
     }
 
     /// Exchanges the token for credentials of the role.
-    pub async fn exchange(&self, role: &Role) -> Result<Found, Refused> {
+    pub async fn exchange(&self, role: &Role) -> Result<TimedCredentials, Refused> {
         let token = token_of(&role.file).await?;
         let form = [
             ("Action", "AssumeRoleWithWebIdentity"),
@@ -88,7 +88,7 @@ impl Sts {
     }
 
     /// Credentials of the role, which `credentials` entitle to.
-    pub async fn assume(&self, role: &Assumed, credentials: Credentials) -> Result<Found, Refused> {
+    pub async fn assume(&self, role: &Assumed, credentials: Credentials) -> Result<TimedCredentials, Refused> {
         let seconds = role.seconds.map(|seconds| seconds.to_string());
         let further = [("ExternalId", role.external_id.as_deref()), ("DurationSeconds", seconds.as_deref())];
         let mut form = vec![
@@ -100,7 +100,7 @@ impl Sts {
         self.ask(&form, Some(credentials)).await
     }
 
-    async fn ask(&self, form: &[(&str, &str)], signed_by: Option<Credentials>) -> Result<Found, Refused> {
+    async fn ask(&self, form: &[(&str, &str)], signed_by: Option<Credentials>) -> Result<TimedCredentials, Refused> {
         let url = self.address.clone();
         let url = url.ok_or_else(|| Refused::Credentials("the address of STS is none".to_owned()))?;
         let form = form.iter().chain(&[("Version", "2011-06-15")]);
@@ -118,6 +118,6 @@ impl Sts {
         let (id, key) = keys.ok_or_else(|| unreadable(WHO))?;
         let end = value("Expiration").and_then(|text| time_of(&text));
         let credentials = Credentials::new(id, key, value("SessionToken"), end, "role");
-        Ok(Found { credentials, counts_for: COUNTS })
+        Ok(TimedCredentials { credentials, counts_for: COUNTS })
     }
 }

@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use super::remote::{COUNTS, MAX_BYTES, TIME, body, unreadable};
-use super::sources::Found;
+use super::sources::TimedCredentials;
 use crate::domain::digest::hex;
 use crate::files;
 use crate::llm::access::Refused;
@@ -124,7 +124,7 @@ impl Portal {
     }
 
     /// Credentials of the role that the sign-in entitles to.
-    pub async fn credentials(&self, sign_in: &SignIn) -> Result<Found, Refused> {
+    pub async fn credentials(&self, sign_in: &SignIn) -> Result<TimedCredentials, Refused> {
         let who = "IAM Identity Center";
         let token = self.token(sign_in).await?;
         let mut url = address(self.address.as_deref(), "portal.sso", &sign_in.region, "federation/credentials")?;
@@ -138,7 +138,7 @@ impl Portal {
         let (secret, session) = (found.secret_access_key.expose_secret(), found.session_token.expose_secret());
         let credentials =
             Credentials::new(found.access_key_id, secret, Some(session.to_owned()), Some(end.into()), "sign-in");
-        Ok(Found { credentials, counts_for: COUNTS })
+        Ok(TimedCredentials { credentials, counts_for: COUNTS })
     }
 
     /// The token of the sign-in, renewed where that is due. One that cannot be renewed is used to its end.
@@ -224,7 +224,7 @@ impl Renewing {
 }
 
 impl Token {
-    /// How long it counts; zero once it is over, `None` when that cannot be read.
+    /// Returns how long it counts; zero once it is over, `None` when that cannot be read.
     fn left(&self) -> Option<Duration> {
         // Older programs write the zone as a word.
         let end = self.expires_at.replace("UTC", "Z");

@@ -11,7 +11,7 @@ use super::remote::{Container, Machine};
 use super::roles::{By, Role, Sts};
 use super::sign_in::Portal;
 use crate::llm::access::Refused;
-use crate::llm::access::kept::{Fresh, Kept};
+use crate::llm::access::credential_cache::{CredentialCache, Fresh};
 use crate::llm::settings::Endpoint;
 use crate::net::ApiClients;
 
@@ -20,12 +20,12 @@ const LONGEST_LIFE: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Credentials, and how long they are used where they do not say it themselves.
 #[derive(Clone)]
-pub(super) struct Found {
+pub(super) struct TimedCredentials {
     pub credentials: Credentials,
     pub counts_for: Duration,
 }
 
-impl Found {
+impl TimedCredentials {
     fn fresh(self) -> Fresh<Credentials> {
         let left = |end: SystemTime| end.duration_since(OffsetDateTime::now_utc().into()).unwrap_or_default();
         match self.credentials.expiry().map(left) {
@@ -48,7 +48,7 @@ pub struct Sources {
     machine: Option<Machine>,
     sts: Sts,
     portal: Portal,
-    kept: Kept<Credentials>,
+    kept: CredentialCache<Credentials>,
 }
 
 impl Sources {
@@ -64,7 +64,7 @@ impl Sources {
             machine: Machine::of_settings(endpoint, clients),
             sts: Sts::new(endpoint, region, clients),
             portal: Portal::new(endpoint, clients),
-            kept: Kept::default(),
+            kept: CredentialCache::default(),
         }
     }
 
@@ -88,7 +88,7 @@ impl Sources {
         both.map(str::to_owned).chain(self.container.iter().filter_map(Container::secret)).collect()
     }
 
-    async fn find(&self) -> Result<Found, Refused> {
+    async fn find(&self) -> Result<TimedCredentials, Refused> {
         if let Some(name) = &self.named {
             let none = || Refused::Credentials(format!("there are no credentials of the profile {name}"));
             return self.of(&self.profiles.get(name).await?.ok_or_else(none)?).await;
@@ -106,7 +106,7 @@ impl Sources {
         }
     }
 
-    async fn of(&self, profile: &Profile) -> Result<Found, Refused> {
+    async fn of(&self, profile: &Profile) -> Result<TimedCredentials, Refused> {
         match profile {
             Profile::Keys(found) => Ok(found.clone()),
             Profile::Program(command) => self.profiles.run(command).await,
@@ -166,7 +166,7 @@ mod tests {
     fn credentials_are_renewed_before_their_end() {
         let check = |end: Option<u64>, renew_in: u64, ends_in: u64| {
             let counts_for = Duration::from_secs(60);
-            let fresh = Found { credentials: credentials(end.map(Duration::from_secs)), counts_for }.fresh();
+            let fresh = TimedCredentials { credentials: credentials(end.map(Duration::from_secs)), counts_for }.fresh();
             let near = |left: Duration, seconds: u64| {
                 left <= Duration::from_secs(seconds) && left + Duration::from_secs(5) >= Duration::from_secs(seconds)
             };
