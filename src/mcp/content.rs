@@ -164,7 +164,7 @@ impl Reply {
         }
     }
 
-    /// `data` is base64.
+    /// Notes a part that is left out; `data` is base64.
     fn leave_out(&mut self, what: &str, kind: &str, data: &str) {
         if self.left_out.len() < MAX_PIECES {
             self.left_out.push(format!("{what} of {} bytes ({kind}) was left out", data.len() / 4 * 3));

@@ -46,7 +46,7 @@ pub struct SignIn {
 }
 
 impl SignIn {
-    /// `None` unless the address is one that a browser may be sent to.
+    /// Makes a request to sign in; `None` unless the address is one that a browser may be sent to.
     pub(super) fn new(message: &str, url: &str) -> Option<Self> {
         let parsed = Url::parse(url).ok().filter(|url| url.scheme() == "https" && url.has_host())?;
         let fits = parsed.as_str().len() <= 2_000;
@@ -54,7 +54,7 @@ impl SignIn {
     }
 }
 
-/// What went wrong on the way to a server or back.
+/// Returns what went wrong on the way to a server or back.
 pub(super) fn meaning(error: ServiceError) -> Error {
     match error {
         ServiceError::McpError(error) => refused(&error),

@@ -87,7 +87,7 @@ impl Clients {
         Self { slots: servers.into_iter().map(Slot::new).collect() }
     }
 
-    /// What the servers have, in their order; asked side by side.
+    /// Returns what the servers have, in their order; asked side by side.
     pub async fn offers(&self) -> Vec<(&str, Result<Offer, Error>)> {
         let asked = self.slots.iter().map(|slot| async { (slot.server.name.as_str(), slot.offer().await) });
         futures::future::join_all(asked).await
@@ -190,8 +190,8 @@ impl Slot {
         Ok(Open { peer: connection.peer().clone(), notices: Arc::clone(&connection.notices) })
     }
 
-    /// One request, within the server's time limits; made once more only if it certainly was not sent, or was refused
-    /// for a token that can be renewed.
+    /// Makes one request, within the server's time limits; made once more only if it certainly was not sent, or was
+    /// refused for a token that can be renewed.
     async fn answer(
         &self,
         request: ClientRequest,
@@ -261,7 +261,7 @@ impl Slot {
         if failed && !sign_ins.is_empty() { Err(self.secrets.scrub(Error::SignIn(sign_ins))) } else { Ok(result) }
     }
 
-    /// What an error means; a connection that no longer answers is given up.
+    /// Returns what an error means; a connection that no longer answers is given up.
     async fn failed(&self, error: ServiceError, open: &Open) -> Error {
         let flooded = open.notices.is_flooded();
         let lost = match &error {

@@ -50,7 +50,7 @@ pub enum Grant {
 }
 
 impl OAuth {
-    /// What must not be shown.
+    /// Returns what must not be shown.
     pub fn secret(&self) -> &SecretString {
         match &self.grant {
             Grant::ClientSecret(secret) | Grant::Exchange(secret) => secret,
@@ -147,7 +147,7 @@ fn unavailable(error: &(dyn std::error::Error + 'static)) -> Error {
     Error::Unavailable(format!("its authorization server: {}", chain(error)))
 }
 
-/// `https://host/mcp` → `https://host/oauth/token`.
+/// Turns `https://host/mcp` into `https://host/oauth/token`.
 fn beside(url: &Url) -> Url {
     let mut beside = url.clone();
     let folder = url.path().trim_end_matches('/').trim_end_matches("/mcp").to_owned();
@@ -156,7 +156,7 @@ fn beside(url: &Url) -> Url {
     beside
 }
 
-/// What would be discovered, when it is written down.
+/// Returns what would be discovered, when it is written down.
 fn endpoint(token_url: &Url) -> Result<AuthorizationMetadata, Error> {
     let given = json!({"token_endpoint": token_url, "authorization_endpoint": token_url});
     serde_json::from_value(given).map_err(|error| unavailable(&error))
@@ -165,7 +165,7 @@ fn endpoint(token_url: &Url) -> Result<AuthorizationMetadata, Error> {
 /// The SDK's requests, over our clients and within our bounds. No redirect is followed.
 struct OAuthTransport {
     clients: ApiClients,
-    /// Has a request for a token been refused?
+    /// Whether a request for a token has been refused.
     refused: AtomicBool,
 }
 

@@ -58,7 +58,7 @@ pub struct OfferedResource {
     pub name: String,
 }
 
-/// All tools that may be called and the first resources, without what the server was given in confidence.
+/// Returns all tools that may be called and the first resources, without what the server was given in confidence.
 ///
 /// # Errors
 /// [`Error`] when its tools cannot be listed in time.

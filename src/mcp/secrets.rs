@@ -158,7 +158,7 @@ fn pairs(server: &Server) -> Vec<Pair<'_>> {
     }
 }
 
-/// What may be an address with a password.
+/// Returns what may be an address with a password.
 fn values(server: &Server) -> Vec<&str> {
     match &server.way {
         Way::Http { url, headers, .. } => {

@@ -142,7 +142,7 @@ impl Server {
 
 /// A server as it is written down.
 #[derive(Debug, Deserialize)]
-struct Given {
+struct ServerEntry {
     name: Option<String>,
     command: Option<Command>,
     #[serde(default)]
@@ -155,7 +155,7 @@ struct Given {
     #[serde(default)]
     headers: BTreeMap<String, String>,
     bearer: Option<String>,
-    oauth: Option<GivenOAuth>,
+    oauth: Option<OAuthEntry>,
     tools: Option<Vec<String>>,
     timeout_seconds: Option<u64>,
     max_seconds: Option<u64>,
@@ -165,7 +165,7 @@ struct Given {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GivenOAuth {
+struct OAuthEntry {
     client_id: String,
     client_secret: Option<String>,
     subject_token: Option<String>,
@@ -239,7 +239,7 @@ fn server(
     if let Some(field) = table.keys().find(|field| unknown == Unknown::Refused && !FIELDS.contains(&field.as_str())) {
         return Err(format!("unknown setting '{field}' of an MCP server; there are {}", FIELDS.join(", ")));
     }
-    let given: Given = serde_json::from_value(value.clone())
+    let given: ServerEntry = serde_json::from_value(value.clone())
         .map_err(|_| format!("MCP server {}: a field has the wrong type", name.unwrap_or_default()))?;
     if given.disabled {
         return Ok(None);
@@ -263,7 +263,7 @@ fn server(
     Ok(Some(Server { name, way, tools, timeout, max_time, file: None }))
 }
 
-fn way(given: Given, variables: Variables<'_>) -> Result<Way, String> {
+fn way(given: ServerEntry, variables: Variables<'_>) -> Result<Way, String> {
     let secret = |text: &str| filled(text, variables).map(SecretString::from);
     match (given.url, given.command) {
         (Some(url), None) => {
@@ -296,7 +296,7 @@ fn way(given: Given, variables: Variables<'_>) -> Result<Way, String> {
     }
 }
 
-fn oauth(given: GivenOAuth, variables: Variables<'_>) -> Result<OAuth, String> {
+fn oauth(given: OAuthEntry, variables: Variables<'_>) -> Result<OAuth, String> {
     let secret = |text: String| filled(&text, variables).map(SecretString::from);
     let grant = match (given.client_secret, given.subject_token) {
         (Some(text), None) => Grant::ClientSecret(secret(text)?),
