@@ -53,7 +53,7 @@ pub(super) enum Turn {
 }
 
 impl Circuit {
-    /// `name` is how events call the provider.
+    /// Makes a circuit that is closed; `name` is how events call the provider.
     pub fn new(name: impl Into<String>, kind: WaitKind) -> Self {
         Self { name: name.into(), kind, state: Mutex::default(), answers: watch::Sender::new(0) }
     }
@@ -124,7 +124,7 @@ impl Circuit {
         state.away = Some(Away { decided: now, until: now + wait, bound, reason: reason.to_owned() });
     }
 
-    /// What the outcome of an attempt says of the provider.
+    /// Notes what the outcome of an attempt says of the provider.
     pub(super) fn note(
         &self,
         begun: Instant,

@@ -26,7 +26,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// No frame may be longer than `max_frame` bytes.
+    /// Begins a reader; no frame may be longer than `max_frame` bytes.
     pub fn new(max_frame: usize) -> Self {
         Self { max_frame, buffer: Vec::new(), taken: 0, data: String::new() }
     }

@@ -26,7 +26,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// All addresses, or public ones and those in `networks`.
+    /// Returns all addresses, or public ones and those in `networks`.
     pub fn new(all: bool, networks: &Networks) -> Self {
         if all { Self::All } else { Self::Public(networks.clone()) }
     }

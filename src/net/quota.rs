@@ -61,13 +61,13 @@ impl Quota {
         Self { waits: LEFT.iter().filter_map(wait).collect() }
     }
 
-    /// How long nothing should be asked; `None`: something is left of everything.
+    /// Returns how long nothing should be asked; `None`: something is left of everything.
     pub fn pause(&self) -> Option<Duration> {
         self.waits.iter().max().copied()
     }
 }
 
-/// `6m0s`, `547ms`, `1.5`, or a date.
+/// Reads `6m0s`, `547ms`, `1.5`, or a date.
 fn span(text: &str) -> Option<Duration> {
     if let Ok(date) = OffsetDateTime::parse(text, &Rfc3339) {
         return Duration::try_from(date - OffsetDateTime::now_utc()).ok();

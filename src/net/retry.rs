@@ -94,16 +94,16 @@ pub trait Caller: Send + Sync {
     /// A call that had waited does not any more: it got through, failed for good, or was dropped.
     fn resumed(&self, _name: &str) {}
 
-    /// One of several that were asked failed; the call goes on without it.
+    /// Hears that one of several that were asked failed; the call goes on without it.
     fn lost(&self, _name: &str, _reason: &str) {}
 
-    /// What was named failed, for that reason, and `by` answered in its place.
+    /// Hears that what was named failed, for that reason, and that `by` answered in its place.
     fn replaced(&self, _name: &str, _by: &str, _reason: &str) {}
 
     /// A model made the call and used that, whatever becomes of its answer.
     fn billed(&self, _usage: &Usage) {}
 
-    /// No wait may end later.
+    /// Returns the end of the time for waiting; no wait may end later.
     fn ends(&self) -> Option<Instant> {
         None
     }
@@ -271,7 +271,7 @@ struct Waits<'a> {
 }
 
 impl Waits<'_> {
-    /// How long to wait before trying again; `None` when that is pointless. To be called once after each failed
+    /// Returns how long to wait before trying again; `None` when that is pointless. To be called once after each failed
     /// attempt.
     fn next(&mut self, verdict: Verdict, others_answered: bool) -> Option<Duration> {
         let Verdict::Again { trouble, after } = verdict else { return None };
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_was_told_itself_is_no_answer_to_others() {
+    fn waits_asked_of_one_call_are_no_answer_to_others() {
         let attempts = AtomicU32::new(0);
         let call = || {
             let limited = attempts.fetch_add(1, Relaxed) == 0;
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_waiting_is_told_however_it_ends() {
+    fn the_end_of_waiting_is_reported_however_it_ends() {
         let log = Log::default();
         let call = || std::future::ready(Err::<(), _>(again(Trouble::Slow, None)));
         run(retry(&circuit(), &policy(), &log, call)).0.unwrap_err();

@@ -20,7 +20,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// `max_line` bounds a line in bytes.
+    /// Begins a reader; `max_line` bounds a line in bytes.
     pub fn new(max_line: usize) -> Self {
         Self {
             max_line,
