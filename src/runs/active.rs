@@ -72,7 +72,8 @@ pub struct Setbacks {
 }
 
 impl Setbacks {
-    /// How long the run is left alone after one more: a second, then twice as long each time, two minutes at most.
+    /// Returns how long the run is left alone after one more: a second, then twice as long each time, two minutes at
+    /// most.
     pub fn pause(&self, run_id: RunId) -> Duration {
         let mut counts = self.counts.lock();
         if counts.len() >= MOST_COUNTED {
@@ -152,7 +153,7 @@ impl Active {
         runs.iter().filter(|(_, signals)| is_ours(signals)).map(|(run_id, _)| *run_id).collect()
     }
 
-    /// How many runs are at work.
+    /// Returns how many runs are at work.
     pub fn count(&self) -> usize {
         self.runs.lock().len()
     }

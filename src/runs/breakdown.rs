@@ -77,7 +77,7 @@ impl Breakdown {
     }
 }
 
-/// What a run's model calls took so far, by what they were made for; nothing, for a run that there is not.
+/// Returns what a run's model calls took so far, by what they were made for; nothing, for a run that there is not.
 ///
 /// # Errors
 /// Those of the store.
@@ -85,7 +85,7 @@ pub async fn breakdown(store: &Store, run_id: RunId) -> Result<Breakdown, store:
     Ok(Breakdown::of(&store.steps(run_id).await?))
 }
 
-/// What runs took, by what it was for; `None` when there are more runs than can be summed up at once.
+/// Returns what runs took, by what it was for; `None` when there are more runs than can be summed up at once.
 ///
 /// # Errors
 /// Those of the store.
@@ -99,7 +99,7 @@ pub async fn breakdown_of_period(store: &Store, filter: &UsageFilter) -> Result<
 }
 
 impl Runs {
-    /// What the caller may see of what runs took: of their own, or of everybody's for who sees everybody's.
+    /// Returns what the caller may see of what runs took: of their own, or of everybody's for who sees everybody's.
     ///
     /// # Errors
     /// Those of the store.
@@ -133,7 +133,7 @@ fn researcher(key: &str) -> Option<&str> {
 }
 
 impl OwnedRun {
-    /// What its model calls took so far, by what they were made for.
+    /// Returns what its model calls took so far, by what they were made for.
     ///
     /// # Errors
     /// Those of the store.

@@ -29,7 +29,7 @@ pub enum End {
     Cancelled,
 }
 
-/// What became of the task that did the research.
+/// Returns what became of the task that did the research.
 pub fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
     match joined {
         Ok(Ok(ending)) => Verdict::Over(End::Done(ending)),
@@ -55,7 +55,8 @@ fn failed(code: FailureCode, message: impl Into<String>) -> Verdict {
     Verdict::Over(End::Failed(Failure::new(code, message)))
 }
 
-/// What is wrong with the journal does not pass, so trying again and again would pay without end.
+/// Fails the run for what is wrong with its journal: that does not pass, so trying again and again would pay without
+/// end.
 pub fn corrupt(error: &store::Error) -> Failure {
     tracing::error!(%error, "a step cannot be stored or read");
     let message = format!("a step could not be stored or read, what was found until then is kept: {error}");
@@ -148,7 +149,7 @@ impl Conclusion {
     }
 }
 
-/// What the run used; the database may be away for a while just now.
+/// Returns what the run used; the database may be away for a while just now.
 async fn usage(parts: &Parts, run: &Run) -> Result<Usage, store::Error> {
     let since = Instant::now();
     loop {

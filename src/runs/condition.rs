@@ -19,7 +19,7 @@ pub enum Database {
 }
 
 impl Runs {
-    /// How long ago the claim loop of this process last saw the queue; `None` when it never did.
+    /// Returns how long ago the claim loop of this process last saw the queue; `None` when it never did.
     pub fn last_look(&self) -> Option<Duration> {
         self.active.last_look.age()
     }
@@ -56,7 +56,7 @@ impl Runs {
         self.parts.store.connections()
     }
 
-    /// How many runs wait and are at work, over all processes.
+    /// Returns how many runs wait and are at work, over all processes.
     ///
     /// # Errors
     /// Those of the store.

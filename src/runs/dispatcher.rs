@@ -148,7 +148,7 @@ impl Dispatcher {
         }
     }
 
-    /// What is done every second.
+    /// Does what is due every second.
     async fn look(&mut self) {
         self.notice_clock_steps();
         self.runs.reap_dead_workers().await;

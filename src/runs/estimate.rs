@@ -17,7 +17,8 @@ const LOOKED_THROUGH: u32 = 200;
 const COUNTED: usize = 50;
 
 impl Runs {
-    /// What a run of a new thread would take with the options and keys of a request, checked as that request would be.
+    /// Returns what a run of a new thread would take with the options and keys of a request, checked as that request
+    /// would be.
     ///
     /// # Errors
     /// [`Refusal`]: such a run would not be let in.
@@ -44,7 +45,7 @@ impl Runs {
         self.estimate_by(&Owner::local(), &[], Some(question), options, &self.parts.means).await
     }
 
-    /// What the caller may still spend in the day and the month.
+    /// Returns what the caller may still spend in the day and the month.
     async fn budgets(&self, caller: &Caller) -> Result<Vec<Cap>, Refusal> {
         let now = Timestamp::now();
         let admission = self.admission(None, caller, now);
@@ -89,7 +90,7 @@ impl Runs {
         Ok(sizes.filter(|size| options.max_cost_usd.is_none() || size.cost.is_some()).collect())
     }
 
-    /// What a run took.
+    /// Returns what a run took.
     fn size(&self, details: &RunDetails) -> Size {
         let RunDetails { run, usage, .. } = details;
         let milliseconds = run.finished_at.zip(run.started_at).map_or(0, |(end, begin)| end.since(begin));
@@ -119,7 +120,7 @@ fn is_alike(run: &Run, options: &RunOptions) -> bool {
         && (run.limited_by.is_none() || limits(&run.options) == limits(options))
 }
 
-/// What decides how much work a run is.
+/// Returns what decides how much work a run is.
 fn work(options: &RunOptions) -> impl PartialEq + '_ {
     (
         (options.effort, options.max_researcher_iterations, options.max_react_tool_calls),
@@ -128,7 +129,7 @@ fn work(options: &RunOptions) -> impl PartialEq + '_ {
     )
 }
 
-/// What may end a run early.
+/// Returns what may end a run early.
 fn limits(options: &RunOptions) -> impl PartialEq + '_ {
     (
         (options.max_model_calls, options.max_searches, options.max_run_seconds),

@@ -15,7 +15,7 @@ pub struct LeaseRenewer<'a> {
     lease: Lease,
     /// Until when it certainly holds.
     holds_until: Instant,
-    /// Was that heard while something else was done?
+    /// Whether that was heard while something else was done.
     asked_to_cancel: bool,
     /// Learns how long it may begin new work.
     journal: Option<&'a Journal>,
@@ -61,7 +61,7 @@ impl<'a> LeaseRenewer<'a> {
         }
     }
 
-    /// What the next renewal finds, or an earlier one that nobody has acted on.
+    /// Returns what the next renewal finds, or an earlier one that nobody has acted on.
     ///
     /// # Cancel safety
     /// As [`Self::renewed`].

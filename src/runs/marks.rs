@@ -214,7 +214,7 @@ pub struct Dead {
 }
 
 impl Dead {
-    /// Everything was made of it that can be.
+    /// Removes the marks, once everything was made of them that can be.
     pub fn forget(self) {
         let _ = fs::remove_file(&self.path);
     }

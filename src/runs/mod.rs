@@ -247,12 +247,12 @@ impl Runs {
         models
     }
 
-    /// What a run uses unless its thread or its request says otherwise.
+    /// Returns what a run uses unless its thread or its request says otherwise.
     pub fn default_options(&self) -> &RunOptions {
         &self.parts.settings.options
     }
 
-    /// What each owner may use.
+    /// Returns what each owner may use.
     pub fn limits_of_owners(&self) -> &UseLimits {
         &self.parts.settings.queue.of_owner
     }
@@ -416,7 +416,7 @@ impl Runs {
 }
 
 impl Settings {
-    /// How long a run is held back after the first death, the second, the third and each later one.
+    /// Returns how long a run is held back after the first death, the second, the third and each later one.
     fn pauses(&self) -> [Duration; 4] {
         [600, 120, 20, 5].map(|part| self.crash_loop / part)
     }

@@ -198,7 +198,7 @@ impl OwnedRun {
         OwnedEvents { subject: Subject::Run(self.run.id), access: self.access.clone() }
     }
 
-    /// Its thread; `None` when it was deleted meanwhile.
+    /// Returns its thread; `None` when it was deleted meanwhile.
     pub async fn thread(&self) -> Result<Option<OwnedThread>, store::Error> {
         self.access.runs.thread(&self.access.caller, self.run.thread_id).await
     }
@@ -259,17 +259,17 @@ impl OwnedRun {
         self.access.store().report_events(self.run.id, after, until).await
     }
 
-    /// How often it began to write its report.
+    /// Returns how often it began to write its report.
     pub async fn report_attempts(&self) -> Result<u32, store::Error> {
         self.access.store().report_attempts(self.run.id).await
     }
 
-    /// What its researchers found, by researcher.
+    /// Returns what its researchers found, by researcher.
     pub async fn notes(&self) -> Result<Vec<Note>, store::Error> {
         self.access.store().notes(self.run.id).await
     }
 
-    /// What it retrieved, by ascending id, without the texts.
+    /// Returns what it retrieved, by ascending id, without the texts.
     pub async fn sources(&self) -> Result<Vec<Source>, store::Error> {
         self.access.store().sources(self.run.id).await
     }
@@ -279,7 +279,7 @@ impl OwnedRun {
         self.access.store().source(self.run.id, source_id).await
     }
 
-    /// Its ledger, earliest finished first, without the values of the steps.
+    /// Returns its ledger, earliest finished first, without the values of the steps.
     pub async fn steps(&self) -> Result<Vec<Step>, store::Error> {
         self.access.store().steps(self.run.id).await
     }

@@ -30,7 +30,7 @@ pub async fn give_back(parts: &Parts, lease: Lease, refusal: &Refusal, shown: Op
     let _ = parts.store.release_waiting(&lease, &waiting, pause, Clock::Database).await;
 }
 
-/// What has to be set before the run can go on: something of a model, or of a search engine.
+/// Returns what has to be set before the run can go on: something of a model, or of a search engine.
 fn missing(refusal: &Refusal) -> (WaitKind, String) {
     match refusal {
         Refusal::MissingKey { model, .. } => (WaitKind::Model, model.to_string()),

@@ -44,7 +44,7 @@ impl RequestKeys {
         Self { policy, sealer: secret.and_then(Sealer::new), used: Mutex::default() }
     }
 
-    /// What a request calls that brings these keys: without any, what the server has.
+    /// Returns what a request calls that brings these keys: without any, what the server has.
     ///
     /// # Errors
     /// [`Refusal::Keys`] when such keys are not taken, or none are given and the server's own are not for requests.
@@ -73,7 +73,7 @@ impl RequestKeys {
         sealed.map(Some).ok_or_else(|| refused("the keys cannot be sealed"))
     }
 
-    /// What a run calls whose keys are stored like this.
+    /// Returns what a run calls whose keys are stored like this.
     ///
     /// # Errors
     /// [`Refusal::Keys`] when they cannot be read here.

@@ -235,7 +235,7 @@ pub async fn chain(parts: &Parts, run: &Run) -> Result<Vec<RunId>, store::Error>
     }
 }
 
-/// What the run may take over instead of asking for it.
+/// Returns what the run may take over instead of asking for it.
 ///
 /// # Errors
 /// Those of the store.
@@ -251,7 +251,7 @@ pub async fn inheritance(parts: &Parts, run: &Run) -> Result<Inheritance, store:
 }
 
 impl Inheritance {
-    /// What an older run has and the newer ones do not: these hold copies of what they took over from it.
+    /// Adds what an older run has and the newer ones do not: these hold copies of what they took over from it.
     fn add(&mut self, steps: Vec<Step>, sources: Vec<Source>) {
         for step in steps {
             if self.known.insert((step.key.clone(), digest::sha256(step.value.as_bytes()))) {

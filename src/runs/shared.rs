@@ -43,7 +43,7 @@ impl OwnedThread {
         Ok(self.access.store().add_share(&new).await?.then_some(share))
     }
 
-    /// Its links, newest first.
+    /// Returns its links, newest first.
     pub async fn shares(&self) -> Result<Vec<Share>, store::Error> {
         self.access.store().shares(self.thread.id).await
     }
@@ -116,7 +116,7 @@ impl SharedReport {
         &self.report
     }
 
-    /// What the run retrieved, without snapshots.
+    /// Returns what the run retrieved, without snapshots.
     ///
     /// # Errors
     /// Those of the store.

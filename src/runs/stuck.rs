@@ -17,7 +17,7 @@ pub const LOOK: Duration = Duration::from_secs(10);
 /// The time added for reading pages, for the database, and for calls that wait for their turn.
 const MARGIN: Duration = Duration::from_secs(60);
 
-/// How long a run may store no event before it counts as stuck.
+/// Returns how long a run may store no event before it counts as stuck.
 pub fn longest_silence(models: &llm::Settings) -> Duration {
     models.longest_silence() + llm::LONGEST_BACKOFF + MARGIN
 }

@@ -45,7 +45,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// `request` is the body of the request.
+    /// Makes a key; `request` is the body of the request.
     pub fn new(operation: &str, key: String, request: &[u8]) -> Self {
         Self { operation: operation.to_owned(), key, request_hash: sha256_hex(request) }
     }
@@ -193,7 +193,7 @@ impl Runs {
         Admission { limits: Some(limits), of_owner: settings.of_owner, of_key, idempotency }
     }
 
-    /// What a request calls that brings these keys.
+    /// Returns what a request calls that brings these keys.
     ///
     /// # Errors
     /// [`Refusal::Keys`].

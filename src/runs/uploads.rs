@@ -58,7 +58,7 @@ impl OwnedDocuments {
         self.set
     }
 
-    /// Whose they are.
+    /// Returns the owner of the documents.
     pub fn owner(&self) -> &Owner {
         self.access.owner()
     }
@@ -74,7 +74,7 @@ impl OwnedDocuments {
         added(parts.store.add_upload(&new).await?, new)
     }
 
-    /// All of them, oldest first.
+    /// Returns all of them, oldest first.
     ///
     /// # Errors
     /// Those of the store, as of the next.

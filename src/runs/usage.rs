@@ -65,7 +65,8 @@ pub struct OwnerUsage {
     pub by_model: BTreeMap<String, ModelUsage>,
 }
 
-/// What was used, by period and owner, the newest period first; `None` when that is more than can be summed up at once.
+/// Returns what was used, by period and owner, the newest period first; `None` when that is more than can be summed up
+/// at once.
 ///
 /// # Errors
 /// Those of the store.
@@ -101,7 +102,7 @@ fn summed(rows: Vec<UsageRow>, by: Period) -> Vec<OwnerUsage> {
 }
 
 impl Runs {
-    /// What the caller may see of what was used: their own, or of everybody for who sees everybody's.
+    /// Returns what the caller may see of what was used: their own, or of everybody for who sees everybody's.
     ///
     /// # Errors
     /// Those of the store.
@@ -119,7 +120,7 @@ impl Runs {
 }
 
 impl UsageFilter {
-    /// What the caller may see of it; `None`: nothing.
+    /// Returns what the caller may see of it; `None`: nothing.
     pub(super) fn seen_by(self, caller: &Caller) -> Option<Self> {
         match (caller.sees_only(), &self.owner) {
             (Some(own), Some(named)) if own != named => None,

@@ -52,7 +52,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// One word, for logs.
+    /// Names the end in one word, for logs.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Completed(outcome) => outcome.as_str(),
@@ -253,7 +253,8 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, Wo
     Ok(Prepared { journal, cx, spending, means })
 }
 
-/// What earlier lives of the run left: its steps, and what its context takes over. With the event of its beginning.
+/// Returns what earlier lives of the run left: its steps, and what its context takes over. With the event of its
+/// beginning.
 async fn left_behind(parts: &Parts, lease: &Lease) -> Result<(Event, Vec<Step>, EarlierLives), WorkError> {
     let (attempt, run_id) = (lease.epoch, lease.run_id);
     if attempt <= 1 {
@@ -266,7 +267,7 @@ async fn left_behind(parts: &Parts, lease: &Lease) -> Result<(Event, Vec<Step>, 
     Ok((Event::RunResumed { attempt }, steps, earlier_lives))
 }
 
-/// What the run calls: with the keys of the server, or with those that came with its request.
+/// Returns what the run calls: with the keys of the server, or with those that came with its request.
 async fn means(parts: &Parts, run: &Run) -> Result<Arc<Means>, WorkError> {
     match parts.store.sealed_keys(run.id).await? {
         None => Ok(Arc::clone(&parts.means)),
@@ -337,8 +338,8 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
     })
 }
 
-/// What the thread's runs before this one left behind; `before` are newest first. That is the newest report or answer
-/// with what it rests on, and what a newer run found that could not finish.
+/// Returns what the thread's runs before this one left behind; `before` are newest first. That is the newest report or
+/// answer with what it rests on, and what a newer run found that could not finish.
 async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkError> {
     let newest = |outcome| before.iter().position(|run| run.outcome == Some(outcome));
     let unfinished = match before.first().filter(|run| run.is_retryable()) {
@@ -373,7 +374,7 @@ async fn found(parts: &Parts, run_id: RunId) -> Result<Findings, WorkError> {
     Ok((parts.store.snapshots(run_id).await?, parts.store.notes(run_id).await?))
 }
 
-/// What a run that could not finish found, or the newest one it went on from that came as far as notes.
+/// Returns what a run that could not finish found, or the newest one it went on from that came as far as notes.
 async fn found_by_chain(parts: &Parts, run: &Run) -> Result<Option<Findings>, WorkError> {
     for run_id in std::iter::once(run.id).chain(retry::chain(parts, run).await?) {
         let found = found(parts, run_id).await?;
