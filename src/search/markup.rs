@@ -49,7 +49,7 @@ pub fn unmarked(text: &str) -> String {
     plain + rest
 }
 
-/// What stands for the tag that the text begins with, and its length.
+/// Returns what stands for the tag that the text begins with, and its length.
 fn tag(text: &str) -> Option<(&'static str, usize)> {
     let end = text.bytes().take(LONGEST_TAG).position(|byte| byte == b'>')?;
     let inside = text[1..end].trim_start_matches('/');

@@ -49,7 +49,7 @@ struct Failed {
 }
 
 impl Merged {
-    /// `others` stand in when all of `named` fail.
+    /// Makes one engine of `named`; `others` stand in when all of these fail.
     pub fn new(named: Vec<Engine>, others: Vec<Engine>) -> Self {
         let count = named.len();
         Self { engines: named.into_iter().chain(others).collect(), named: count, off: Mutex::default() }

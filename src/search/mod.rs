@@ -107,7 +107,7 @@ impl Engine {
         Self { name: row.name.into(), rows: [row].into(), named: [row].into(), search: search.into() }
     }
 
-    /// All of `engines` as one, for which `others` stand in, in order.
+    /// Returns all of `engines` as one, for which `others` stand in, in order.
     fn merged(engines: Vec<Self>, others: Vec<Self>) -> Self {
         match &*engines {
             [engine] if others.is_empty() => engine.clone(),
@@ -379,7 +379,7 @@ impl Error {
         matches!(self, Self::RateLimited { .. } | Self::Unavailable(_))
     }
 
-    /// One word, for metrics.
+    /// Names the error in one word, for metrics.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Auth(_) => "auth",

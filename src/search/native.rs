@@ -37,7 +37,7 @@ pub const MAX_DOMAINS: usize = 100;
 pub trait Native: Wire {
     fn model(&self) -> &ModelName;
 
-    /// What one answer took.
+    /// Returns what one answer took.
     fn usage(&self, body: &Value) -> Usage;
 
     /// The request by which an answer goes on that the vendor has paused.

@@ -262,7 +262,7 @@ pub fn check_names(
     search_api: &SearchApi,
     rows: impl Iterator<Item = &'static Row> + Clone,
 ) -> Result<(), OptionError> {
-    let given = Given { option: SEARCH_API, names: search_api.names().collect(), beside: Vec::new() };
+    let given = NamedEngines { option: SEARCH_API, names: search_api.names().collect(), beside: Vec::new() };
     given.check(rows, "auto, none, or one or several of ", &search_api.to_string())
 }
 
@@ -276,20 +276,20 @@ pub fn check_fallback(
     rows: impl Iterator<Item = &'static Row> + Clone,
 ) -> Result<(), OptionError> {
     let beside = search_api.names().filter(|name| fallback.names().all(|own| own != *name)).collect();
-    let given = Given { option: SEARCH_FALLBACK, names: fallback.names().collect(), beside };
+    let given = NamedEngines { option: SEARCH_FALLBACK, names: fallback.names().collect(), beside };
     given.check(rows, "none, or one or several of ", &fallback.to_string())
 }
 
 /// Names of engines as an option has them.
-struct Given<'a> {
+struct NamedEngines<'a> {
     option: &'static str,
     names: Vec<&'a str>,
     /// Those that the run asks, too.
     beside: Vec<&'a str>,
 }
 
-impl Given<'_> {
-    /// `expected` stands before the names there are.
+impl NamedEngines<'_> {
+    /// Refuses names that cannot be used; `expected` stands before the names there are.
     fn check(
         &self,
         rows: impl Iterator<Item = &'static Row> + Clone,
@@ -318,7 +318,7 @@ impl Given<'_> {
 /// What can be searched without an engine.
 const OWN_DOCUMENTS: &str = "add documents to the thread, or name collections of them (collections)";
 
-/// What to say when there is nothing to search and something is to be.
+/// Returns what to say when there is nothing to search and something is to be.
 pub fn nothing(rows: impl Iterator<Item = &'static Row> + Clone) -> Missing {
     let by_model: Vec<_> = rows.clone().filter(|row| row.by_model).map(|row| row.name).collect();
     let rows = rows.filter(|row| !row.by_model);
@@ -338,8 +338,8 @@ pub fn nothing(rows: impl Iterator<Item = &'static Row> + Clone) -> Missing {
     Missing::Nothing { remedy: remedies.join(", or ") }
 }
 
-/// What to say when `search_api` is `none` and there are no documents to search; `usable` are the engines that can be
-/// used, one of which `auto` stands for.
+/// Returns what to say when `search_api` is `none` and there are no documents to search; `usable` are the engines that
+/// can be used, one of which `auto` stands for.
 pub fn not_wanted<'a>(automatic: Option<&'a str>, usable: impl Iterator<Item = &'a str>) -> Missing {
     let choices: Vec<_> = automatic.map(|_| "auto").into_iter().chain(usable).collect();
     let choices = choices.join(", ");

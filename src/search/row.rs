@@ -32,8 +32,8 @@ pub struct Row {
     pub every: Duration,
     /// Requests at once, where the engine takes fewer than the settings allow.
     pub at_once: Option<usize>,
-    /// Does a model of its vendor search, billed by tokens and searches? Then `auto` never stands for it, and a run has
-    /// one such engine at most.
+    /// Whether a model of its vendor searches, billed by tokens and searches. Then `auto` never stands for it, and a
+    /// run has one such engine at most.
     pub by_model: bool,
     pub settings: &'static [Setting],
     /// Called once the required settings are there.
@@ -59,12 +59,12 @@ impl Row {
 }
 
 impl Row {
-    /// Its settings that are keys.
+    /// Returns its settings that are keys.
     pub fn keys(&self) -> impl Iterator<Item = &'static Setting> + use<> {
         self.settings.iter().filter(|setting| setting.value == Value::Secret)
     }
 
-    /// Its settings that are addresses.
+    /// Returns its settings that are addresses.
     pub fn addresses(&self) -> impl Iterator<Item = &'static Setting> + use<> {
         self.settings.iter().filter(|setting| setting.value == Value::Url)
     }
@@ -197,7 +197,7 @@ impl Setting {
         Self { key, variable, flag: None, value: Value::Text, need: Need::Optional, meaning, example, sent_as: None }
     }
 
-    /// What to do when it is missing.
+    /// Returns what to do when it is missing.
     pub fn remedy(&self) -> String {
         match (self.value, self.flag) {
             (Value::Folders, Some(flag)) => format!("name a documents folder with {flag} DIR or {}", self.variable),

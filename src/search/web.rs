@@ -74,7 +74,7 @@ pub trait Wire: Send + Sync + 'static {
     /// What is wrong with it.
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error>;
 
-    /// What an answer with another status means, where that differs from what is usual.
+    /// Returns what an answer with another status means, where that differs from what is usual.
     fn refusal(&self, _refused: &Refused<'_>) -> Option<Problem> {
         None
     }
@@ -84,7 +84,7 @@ pub trait Wire: Send + Sync + 'static {
         false
     }
 
-    /// How long the engine asks not to be asked again, in an answer with results.
+    /// Returns how long the engine asks not to be asked again, in an answer with results.
     fn pause(&self, _body: &[u8]) -> Option<Duration> {
         None
     }
@@ -317,15 +317,15 @@ impl<W: Wire> Web<W> {
         timeout_at(ends, turn).await.map_err(|_| Problem::crowded(self.row.name))
     }
 
-    /// What is asked for: more than is wanted where results of other sites are thrown away afterwards.
+    /// Returns what is asked for: more than is wanted where results of other sites are thrown away afterwards.
     fn asked(&self, limits: &Limits) -> Limits {
         let sifted = limits.filters.has_domains() && !self.row.filters.contains(&Filter::Domains);
         let times = if sifted { SIFTED } else { 1 };
         Limits { max_results: limits.max_results * times, ..limits.clone() }
     }
 
-    /// One attempt; `None` when nothing is to be found. It ends with the last byte of the answer: what is made of it is
-    /// no reason to ask, and pay, again.
+    /// Makes one attempt; `None` when nothing is to be found. It ends with the last byte of the answer: what is made of
+    /// it is no reason to ask, and pay, again.
     async fn ask_once(&self, request: &Request) -> Result<Option<Answer<'_>>, Problem> {
         let response = self.in_time(self.send(request)).await?.map_err(Problem::unsent)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
@@ -361,7 +361,7 @@ impl<W: Wire> Web<W> {
         tokio::time::timeout(self.settings.timeout, work).await.map_err(|_| Problem::slow(self.settings.timeout))
     }
 
-    /// `None` when that only says that nothing is to be found.
+    /// Reads a refusal; `None` when it only says that nothing is to be found.
     fn refused(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Option<Problem> {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let said = match self.complaint(&body) {
@@ -387,7 +387,7 @@ impl<W: Wire> Web<W> {
         self.row.keys().filter_map(|setting| self.settings.text(setting.key))
     }
 
-    /// What the body of a refusal says, one short line, without the engine's keys should they be quoted there.
+    /// Returns what the body of a refusal says, one short line, without the engine's keys should they be quoted there.
     fn complaint(&self, body: &Value) -> Option<String> {
         let places = [
             "/detail/error",
@@ -539,7 +539,7 @@ impl Problem {
         Self { error, verdict: Verdict::Again { trouble: Trouble::Slow, after: None } }
     }
 
-    /// What status codes mean for most engines.
+    /// Returns what status codes mean for most engines.
     fn of_status(refused: &Refused<'_>) -> Self {
         let (said, after) = (refused.said.to_owned(), refused.after);
         let again = |trouble| Verdict::Again { trouble, after };

@@ -67,7 +67,8 @@ impl Wire for Arxiv {
     }
 }
 
-/// `all:` binds to the next word only; brackets, colons and quotation marks would be operators.
+/// Writes a query of all words. `all:` binds to the next word only; brackets, colons and quotation marks would be
+/// operators.
 fn all_words(query: &str) -> String {
     let words = query.split(|char: char| !char.is_alphanumeric());
     let telling = words.filter(|word| word.chars().count() > 1 && !EMPTY_WORDS.contains(&&*word.to_lowercase()));
@@ -133,7 +134,7 @@ impl Feed {
         place.push_str(text);
     }
 
-    /// One of XML's own entities, or a character by its number.
+    /// Reads one of XML's own entities, or a character by its number.
     fn refer(&mut self, entity: &BytesRef<'_>) {
         let named = || match &**entity {
             "amp" => Some('&'),

@@ -56,7 +56,7 @@ impl Wire for Linkup {
         Ok(objects(body, &["results"])?.iter().filter_map(found).collect())
     }
 
-    /// No credit left is a 429 like too many requests.
+    /// Reads a refusal: no credit left is a 429 like too many requests.
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         let code = refused.text("/error/code");
         let used_up = matches!(code, "INSUFFICIENT_FUNDS_CREDITS" | "EXCEED_BUDGET_LIMIT");

@@ -58,7 +58,7 @@ impl Wire for Mojeek {
 }
 
 impl Mojeek {
-    /// What is wrong, such as `ERROR: Daily Limit Reached`.
+    /// Returns what is wrong, such as `ERROR: Daily Limit Reached`.
     fn problem(&self, body: &[u8]) -> Option<Error> {
         let answer: Json = serde_json::from_slice(body).ok()?;
         let said = answer["response"]["status"].as_str()?.strip_prefix("ERROR")?;

@@ -139,7 +139,7 @@ fn said(letters: &[char]) -> Option<String> {
     claim.chars().any(char::is_alphanumeric).then(|| claim.to_owned())
 }
 
-/// What an answer says that failed after all.
+/// Returns what an answer says that failed after all.
 fn failure(error: &Value) -> Error {
     let said = text(error, "message").unwrap_or("its answer failed").to_owned();
     match error["code"].as_str().unwrap_or_default() {

@@ -58,7 +58,7 @@ impl Wire for OpenAlex {
         Ok(objects(body, &["results"])?.iter().filter_map(found).collect())
     }
 
-    /// What a day may cost is used up.
+    /// Reads a refusal: what a day may cost is used up.
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         let is_budget = refused.status == 429 && refused.said.to_ascii_lowercase().contains("budget");
         is_budget.then(|| Problem::unpaid(refused.said))

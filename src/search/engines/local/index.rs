@@ -174,7 +174,7 @@ impl Index {
         Ok(tx.commit().await?)
     }
 
-    /// All documents by path.
+    /// Returns all documents by path.
     pub async fn known(&self) -> Result<HashMap<String, IndexedFile>, Error> {
         let rows = sqlx::query("select path, stamp, skipped from documents").fetch_all(&self.pool).await?;
         let known =

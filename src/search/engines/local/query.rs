@@ -78,7 +78,7 @@ fn is_digit(char: char) -> bool {
     char.is_ascii_digit()
 }
 
-/// What related forms of a longer word begin with: `turbines` and `turbine`, `Dichtungen` and `Dichtung`.
+/// Returns what related forms of a longer word begin with: `turbines` and `turbine`, `Dichtungen` and `Dichtung`.
 pub(super) fn stem(word: &str) -> Option<&str> {
     let chars = word.chars().count();
     let keep = match chars {

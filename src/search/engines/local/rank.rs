@@ -73,7 +73,7 @@ struct Judged {
 }
 
 impl Judged {
-    /// What it covers beyond what is covered already.
+    /// Returns what it covers beyond what is covered already.
     fn beyond(&self, covered: &[f64]) -> f64 {
         self.covers.iter().zip(covered).map(|(covers, covered)| (covers - covered).max(0.0)).sum()
     }
@@ -98,7 +98,7 @@ fn judged(query: &Query, mut candidates: Vec<Candidate>) -> Vec<Judged> {
     judged
 }
 
-/// Each term's share of the query: one that few candidates have weighs more, one that none has nothing.
+/// Returns each term's share of the query: one that few candidates have weighs more, one that none has nothing.
 fn weights(terms: usize, found: &[Vec<f64>]) -> Vec<f64> {
     let having = |term: usize| found.iter().filter(|found| found[term] > 0.0).count();
     let weight = |term| match having(term) {
@@ -110,7 +110,7 @@ fn weights(terms: usize, found: &[Vec<f64>]) -> Vec<f64> {
     weights.into_iter().map(|weight| if total > 0.0 { weight / total } else { 0.0 }).collect()
 }
 
-/// How well each term is met, from 0 to 1.
+/// Returns how well each term is met, from 0 to 1.
 fn matches(query: &Query, candidate: &Candidate) -> Vec<f64> {
     let body = Words::of(&candidate.body);
     let head = Words::of(&format!("{} {} {}", candidate.title, candidate.headings, candidate.path));

@@ -101,7 +101,7 @@ async fn walk_folder(shared: &Shared) -> Result<Walk, Error> {
 }
 
 /// What [`index_changed`] leaves behind.
-struct Left {
+struct Refreshed {
     /// Whether the index is another one than before.
     changed: bool,
     /// Documents for which there was no time.
@@ -115,7 +115,7 @@ async fn index_changed(
     root: PathBuf,
     changed: Vec<FoundFile>,
     end: Instant,
-) -> Result<Left, Error> {
+) -> Result<Refreshed, Error> {
     let total = changed.len();
     let readers = std::thread::available_parallelism().map_or(2, NonZero::get);
     let root: Arc<Path> = root.into();
@@ -128,19 +128,19 @@ async fn index_changed(
         let mut entries = Vec::new();
         for read in batch {
             match read {
-                Read::Entry(entry) => entries.push(*entry),
-                Read::Gone => {}
-                Read::Later => continue,
+                ReadOutcome::Entry(entry) => entries.push(*entry),
+                ReadOutcome::Gone => {}
+                ReadOutcome::Later => continue,
             }
             done += 1;
         }
         index.put(&entries).await?;
     }
-    Ok(Left { changed: total > 0, waiting: total - done })
+    Ok(Refreshed { changed: total > 0, waiting: total - done })
 }
 
 /// What came of reading a document.
-enum Read {
+enum ReadOutcome {
     Entry(Box<Entry>),
     /// It went away meanwhile; the next look at the folder knows.
     Gone,
@@ -148,28 +148,28 @@ enum Read {
     Later,
 }
 
-async fn read_document(root: Arc<Path>, found: FoundFile, parser: &Parser, max_bytes: u64) -> Read {
+async fn read_document(root: Arc<Path>, found: FoundFile, parser: &Parser, max_bytes: u64) -> ReadOutcome {
     let name = address::shown(Path::new(&found.name));
     let entry = Entry { path: found.path, stamp: found.stamp, title: name, ..Entry::default() };
-    let skipped = |reason| Read::Entry(Box::new(Entry { skipped: Some(reason), ..entry.clone() }));
+    let skipped = |reason| ReadOutcome::Entry(Box::new(Entry { skipped: Some(reason), ..entry.clone() }));
     let bytes = match spawn_blocking(move || files::read_beneath(&root, &found.file, max_bytes))
         .await
         .unwrap_or_else(|error| Err(io::Error::other(error)))
     {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return skipped("it has grown too large".into()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Read::Gone,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return ReadOutcome::Gone,
         Err(error) => return skipped(walk::reason(&error)),
     };
     match parser.document(&found.shown, found.format, &bytes).await {
         Ok(document) => {
             let unreadable = skipped("it cannot be read".into());
-            aside(move || Read::Entry(Box::new(filled(entry, document)))).await.unwrap_or(unreadable)
+            aside(move || ReadOutcome::Entry(Box::new(filled(entry, document)))).await.unwrap_or(unreadable)
         }
         Err(pages::Error::Unreadable(reason)) => skipped(reason.to_string()),
         Err(error) => {
             tracing::warn!(document = found.shown, %error, "a document was not read");
-            Read::Later
+            ReadOutcome::Later
         }
     }
 }

@@ -36,9 +36,9 @@ static ROW: Row = Row {
 };
 
 /// A document with its sections as JSON.
-type Given = (Upload, String);
+type StoredDocument = (Upload, String);
 
-type Load = dyn Fn() -> BoxFuture<'static, Result<Vec<Given>, Error>> + Send + Sync;
+type Load = dyn Fn() -> BoxFuture<'static, Result<Vec<StoredDocument>, Error>> + Send + Sync;
 
 /// See the module.
 struct Uploads {
@@ -57,7 +57,7 @@ impl Engine {
     /// another one, if there is one.
     pub fn of_uploads<F>(beside: Option<Self>, load: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = Result<Vec<Given>, Error>> + Send + 'static,
+        F: Future<Output = Result<Vec<StoredDocument>, Error>> + Send + 'static,
     {
         let load: Arc<Load> = Arc::new(move || Box::pin(load()));
         let own = Self::new(&ROW, Box::new(Uploads { load, index: OnceCell::new() }));
@@ -96,7 +96,7 @@ impl Uploads {
 }
 
 /// The documents cut into passages, with addresses of their own.
-fn entries(given: Vec<Given>) -> Result<Vec<Entry>, Error> {
+fn entries(given: Vec<StoredDocument>) -> Result<Vec<Entry>, Error> {
     let mut entries: Vec<Entry> = Vec::new();
     for (number, (upload, sections)) in (1..).zip(given) {
         let sections: Vec<Section> =
