@@ -85,7 +85,7 @@ impl Metrics {
         INSTALLED.get()?.clone().ok()
     }
 
-    /// All series as Prometheus reads them (text format 0.0.4).
+    /// Returns all series as Prometheus reads them (text format 0.0.4).
     pub fn render(&self) -> String {
         self.0.render()
     }
@@ -180,7 +180,7 @@ pub fn expect(models: impl Iterator<Item = (&'static str, ModelName)>, engines: 
 pub struct ActiveRun(());
 
 impl ActiveRun {
-    /// `waited` since the run was created, when this is its first claim.
+    /// Counts a run that is at work; `waited` is the time since it was created, when this is its first claim.
     pub fn begin(waited: Option<Duration>) -> Self {
         gauge!(name::RUNS_ACTIVE).increment(1.0);
         if let Some(waited) = waited {
@@ -202,12 +202,12 @@ pub fn run_ended(outcome: &'static str, error: Option<&'static str>, duration: D
     histogram!(name::RUN_DURATION, "outcome" => outcome).record(duration);
 }
 
-/// How many runs wait now; set before rendering.
+/// Sets how many runs wait, before rendering.
 pub fn runs_queued(count: u64) {
     gauge!(name::RUNS_QUEUED).set(count as f64);
 }
 
-/// How many runs of this process seem to be stuck.
+/// Sets how many runs of this process seem to be stuck.
 pub fn runs_stuck(count: usize) {
     gauge!(name::RUNS_STUCK).set(count as f64);
 }
@@ -232,7 +232,7 @@ pub fn step_failed(kind: &str, code: &'static str) {
     counter!(name::STEP_ERRORS, "kind" => kind.to_owned(), "code" => code).increment(1);
 }
 
-/// `result` is `ok`, `cancelled` or the code of a failure.
+/// Counts a model call; `result` is `ok`, `cancelled` or the code of a failure.
 pub fn model_called(model: &ModelName, role: &'static str, result: &'static str, duration: Duration) {
     let model = bounded(model);
     counter!(name::MODEL_CALLS, "model" => model.clone(), "role" => role, "result" => result).increment(1);
@@ -256,7 +256,7 @@ pub fn searched(engine: &'static str, result: &'static str) {
     counter!(name::SEARCHES, "engine" => engine, "result" => result).increment(1);
 }
 
-/// `reason` is one of `PARSER_ENDS`.
+/// Counts a parser that ended; `reason` is one of `PARSER_ENDS`.
 pub fn parser_ended(reason: &'static str) {
     counter!(name::PARSERS_ENDED, "reason" => reason).increment(1);
 }

@@ -49,7 +49,7 @@ pub struct TraceSettings {
     pub endpoint: Option<Url>,
     pub headers: Vec<(String, SecretString)>,
     pub service_name: String,
-    /// May spans hold prompts, answers and tool results?
+    /// Whether spans may hold prompts, answers and tool results.
     pub content: bool,
 }
 

@@ -50,7 +50,7 @@ pub struct RunSpan {
 }
 
 impl RunSpan {
-    /// `attempt` counts the lives of the run from 1; all share one trace, each has a root of its own.
+    /// Begins the span of a run; `attempt` counts its lives from 1: all share one trace, each has a root of its own.
     pub fn begin(run_id: RunId, thread_id: ThreadId, attempt: i64) -> Self {
         // As severe as can be, so that it is on the lines of every filter.
         let log = tracing::error_span!("run", %run_id, %thread_id);
@@ -75,7 +75,7 @@ impl RunSpan {
         self.log.in_scope(work)
     }
 
-    /// `outcome` in one word; `error` is a stable code.
+    /// Ends the span; `outcome` is one word, `error` a stable code.
     pub fn end(&self, outcome: &'static str, error: Option<&'static str>) {
         self.trace.set_attribute("fathom.run.outcome", outcome);
         fail(&self.trace, error);
@@ -128,7 +128,7 @@ impl ToolCall {
         work.instrument(self.0.clone())
     }
 
-    /// `result` is made only when spans may hold it.
+    /// Ends the span; `result` is made only when spans may hold it.
     pub fn end(self, error: Option<&'static str>, result: impl FnOnce() -> String) {
         content(&self.0, "gen_ai.tool.call.result", result);
         fail(&self.0, error);
@@ -172,7 +172,7 @@ pub struct ModelCall {
 }
 
 impl ModelCall {
-    /// `input` is made only when spans may hold it.
+    /// Begins the span; `input` is made only when spans may hold it.
     pub fn begin(start: CallStart<'_>, input: impl FnOnce() -> String) -> Self {
         let model = start.model;
         let span = span!(format!("chat {}", model.model), "client");
@@ -192,7 +192,7 @@ impl ModelCall {
         work.instrument(self.span.clone())
     }
 
-    /// `output` is made only when spans may hold it.
+    /// Ends the span; `output` is made only when spans may hold it.
     pub fn end(mut self, end: CallEnd, output: impl FnOnce() -> String) {
         self.ended = true;
         let span = &self.span;
