@@ -1,7 +1,7 @@
 //! Tables that lost their lines, as in text taken from PDF files: rows with numbers at their ends, under a row that
 //! names the columns.
 
-/// `text` with such tables written with bars again; everything else stays as it is.
+/// Writes `text` with such tables in bars again; everything else stays as it is.
 pub(super) fn restored(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let mut restored = String::with_capacity(text.len());
@@ -47,7 +47,7 @@ fn table_length(lines: &[&str]) -> usize {
     if length >= 2 { length + 1 } else { 0 }
 }
 
-/// How many numbers end the line, after at least one word.
+/// Returns how many numbers end the line, after at least one word.
 fn number_columns(line: &str) -> usize {
     let words: Vec<&str> = line.split_whitespace().collect();
     let numbers = words.iter().rev().take_while(|word| is_figure(word)).count();
@@ -65,7 +65,7 @@ fn is_month(word: &str) -> bool {
     MONTHS.split_whitespace().any(|month| month == word.trim_end_matches('.'))
 }
 
-/// `3,020`, `-881,000`, `12%` or the dash that stands for nothing.
+/// Returns whether it is a figure: `3,020`, `-881,000`, `12%` or the dash that stands for nothing.
 fn is_figure(word: &str) -> bool {
     matches!(word, "-" | "–" | "—")
         || word.chars().any(|char| char.is_ascii_digit())

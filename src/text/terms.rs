@@ -69,8 +69,8 @@ pub fn is_stop_word(word: &str, language: Language) -> bool {
     SETS.get(&language).is_some_and(|set| set.contains(word))
 }
 
-/// What `text` is about: stems of its words but the small ones, in order, repeated ones included; pairs of characters
-/// where a script has no spaces.
+/// Returns what `text` is about: stems of its words but the small ones, in order, repeated ones included; pairs of
+/// characters where a script has no spaces.
 pub fn terms(text: &str, language: Language) -> Vec<String> {
     let mut terms = Vec::new();
     for word in words(text) {
