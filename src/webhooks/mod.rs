@@ -144,7 +144,7 @@ impl Webhooks {
         })
     }
 
-    /// One attempt, and what becomes of the delivery after it.
+    /// Makes one attempt, and settles what becomes of the delivery after it.
     async fn deliver(&self, store: &Store, delivery: &Delivery) {
         let (run_id, attempt) = (delivery.run.id, delivery.attempt);
         let done = match self.attempt(delivery).await {

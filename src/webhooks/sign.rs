@@ -24,14 +24,14 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// Takes one to four secrets with spaces between them; `None` when one is not `whsec_` and the base64 of 24 to 64
+    /// Makes a signer of one to four secrets with spaces between them; `None` when one is not `whsec_` and the base64 of 24 to 64
     /// bytes.
     pub fn new(secrets: &str) -> Option<Self> {
         let keys: Vec<_> = secrets.split_whitespace().map(key).collect::<Option<_>>()?;
         (1..=MAX_SECRETS).contains(&keys.len()).then_some(Self(keys))
     }
 
-    /// The value of `webhook-signature`: a signature by each key, with spaces between them.
+    /// Returns the value of `webhook-signature`: a signature by each key, with spaces between them.
     pub fn sign(&self, id: &str, seconds: &str, body: &str) -> String {
         let signature = |key: &Hmac<Sha256>| {
             let mut hmac = key.clone();
