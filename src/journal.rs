@@ -43,7 +43,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// One word, for metrics.
+    /// Names the reason in one word, for metrics.
     fn code(&self) -> &'static str {
         match self {
             Self::Interrupted => "interrupted",
@@ -73,7 +73,7 @@ impl<T> Entry<T> {
         Self { value, call: None, events: Vec::new(), sources: Vec::new(), notes: Vec::new(), inherited: None }
     }
 
-    /// What a run that this one retries did, without events.
+    /// Returns what a run that this one retries did, without events.
     pub fn inherited(inherited: Inherited<T>) -> Self {
         Self { call: inherited.call, inherited: Some(inherited.at), ..Self::new(inherited.value) }
     }
@@ -191,7 +191,7 @@ impl Journal {
         self
     }
 
-    /// Whose journal it is.
+    /// Returns the id of the run whose journal it is.
     pub fn run_id(&self) -> RunId {
         self.lease.run_id
     }

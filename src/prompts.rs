@@ -163,7 +163,7 @@ impl Flexible {
         format!("{}{}{}", MARKS[0], self.texts.len() - 1, MARKS[1])
     }
 
-    /// Each text is used once, so that a look-alike of a mark in another value cannot repeat it.
+    /// Fills a template. Each text is used once, so that a look-alike of a mark in another value cannot repeat it.
     fn fill(mut self, rendered: &str) -> Text {
         let mut parts = Vec::new();
         for piece in rendered.split(MARKS[0]) {

@@ -76,7 +76,7 @@ pub fn foreign(parts: &Parts, by: &Caller, owner: &Owner) {
     }
 }
 
-/// `None` where the service asks for no keys.
+/// Returns the caller's key; `None` where the service asks for no keys.
 fn key_of(caller: &Caller) -> Option<DisplayValue<ApiKeyId>> {
     caller.key_id().map(display)
 }

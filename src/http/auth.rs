@@ -82,7 +82,8 @@ fn may(principal: &Principal, request: &Request) -> bool {
     principal.key.scope >= if reads { KeyScope::Read } else { KeyScope::Write }
 }
 
-/// What a browser or program has to do is said, and why a key is refused is not: that is for its holder alone.
+/// Refuses a request without a key: says what a browser or program has to do, and not why a key is refused, which is
+/// for its holder alone.
 fn unauthenticated(state: &State, headers: &HeaderMap) -> Response {
     let detail = match sent(headers) {
         Some(_) => "the key or session is unknown, has expired or was revoked",
@@ -138,8 +139,8 @@ pub struct SignIn {
     key: String,
 }
 
-/// Who the request comes from. A browser's session is renewed once half of it is over, unless it ends with its key: a
-/// new one would end then, too.
+/// Returns who the request comes from. A browser's session is renewed once half of it is over, unless it ends with its
+/// key: a new one would end then, too.
 pub async fn show(Shared(state): Shared<State>, caller: Caller, request: Request) -> Result<Response, ApiError> {
     let Some(principal) = request.extensions().get::<Principal>() else {
         return json::answer(&SessionBody {
@@ -207,12 +208,13 @@ pub fn set_session_cookie(response: &mut Response, session: Session, cookie: &st
     set_cookie(response, cookie, session.ends.after(Timestamp::now()).as_secs(), headers);
 }
 
-/// What a cookie says of TLS, which a proxy in front knows.
+/// Returns what a cookie says of TLS, which a proxy in front knows.
 pub fn secure(headers: &HeaderMap) -> &'static str {
     if headers.get(&FORWARDED_PROTO).is_some_and(|scheme| scheme == "https") { "; Secure" } else { "" }
 }
 
-/// No script reads it, and no other site's page sends it. Over TLS only, where a proxy says that the browser speaks it.
+/// Writes the session's cookie. No script reads it, and no other site's page sends it. Over TLS only, where a proxy
+/// says that the browser speaks it.
 fn set_cookie(response: &mut Response, value: &str, seconds: u64, headers: &HeaderMap) {
     let secure = secure(headers);
     let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");

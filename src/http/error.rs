@@ -259,8 +259,8 @@ impl ApiError {
         Self::of_limits(Code::RateLimited, allowances)
     }
 
-    /// What the first limit says that is used up, and when it begins again; what counts runs that are at work ends with
-    /// any of them.
+    /// Returns what the first limit says that is used up, and when it begins again; what counts runs that are at work
+    /// ends with any of them.
     fn of_limits(code: Code, allowances: Vec<Allowance>) -> Self {
         let used_up = allowances.iter().find(|allowance| allowance.is_used_up());
         let retry_after =
@@ -269,7 +269,7 @@ impl ApiError {
         Self { retry_after: Some(retry_after), allowances, ..Self::new(code, detail) }
     }
 
-    /// `what` as in "thread" or "run".
+    /// Answers that there is no such thing; `what` as in "thread" or "run".
     pub fn no_such(what: &str) -> Self {
         Self::new(Code::NotFound, format!("there is no such {what}"))
     }
@@ -302,7 +302,7 @@ impl ApiError {
         Self::new(Code::Internal, "a defect of this service; its log says more")
     }
 
-    /// Why a run was not let in; `pointer` is where its message stands in the body.
+    /// Returns why a run was not let in; `pointer` is where its message stands in the body.
     pub fn refused(refusal: Refusal, pointer: &str) -> Self {
         let detail = refusal.to_string();
         let not_configured =

@@ -38,7 +38,7 @@ struct Fragment<'a> {
     html: &'a str,
 }
 
-/// What is complete now, or was when the event `until` had come: a replay shows the report grow.
+/// Returns what is complete now, or was when the event `until` had come: a replay shows the report grow.
 pub async fn show(Shared(state): Shared<State>, run: OwnedRun, query: Query) -> Result<Response, ApiError> {
     let until = query.number("until", i64::MAX, 0..=i64::MAX)?;
     let is_now = until == i64::MAX;
@@ -154,7 +154,7 @@ impl Written {
         Extent { attempt: self.attempt, settled_bytes: self.settled().len(), citations: self.citations.len() }
     }
 
-    /// Its paragraphs that are complete: what follows the last empty line may still change its meaning.
+    /// Returns its paragraphs that are complete: what follows the last empty line may still change its meaning.
     pub fn settled(&self) -> &str {
         self.markdown.rfind("\n\n").map_or("", |at| &self.markdown[..at])
     }

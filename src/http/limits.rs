@@ -94,7 +94,7 @@ pub async fn count(Shared(state): Shared<State>, request: Request, next: Next) -
     response
 }
 
-/// Each limit on this caller's requests, and whether it lets this one in.
+/// Counts each limit on this caller's requests, and says whether it lets this one in.
 fn counted(state: &State, caller: &Caller) -> Vec<(Allowance, bool)> {
     // Where keys are asked for, who has none yet is nobody's owner: strangers would lock out one who is.
     let is_known = caller.key.is_some() || state.settings.authentication == Authentication::None;

@@ -63,22 +63,22 @@ impl Buffers {
 
 /// Bytes with their place in the count.
 pub fn held(bytes: Bytes, room: Option<OwnedSemaphorePermit>) -> Bytes {
-    Bytes::from_owner(Held { bytes, _room: room, reader: None })
+    Bytes::from_owner(CountedBytes { bytes, _room: room, reader: None })
 }
 
-struct Held {
+struct CountedBytes {
     bytes: Bytes,
     _room: Option<OwnedSemaphorePermit>,
     reader: Option<Arc<Reader>>,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for CountedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Held {
+impl Drop for CountedBytes {
     fn drop(&mut self) {
         if let Some(reader) = &self.reader {
             reader.sent();
@@ -159,7 +159,7 @@ impl hyper::body::Body for Outgoing {
         if let Some(reader) = &reader {
             reader.handed();
         }
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(Held { bytes, _room: room, reader })))))
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(CountedBytes { bytes, _room: room, reader })))))
     }
 
     fn is_end_stream(&self) -> bool {

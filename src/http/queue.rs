@@ -62,8 +62,8 @@ fn still_waiting(frame: &Frame) -> Option<Waiting> {
     })
 }
 
-/// What its reader gets about a run that has moved. Once it has begun its events will tell. A look that fails is none:
-/// the place is a comfort.
+/// Returns what its reader gets about a run that has moved. Once it has begun its events will tell. A look that fails
+/// is none: the place is a comfort.
 async fn look(log: &OwnedEvents, waiting: &mut Option<Waiting>) -> Option<Arc<Frame>> {
     let run = waiting.as_mut()?;
     match log.place_in_queue(run.run_id).await {

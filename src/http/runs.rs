@@ -251,7 +251,7 @@ impl From<Step> for StepBody {
     }
 }
 
-/// What its model calls took, by what they were made for.
+/// Returns what its model calls took, by what they were made for.
 pub async fn usage(run: OwnedRun) -> Result<Response, ApiError> {
     answer(&run.breakdown().await?)
 }

@@ -195,8 +195,8 @@ pub async fn for_people(request: Request, next: Next) -> Response {
     response
 }
 
-/// What a link shows: for people the report, or a list of the reports if there are several; for programs always the
-/// list.
+/// Returns what a link shows: for people the report, or a list of the reports if there are several; for programs always
+/// the list.
 pub async fn show(Shared(state): Shared<State>, linked: Linked, headers: HeaderMap) -> Result<Response, ApiError> {
     let offered = || ApiError::new(Code::NotAcceptable, format!("offered are {HTML} and {JSON}"));
     let media_type = negotiate(&headers, &[HTML, JSON]).ok_or_else(offered)?;

@@ -71,7 +71,7 @@ impl Days {
     }
 }
 
-/// Whose use is asked for.
+/// Returns whose use is asked for.
 fn owner(query: &Query) -> Result<Option<Owner>, ApiError> {
     let owner = query.text("owner");
     if owner.is_some_and(|name| name.chars().count() > Owner::MAX_CHARS) {

@@ -107,7 +107,7 @@ pub(super) async fn is_to_be_repeated(error: &Error, attempt: u32) -> bool {
 }
 
 impl Store {
-    /// What callers get when repeating did not help; notes that the database was in trouble.
+    /// Returns what callers get when repeating did not help; notes that the database was in trouble.
     pub(super) fn outcome_of(&self, error: Error) -> Error {
         let error = match error {
             Error::Contended(text) => Error::Unavailable(text),

@@ -72,7 +72,7 @@ impl Error {
         matches!(self, Self::Unavailable(_) | Self::TakesNoWrites(_))
     }
 
-    /// What it means at the start, where nothing has worked yet.
+    /// Returns what it means at the start, where nothing has worked yet.
     pub(super) fn at_start(self) -> Self {
         match self {
             Self::LockedOut(text) => Self::Unusable(text),

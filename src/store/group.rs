@@ -53,14 +53,14 @@ pub struct UsageRow {
 }
 
 impl RunRow {
-    /// What `runs.waiting_for` becomes: JSON, empty when no call waits; `None` when it stays as it is.
+    /// Returns what `runs.waiting_for` becomes: JSON, empty when no call waits; `None` when it stays as it is.
     pub fn waiting_for(&self) -> Option<String> {
         let json = |waiting: &Waiting| serde_json::to_string(waiting).map(|json| clean(&json).into_owned());
         let waiting = self.change.waiting.as_ref()?;
         Some(waiting.as_ref().map(json).and_then(Result::ok).unwrap_or_default())
     }
 
-    /// What `runs.waiting_until` becomes, 0 when no call waits.
+    /// Returns what `runs.waiting_until` becomes, 0 when no call waits.
     pub fn waiting_until(&self) -> Option<i64> {
         self.change.waiting.as_ref().map(|waiting| waiting.as_ref().map_or(0, |waiting| waiting.until.0))
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Cancelling, ClaimFilter, Claimant, Claimed, Clock, End, Error, Held, Lease, PARKED, Renewal, Store,
+    Cancelling, ClaimFilter, Claimant, Claimed, Clock, End, Error, HeldRun, Lease, PARKED, Renewal, Store,
     attempts::{ask, attempt, change, ensure},
 };
 use crate::domain::{Run, RunId, Timestamp, Waiting};
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// The runs that `worker` holds.
-    pub async fn held_by(&self, worker: &str) -> Result<Vec<Held>, Error> {
+    pub async fn held_by(&self, worker: &str) -> Result<Vec<HeldRun>, Error> {
         ask!(self, engine => engine.held_by(worker).await)
     }
 

@@ -57,7 +57,7 @@ impl Store {
         ask!(self, engine => engine.steps(run_id).await)
     }
 
-    /// What the model calls of a run used so far.
+    /// Returns what the model calls of a run used so far.
     pub async fn usage(&self, run_id: RunId) -> Result<Usage, Error> {
         ask!(self, engine => engine.usage(run_id).await)
     }
@@ -129,8 +129,8 @@ impl Store {
         ask!(self, engine => engine.event_names(run_id, after_seq).await)
     }
 
-    /// What a run has sent of its report while it wrote it, all attempts, in order: the events with a number above
-    /// `after_seq`, up to that of `until`.
+    /// Returns what a run has sent of its report while it wrote it, all attempts, in order: the events with a number
+    /// above `after_seq`, up to that of `until`.
     ///
     /// # Errors
     /// As every read.
@@ -138,7 +138,7 @@ impl Store {
         ask!(self, engine => engine.report_events(run_id, after_seq, until).await)
     }
 
-    /// How often a run began to write its report.
+    /// Returns how often a run began to write its report.
     pub async fn report_attempts(&self, run_id: RunId) -> Result<u32, Error> {
         ask!(self, engine => engine.report_attempts(run_id).await)
     }

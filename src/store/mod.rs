@@ -40,14 +40,14 @@ pub use log_records::{
 };
 pub use migrations::{NEWEST_SCHEMA, Schema};
 pub use records::{
-    Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, FirstAnswer, Held,
+    Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, FirstAnswer, HeldRun,
     IdempotencyKey, Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview,
     ThreadChange, ThreadFilter,
 };
 pub use shares::NewShare;
 pub use uploads::{NewUpload, ThreadOf, Uploaded};
 pub use usage::{PlaceUsage, UsageByPlace, UsageFilter, UsageRow};
-pub use wakes::{Heard, Listener, Wake};
+pub use wakes::{Listener, Notice, Wake};
 
 /// How long a reader waits for a connection.
 const READER_LIMIT: Duration = Duration::from_secs(3);
@@ -116,7 +116,7 @@ impl Store {
         self.health.note_trouble();
     }
 
-    /// How long it has been since the last trouble; `None` when there was none.
+    /// Returns how long it has been since the last trouble; `None` when there was none.
     pub fn since_trouble(&self) -> Option<Duration> {
         self.health.since_trouble()
     }
@@ -134,7 +134,8 @@ impl Store {
         self.health.takes_writes(|| self.probe_write()).await
     }
 
-    /// What a database's schema is to this program; nothing is changed in it. A file that is not there has none.
+    /// Compares a database's schema with what this program needs; nothing is changed in it. A file that is not there
+    /// has none.
     ///
     /// # Errors
     /// As [`Store::open`], and [`Error::Unusable`] when migrations are missing that could not be made.
@@ -146,9 +147,9 @@ impl Store {
         schema.map_err(Error::at_start)
     }
 
-    /// What the schema is to this program. The service runs its migrations before it listens, but a database may be
-    /// replaced by an older one, or an empty one, beneath it, or migrated by a newer program. Asked over a connection
-    /// that nobody but probes uses.
+    /// Compares the schema with what this program needs. The service runs its migrations before it listens, but a
+    /// database may be replaced by an older one, or an empty one, beneath it, or migrated by a newer program. Asked
+    /// over a connection that nobody but probes uses.
     pub async fn schema(&self) -> Result<Schema, Error> {
         ask!(self, engine => engine.schema().await)
     }

@@ -145,7 +145,7 @@ impl Engine {
     }
 }
 
-/// What the schema is to this program, and whether it may be made where it is missing.
+/// Compares the schema with what this program needs, and says whether it may be made where it is missing.
 pub async fn look(url: &SecretString) -> Result<Schema, Error> {
     const MAY_CREATE: &str = "SELECT COALESCE(has_schema_privilege(current_schema(), 'CREATE'), FALSE)";
     let mut connection = connect(&connect_options(url)?).await?;

@@ -284,7 +284,7 @@ impl ClaimFilter {
 
 /// What a worker holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldRun {
     pub run_id: RunId,
     pub epoch: i64,
     pub cancel_requested: bool,

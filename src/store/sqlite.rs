@@ -168,7 +168,7 @@ fn create_privately(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// What the schema is to this program. The file has to be writable, as it will be written to.
+/// Compares the schema with what this program needs. The file has to be writable, as it will be written to.
 pub async fn look(path: &Path) -> Result<Schema, Error> {
     if !path.exists() {
         return Ok(Schema::Lacks(migrations::NEWEST_SCHEMA));

@@ -149,8 +149,8 @@ pub fn names<T>(columns: &[Column<T>], prefix: &str) -> String {
     names
 }
 
-/// What a row of `runs` takes over from its row of `given`: stamp, progress, and that a stored step clears what was
-/// counted against the run.
+/// Returns what a row of `runs` takes over from its row of `given`: stamp, progress, and that a stored step clears what
+/// was counted against the run.
 pub fn advanced_columns() -> String {
     let mut set = String::from(
         "last_commit = given.stamp, phase = COALESCE(given.phase, runs.phase), \
@@ -165,8 +165,8 @@ pub fn advanced_columns() -> String {
     set
 }
 
-/// How a model's usage is added to the run's. A sum stops at the largest number there is: a run must not end because a
-/// gateway reports nonsense.
+/// Returns how a model's usage is added to the run's. A sum stops at the largest number there is: a run must not end
+/// because a gateway reports nonsense.
 pub fn added_usage() -> String {
     let mut set = String::from("calls = run_usage.calls + excluded.calls");
     for column in ["input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"] {

@@ -148,7 +148,7 @@ impl Store {
         ask!(self, engine => engine.details(runs.clone()).await)
     }
 
-    /// How many runs wait and are at work, over all processes.
+    /// Returns how many runs wait and are at work, over all processes.
     pub async fn load(&self) -> Result<Load, Error> {
         ask!(self, engine => engine.load().await)
     }
@@ -238,7 +238,7 @@ impl Store {
         ask!(self, engine => engine.message(thread_id, message_id).await)
     }
 
-    /// What a run retrieved, by ascending id, without snapshots.
+    /// Returns what a run retrieved, by ascending id, without snapshots.
     pub async fn sources(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
         ask!(self, engine => engine.sources(run_id).await)
     }
@@ -258,7 +258,7 @@ impl Store {
         ask!(self, engine => engine.source(run_id, source_id).await)
     }
 
-    /// What the researchers of a run found, by researcher.
+    /// Returns what the researchers of a run found, by researcher.
     pub async fn notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
         ask!(self, engine => engine.notes(run_id).await)
     }

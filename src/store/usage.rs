@@ -51,8 +51,8 @@ pub struct UsageByPlace {
 }
 
 impl Store {
-    /// What an owner and, if one is named, a key have left of what `admission` lets them use; nothing of what is
-    /// without a limit.
+    /// Returns what an owner and, if one is named, a key have left of what `admission` lets them use; nothing of what
+    /// is without a limit.
     ///
     /// # Errors
     /// Those of every method here.
@@ -65,7 +65,7 @@ impl Store {
         ask!(self, engine => engine.allowances(of, admission, now).await)
     }
 
-    /// What was used, by day, owner and model in this order; at most `limit` rows.
+    /// Returns what was used, by day, owner and model in this order; at most `limit` rows.
     ///
     /// # Errors
     /// Those of every method here.
@@ -73,8 +73,8 @@ impl Store {
         ask!(self, engine => engine.usage_by_day(filter, limit).await)
     }
 
-    /// What the calls of runs used, by their places in the journals; `None` for more runs than `most`. Runs that have
-    /// been deleted left no journal.
+    /// Returns what the calls of runs used, by their places in the journals; `None` for more runs than `most`. Runs
+    /// that have been deleted left no journal.
     ///
     /// # Errors
     /// Those of every method here.

@@ -24,7 +24,7 @@ pub enum Wake {
 
 /// What a [`Listener`] hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Notice {
     Wakes(Vec<Wake>),
     /// It listens from now on, or again: whatever happened before has to be looked up.
     Missed,
@@ -39,8 +39,8 @@ impl Listener {
     /// away, or does not offer to listen, it waits.
     ///
     /// # Cancel safety
-    /// Nothing is lost that a later call would not report, at worst as [`Heard::Missed`].
-    pub async fn next(&mut self) -> Heard {
+    /// Nothing is lost that a later call would not report, at worst as [`Notice::Missed`].
+    pub async fn next(&mut self) -> Notice {
         self.0.next().await
     }
 }

@@ -12,7 +12,7 @@ use fathom::{
     },
     store::{
         Admission, CallRecord, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Commit, Created, Cursor, Database,
-        End, Entry, Error, Finish, Held, IdempotencyKey, Lease, NEWEST_SCHEMA, NewEvent, NewRun, NewThread,
+        End, Entry, Error, Finish, HeldRun, IdempotencyKey, Lease, NEWEST_SCHEMA, NewEvent, NewRun, NewThread,
         QueueLimits, Renewal, RetryOf, RunFilter, Schema, Step, StepKind, Store, Synchronous, ThreadFilter,
     },
 };
@@ -280,7 +280,7 @@ async fn a_cancel_request_reaches_the_worker(database: TestDatabase) {
         let cancelling = store.request_cancel(lease.run_id, Clock::At(NOW)).await.unwrap().unwrap();
         assert!(matches!(cancelling, Cancelling::Requested(run) if run.cancel_requested));
     }
-    let held = Held { run_id: lease.run_id, epoch: 1, cancel_requested: true, suspect: false };
+    let held = HeldRun { run_id: lease.run_id, epoch: 1, cancel_requested: true, suspect: false };
     assert_eq!(store.held_by("a").await.unwrap(), [held]);
     assert_eq!(store.renew(&lease, LEASE, Clock::At(NOW)).await.unwrap(), Renewal::Held { cancel_requested: true });
     assert!(store.request_cancel(RunId::new(), Clock::At(NOW)).await.unwrap().is_none());
@@ -917,7 +917,7 @@ async fn the_log_has_no_gaps_under_concurrency(database: TestDatabase) {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_met_twice_has_the_smallest_id_whoever_came_first(database: TestDatabase) {
+async fn a_page_met_twice_has_the_smallest_id_in_any_order(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
     let with = |sources: Vec<Source>| Commit { sources, ..Commit::new(lease) };

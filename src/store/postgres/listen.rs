@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{CONNECT_LIMIT, Engine};
 use crate::store::{
-    Error, Heard, Wake,
+    Error, Notice, Wake,
     wakes::{payloads, wakes_of_others},
 };
 
@@ -67,17 +67,17 @@ struct Connected {
 }
 
 impl Listener {
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> Notice {
         loop {
             let Some(connected) = &mut self.connected else {
                 self.connect().await;
-                return Heard::Missed;
+                return Notice::Missed;
             };
             match receive(&mut connected.listener).await {
                 Ok(payload) => {
                     let wakes = wakes_of_others(self.sender, &payload);
                     if !wakes.is_empty() {
-                        return Heard::Wakes(wakes);
+                        return Notice::Wakes(wakes);
                     }
                 }
                 Err(error) => {

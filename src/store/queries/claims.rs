@@ -13,7 +13,7 @@ use super::{
 use crate::{
     domain::{Run, RunId, Timestamp, Waiting},
     store::{
-        ClaimFilter, Claimant, Claimed, Clock, End, Error, Held, Lease, Renewal,
+        ClaimFilter, Claimant, Claimed, Clock, End, Error, HeldRun, Lease, Renewal,
         tables::{clean, signed},
     },
 };
@@ -329,7 +329,7 @@ impl Engine {
         Ok(())
     }
 
-    pub async fn held_by(&self, worker: &str) -> Result<Vec<Held>, Error> {
+    pub async fn held_by(&self, worker: &str) -> Result<Vec<HeldRun>, Error> {
         const SELECT: &str = concat!(
             "SELECT id, epoch, cancel_requested, ",
             is_suspect!(),
@@ -338,7 +338,7 @@ impl Engine {
         let mut connection = self.reader().await?;
         let rows = query(SELECT).bind(owned(worker)).fetch_all(&mut *connection).await?;
         let held = |row: &Row| {
-            Ok(Held {
+            Ok(HeldRun {
                 run_id: RunId(row.try_get("id")?),
                 epoch: row.try_get("epoch")?,
                 cancel_requested: row.try_get("cancel_requested")?,

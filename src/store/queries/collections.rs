@@ -21,7 +21,7 @@ const SELECT: &str = "SELECT collections.id, collections.owner, collections.name
      AND removed_at IS NULL) AS characters FROM collections WHERE TRUE";
 
 impl Engine {
-    /// `false` when the owner has as many as one may have.
+    /// Adds a collection; `false` when the owner has as many as one may have.
     pub async fn add_collection(&self, new: &NewCollection) -> Result<bool, Error> {
         const COUNT: &str = "SELECT COUNT(*) FROM collections WHERE owner = $1";
         const INSERT: &str = "INSERT INTO collections (id, owner, name, created_at) VALUES ($1, $2, $3, $4)";
@@ -73,7 +73,7 @@ impl Engine {
         Ok(update.execute(&mut *connection).await?.rows_affected() > 0)
     }
 
-    /// Its documents go with it.
+    /// Deletes a collection, and its documents with it.
     pub async fn delete_collection(&self, id: CollectionId) -> Result<bool, Error> {
         let mut connection = self.writer().await?;
         let deleted = query("DELETE FROM collections WHERE id = $1").bind(id.0).execute(&mut *connection).await?;

@@ -84,7 +84,7 @@ pub async fn admit<'a>(
     Ok((new_run, allowances))
 }
 
-/// What the owner and the key have left, without a run being let in.
+/// Returns what the owner and the key have left, without a run being let in.
 pub async fn allowances(
     connection: &mut Connection,
     (owner, key): (&Owner, Option<ApiKeyId>),
@@ -99,14 +99,14 @@ pub async fn allowances(
     Ok(allowances)
 }
 
-/// Who is limited, by what, and whether it is a key.
+/// Returns who is limited, by what, and whether it is a key.
 fn subjects<'a>(owner: &'a Owner, key: Option<ApiKeyId>, admission: &Admission) -> Vec<(Subject<'a>, UseLimits, bool)> {
     let key = key.map(|key| (Subject::Key(key), admission.of_key, true));
     let subjects = [Some((Subject::Owner(owner), admission.of_owner, false)), key];
     subjects.into_iter().flatten().filter(|(_, limits, _)| limits.bounds_runs()).collect()
 }
 
-/// What is left before the new run.
+/// Returns what is left before the new run.
 fn left(limits: &UseLimits, used: &Used, of_key: bool, at: Timestamp) -> impl Iterator<Item = Allowance> {
     let money = |cost: Option<Cost>| cost.map(|cost| cost.0);
     let all = [
@@ -182,7 +182,7 @@ async fn runs_since(connection: &mut Connection, subject: Subject<'_>, since: Ti
     unsigned(select.build().fetch_one(connection).await?.try_get("runs")?)
 }
 
-/// What all runs of the month have used until now.
+/// Adds what all runs of the month have used until now.
 async fn add_spent(
     connection: &mut Connection,
     subject: Subject<'_>,

@@ -104,7 +104,7 @@ pub async fn join_known_pages(connection: &mut Connection, group: &mut Group<'_>
     update_ids(connection, &changed).await
 }
 
-/// Which of these pages the database has, with id and aliases.
+/// Returns which of these pages the database has, with id and aliases.
 async fn known_pages(
     connection: &mut Connection,
     keys: &[PageKey],

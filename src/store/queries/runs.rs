@@ -128,7 +128,7 @@ impl Engine {
         Ok(Page { items: page.items.into_iter().flatten().collect(), next: page.next })
     }
 
-    /// What is kept beside these runs; in their order.
+    /// Returns what is kept beside these runs; in their order.
     pub async fn details(&self, runs: Vec<Run>) -> Result<Vec<RunDetails>, Error> {
         let mut connection = self.reader().await?;
         let mut usage = usage_by_model(&mut connection, &runs).await?;
@@ -142,7 +142,7 @@ impl Engine {
         Ok(runs.into_iter().map(detail).collect())
     }
 
-    /// `None` when there is no such run, or it does not wait.
+    /// Returns a run's place in the queue; `None` when there is no such run, or it does not wait.
     pub async fn place_in_queue(&self, run_id: RunId) -> Result<Option<u64>, Error> {
         let mut connection = self.reader().await?;
         let place: i64 = query_scalar(PLACE_IN_QUEUE).bind(run_id.0).fetch_one(&mut *connection).await?;
@@ -276,7 +276,7 @@ async fn queue_positions(connection: &mut Connection, runs: &[Run]) -> Result<Ha
     rows.iter().map(|row| Ok((RunId(row.try_get("id")?), unsigned(row.try_get("place")?)?))).collect()
 }
 
-/// What was read of a run; `None` when its row cannot be read, which is logged.
+/// Returns what was read of a run; `None` when its row cannot be read, which is logged.
 pub fn readable<T>(run_id: RunId, read: Result<T, Error>) -> Result<Option<T>, Error> {
     match read {
         Err(Error::Corrupt(reason)) => {

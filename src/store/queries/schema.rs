@@ -12,7 +12,7 @@ impl Engine {
     }
 }
 
-/// What the schema is to this program.
+/// Compares the schema with what this program needs.
 pub async fn read_schema(connection: &mut Connection) -> Result<Schema, Error> {
     const VERSION: &str = "SELECT CAST(COALESCE(MAX(version), 0) AS BIGINT) FROM _sqlx_migrations";
     const OLDEST: &str = "SELECT CAST(COALESCE(MAX(oldest_program), 0) AS BIGINT) FROM schema_compatibility";

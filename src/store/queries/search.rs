@@ -71,7 +71,7 @@ impl Engine {
     }
 }
 
-/// How many threads the window holds, and the last of them; `None` when there is none.
+/// Returns how many threads the window holds, and the last of them; `None` when there is none.
 async fn window_end(
     connection: &mut Connection,
     owner: Option<&Owner>,

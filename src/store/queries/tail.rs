@@ -101,8 +101,8 @@ fn before_first(first_seq: i64) -> i64 {
     if first_seq <= 1 { 0 } else { first_seq }
 }
 
-/// What lies between a reader and the first event that was not removed. The last one removed is its run's last, or one
-/// of those before it, as long as removing them is not done.
+/// Returns what lies between a reader and the first event that was not removed. The last one removed is its run's last,
+/// or one of those before it, as long as removing them is not done.
 async fn gap(
     connection: &mut Connection,
     thread_id: ThreadId,

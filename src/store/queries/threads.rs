@@ -386,7 +386,7 @@ async fn is_newest(connection: &mut Connection, new_run: &NewRun) -> Result<(), 
     }
 }
 
-/// What the run answers: its own message, or the one of the run that was retried.
+/// Returns what the run answers: its own message, or the one of the run that was retried.
 async fn question_of(connection: &mut Connection, new_run: &NewRun) -> Result<String, Error> {
     const SELECT: &str = "SELECT content FROM messages WHERE thread_id = $1 AND run_id = $2 AND role = 'user' \
         ORDER BY position, id LIMIT 1";
