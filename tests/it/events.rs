@@ -332,7 +332,7 @@ async fn pages(world: &World, subject: Subject, limit: u32) -> (Vec<i64>, bool) 
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deleted_thread_is_noticed_at_once_when_told(database: TestDatabase) {
+async fn a_deleted_thread_is_noticed_at_once_when_notified(database: TestDatabase) {
     let world = world(&database, CommitRetry::default()).await;
     let started = Instant::now();
     for _ in 0..10 {

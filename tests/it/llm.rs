@@ -582,7 +582,7 @@ async fn a_stream_that_fails_before_its_first_text_is_begun_again() {
 }
 
 #[tokio::test]
-async fn an_error_inside_a_stream_is_told_by_its_code() {
+async fn an_error_inside_a_stream_is_known_by_its_code() {
     let error = "data: {\"id\":\"gen-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\"}],\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"maximum context length is 8192 tokens\"}}\n\n";
     let reply = Reply::stream([chunk(json!({"content": "Ye"}), None), error.into(), DONE.into()]);
     let (deltas, error) = stream(reply, &request()).await;
@@ -693,7 +693,7 @@ async fn calls_may_move_between_threads() {
 // What fails.
 
 #[tokio::test]
-async fn passing_failures_are_tried_again_and_told() {
+async fn passing_failures_are_tried_again_and_reported() {
     let script = [
         Reply::json(500, r#"{"error":{"message":"oops","type":"server_error","code":500}}"#),
         Reply::json(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after-ms", "30"),
@@ -997,7 +997,7 @@ async fn without_a_list_the_name_or_caution_decides() {
 }
 
 #[tokio::test]
-async fn a_window_told_in_an_error_is_remembered() {
+async fn a_window_stated_in_an_error_is_remembered() {
     let overflow = r#"{"error":{"code":400,"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}"#;
     let (_vendor, llm) = world([Reply::json(400, overflow)]).await;
     llm.complete(&request(), &quietly).await.unwrap_err();
@@ -1040,7 +1040,7 @@ async fn halves_of_characters_are_joined_across_chunks_and_fail_nothing() {
 }
 
 #[tokio::test]
-async fn of_too_many_calls_the_first_are_kept_and_the_model_is_told() {
+async fn of_too_many_calls_the_first_are_kept_and_the_model_is_notified() {
     let call = |n: usize| json!({"id": format!("c{n}"), "type": "function", "function": {"name": "search_web", "arguments": "{}"}});
     let message = json!({"role": "assistant", "content": null, "tool_calls": (0..200).map(call).collect::<Vec<_>>()});
     let calls = complete(Reply::message(message, "tool_calls"), &request()).await.unwrap().tool_calls;

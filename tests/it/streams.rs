@@ -208,7 +208,7 @@ async fn json(response: Response<Body>) -> Value {
 }
 
 /// "Not now" as a stream: nothing but when to come back.
-async fn told_to_come_back(response: Response<Body>) {
+async fn hint_to_come_back(response: Response<Body>) {
     assert_eq!(
         (response.status(), &response.headers()["content-type"]),
         (StatusCode::OK, &"text/event-stream".parse().unwrap())
@@ -305,7 +305,7 @@ async fn streams_are_counted_and_end_with_the_service() {
         let path = format!("/api/v1/threads/{}/events", lease.thread_id);
         let first = get(&router, &path, &[]).await;
         assert_eq!(json(get(&router, &path, &[]).await).await["code"], "too_many_streams");
-        told_to_come_back(get(&router, &path, &[STREAM]).await).await;
+        hint_to_come_back(get(&router, &path, &[STREAM]).await).await;
         let nobody = path.replace(&lease.thread_id.to_string(), "0193a1b2-0000-7000-8000-000000000000");
         drop(first);
         assert_eq!(get(&router, &nobody, &[STREAM]).await.status(), 404, "that will not be different later");
@@ -315,7 +315,7 @@ async fn streams_are_counted_and_end_with_the_service() {
         let client = parse(&to_bytes(second.into_body(), ALL).await.unwrap());
         assert!(client.retry.is_some_and(|pause| (500..1500).contains(&pause)), "{client:?}");
         assert_eq!(json(get(&router, &path, &[]).await).await["code"], "shutting_down");
-        told_to_come_back(get(&router, &path, &[STREAM]).await).await;
+        hint_to_come_back(get(&router, &path, &[STREAM]).await).await;
     })
     .await;
 }

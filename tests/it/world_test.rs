@@ -294,7 +294,7 @@ async fn the_search_engine_finds_pages_of_the_right_size() {
 }
 
 #[tokio::test]
-async fn the_search_engine_fails_and_finds_as_told() {
+async fn the_search_engine_fails_and_finds_as_scripted() {
     let world = world(Script::new()).await;
     let fault = |reply: Reply| Found::fault(reply);
     world.web.first("keepers", [fault(reply::status(429).retry_after(1)), fault(reply::status(432))]);

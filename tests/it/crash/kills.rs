@@ -66,7 +66,7 @@ async fn kill_and_resume(site: &Site, process: &mut Running, undisturbed: &Undis
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_killed_while_it_is_written_is_written_anew() {
+async fn a_report_killed_while_it_is_written_is_written_again() {
     let undisturbed = Undisturbed::of(Engine::Sqlite).await;
     let undisturbed = &undisturbed;
     let kill = |deltas: usize| async move {
@@ -129,7 +129,7 @@ async fn a_page_with_many_faces_keeps_the_first_one() {
 
 /// One text at many addresses, under other titles: who reads it, and as what, must not change when the run is resumed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_text_at_many_addresses_is_read_once_whoever_is_killed() {
+async fn a_text_at_many_addresses_is_read_once_whichever_process_is_killed() {
     let kills = stream::iter((1..=40).step_by(3)).map(|n| kill_among(mirrors, n)).buffer_unordered(AT_ONCE);
     kills.collect::<Vec<()>>().await;
 }

@@ -9,12 +9,12 @@ use crate::world::{Call, Kind, Script, When, brain};
 const OUTAGE: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_bears_another_process_that_locks_sqlite() {
+async fn a_run_survives_another_process_that_locks_sqlite() {
     bear_an_outage(Engine::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_bears_postgres_ending_every_connection() {
+async fn a_run_survives_postgres_ending_every_connection() {
     bear_an_outage(Engine::Postgres).await;
 }
 

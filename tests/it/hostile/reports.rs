@@ -67,7 +67,7 @@ async fn stored_report(bench: &Bench, run: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_foreign_is_linked_and_what_is_told_is_what_is_stored() {
+async fn nothing_foreign_is_linked_and_what_is_sent_is_what_is_stored() {
     let report = "# Dues \u{1b}[2J\u{202e}\n\nPaid [S1001], see [c], [the c][c] and [x](//evil.test/x) ![p](//evil.test/p).\n\n\
         ``` a`b\n[x](https://evil.test)\n```\n\n- > ```\n  > [x](https://evil.test)\n  > ```\n> [x](https://evil.test)\n\n\
         a ` b\nc `[x](https://evil.test)` d\n\n| a ` | [x](https://evil.test) ` |\n|---|---|\n\n[c]: //evil.test/x\n\

@@ -141,7 +141,7 @@ async fn threads_in_which_nothing_happens_are_deleted(database: TestDatabase) {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_are_told_of_what_was_removed(database: TestDatabase) {
+async fn readers_are_notified_of_what_was_removed(database: TestDatabase) {
     let store = database.open().await;
     let [first, second, third] = three_runs(&store).await;
     let log = EventLog::start(store.clone(), &TaskTracker::new());
@@ -191,7 +191,7 @@ async fn a_log_that_is_half_removed_has_no_hole(database: TestDatabase) {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_is_told_of_what_is_removed_before_its_eyes(database: TestDatabase) {
+async fn a_reader_is_notified_of_what_is_removed_before_its_eyes(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
     let events = (0..500).map(|number| thought(&number.to_string())).collect();

@@ -158,7 +158,7 @@ async fn what_is_not_there_is_bad_usage() {
 
 /// It waits for a model that says nothing, and nothing was stored for longer than any wait may take.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stuck_run_is_told_once_and_counted() {
+async fn a_stuck_run_is_logged_once_and_counted() {
     const AGE: &str = "UPDATE events SET ts = ts - 7200000";
     let site = Site::new(Engine::Postgres, script().always(When::kind(Kind::Brief), reply::silence())).await;
     let mut service = site.spawn(&["serve", "--listen", "127.0.0.1:0"]);

@@ -43,7 +43,7 @@ fn is_unavailable(answer: &Answer, since: Instant, limit: Duration) {
 }
 
 /// What clients meet while the database is away: each kind of request.
-async fn is_told(service: &Service, thread: &str, run: &str, reads_fail: bool) {
+async fn is_reported(service: &Service, thread: &str, run: &str, reads_fail: bool) {
     let paths = [
         format!("/api/v1/runs/{run}"),
         format!("/api/v1/threads/{thread}"),
@@ -70,7 +70,7 @@ async fn is_told(service: &Service, thread: &str, run: &str, reads_fail: bool) {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_outage_is_told_and_borne(database: TestDatabase) {
+async fn an_outage_is_reported_and_survived(database: TestDatabase) {
     let world = World::start(slow_script()).await;
     let service = Service::with(&world, &database, &[("FATHOM_LEASE_SECONDS", "60")]).await;
     let started = service.start_run().await;
@@ -78,7 +78,7 @@ async fn an_outage_is_told_and_borne(database: TestDatabase) {
     stream.until("researcher.started").await;
     let outage = database.outage().await;
     // Readers of SQLite are not held up by a lock of writers.
-    is_told(&service, &started.thread, &started.run, matches!(database.database, Database::Postgres { .. })).await;
+    is_reported(&service, &started.thread, &started.run, matches!(database.database, Database::Postgres { .. })).await;
     outage.end().await;
     stream.until("run.completed").await;
     assert_eq!(service.ended(&started.run).await["status"], "completed");
@@ -100,7 +100,7 @@ async fn a_postgres_server_is_stopped_and_started() {
     let mut stream = service.stream(&started.events_path(), &[]).await;
     stream.until("researcher.started").await;
     tokio::task::block_in_place(|| cluster.stop());
-    is_told(&service, &started.thread, &started.run, true).await;
+    is_reported(&service, &started.thread, &started.run, true).await;
     cluster.start_again();
     stream.until("run.completed").await;
     let run = service.ended(&started.run).await;

@@ -48,7 +48,7 @@ fn stuck(kind: Kind) -> Script {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_elsewhere_get_every_event_though_nobody_told_them() {
+async fn readers_elsewhere_get_every_event_without_notifications() {
     let site = Site::new(Engine::Postgres, slow()).await;
     let (silent, run) = mute(&site).await;
     let other = Replica::start(&site.world, &site.database.database).await;

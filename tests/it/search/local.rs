@@ -270,7 +270,7 @@ async fn two_share_an_index() {
 }
 
 #[tokio::test]
-async fn a_damaged_index_is_made_anew() {
+async fn a_damaged_index_is_made_again() {
     let text = "puffin ".repeat(2_000);
     let folder = Folder::new(&[("a.txt", &text)]);
     folder.open().await.close().await;
@@ -290,7 +290,7 @@ async fn a_damaged_index_is_made_anew() {
 }
 
 #[tokio::test]
-async fn an_index_damaged_in_use_is_made_anew() {
+async fn an_index_damaged_in_use_is_made_again() {
     let folder = Folder::new(&[("a.txt", "puffin words"), ("b.txt", "puffin again")]);
     let local = folder.open().await;
     let file = folder.index_file();
@@ -303,7 +303,7 @@ async fn an_index_damaged_in_use_is_made_anew() {
 }
 
 #[tokio::test]
-async fn an_index_of_another_version_is_made_anew() {
+async fn an_index_of_another_version_is_made_again() {
     let folder = Folder::new(&[("a.txt", "puffin words")]);
     folder.open().await.close().await;
     let mut whole = fs::read(folder.index_file()).unwrap();

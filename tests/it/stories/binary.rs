@@ -90,7 +90,7 @@ async fn an_estimate_costs_nothing_and_says_what_it_rests_on() {
 /// Everybody who reaches the service may use it, so beyond loopback it begins only when asked to; an owner that a proxy
 /// names keeps nobody out.
 #[tokio::test(flavor = "multi_thread")]
-async fn beyond_loopback_the_service_listens_only_when_told() {
+async fn beyond_loopback_the_service_listens_only_when_configured() {
     let world = World::start(Script::new()).await;
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         let mut command = world.fathom(&["serve", "--listen", address]);

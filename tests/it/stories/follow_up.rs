@@ -274,7 +274,7 @@ async fn a_clarification_after_a_report_keeps_what_is_known() {
 
 /// There is nothing that the message could follow up on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn after_a_failed_first_run_everything_begins_anew() {
+async fn after_a_failed_first_run_everything_begins_again() {
     let database = TestDatabase::sqlite();
     let world = world(small().first(When::kind(Kind::Report), [reply::refusal("I do not write about gates.")])).await;
     let engine = Engine::start(&world, &database, &[]).await;

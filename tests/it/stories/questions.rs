@@ -96,7 +96,7 @@ async fn a_report_that_admits_that_the_answer_is_missing_is_not_counted_as_an_an
 
 /// What the prompts say of searches, sources and length are the run's own numbers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn effort_decides_what_agents_are_told() {
+async fn effort_decides_what_agents_are_asked_for() {
     let check = async |options: &[&str], rounds: &str, searches: &str, words: &str| {
         let world = world(script()).await;
         research(&world, &TestDatabase::sqlite(), options).await;

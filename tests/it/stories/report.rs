@@ -99,7 +99,7 @@ async fn a_rate_limit_is_waited_out_as_asked() {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_that_breaks_is_written_anew(database: TestDatabase) {
+async fn a_stream_that_breaks_is_written_again(database: TestDatabase) {
     let text = "The gate is paid by harbour dues [S1001]. ".repeat(60);
     let script = small().first(writer(), [reply::text(&text).cut_after(8_000), reply::text(&text)]);
     let world = world_of_one_page(script).await;
@@ -159,7 +159,7 @@ async fn a_word_cut_by_the_output_limit_is_written_once(sent: &str, rest: &str, 
 
 /// The pieces that are finished are not written again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_continuation_that_breaks_starts_anew_with_what_is_written() {
+async fn a_continuation_that_breaks_starts_again_with_what_is_written() {
     let database = TestDatabase::sqlite();
     let continues = || When::last_says("Continue exactly where it stopped");
     let script = small()

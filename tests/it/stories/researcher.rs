@@ -144,7 +144,7 @@ async fn queries_beyond_a_turns_room_are_answered_as_not_run() {
 
 /// The model can plan only with what it knows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_researcher_is_told_how_many_turns_remain() {
+async fn the_researcher_sees_how_many_turns_remain() {
     let database = TestDatabase::sqlite();
     let world = world_of_one_page(small().by(researcher(), search_for_ever)).await;
     research(&world, &database, &["max_react_tool_calls=3"]).await;

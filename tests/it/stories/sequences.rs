@@ -96,7 +96,7 @@ async fn each_role_uses_its_own_model_and_limit() {
 
 /// The original named `tavily_search` whatever was configured, and never mentioned `ResearchComplete`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_researcher_is_told_of_the_tools_it_has() {
+async fn the_researcher_is_shown_the_tools_it_has() {
     let database = TestDatabase::sqlite();
     let world = whole_run(&database, &[]).await;
     for kind in [Kind::Supervisor, Kind::Researcher] {

@@ -265,7 +265,7 @@ async fn one_round_is_one_model_turn() {
 
 /// The original counted tool calls in its prompt and turns in its code, and gave the model neither.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_supervisor_is_told_how_many_rounds_remain() {
+async fn the_supervisor_sees_how_many_rounds_remain() {
     let database = TestDatabase::sqlite();
     let world = World::start(small().by(supervisor(), delegate_for_ever)).await;
     research(&world, &database, &["max_researcher_iterations=3"]).await;

@@ -163,7 +163,7 @@ async fn a_researcher_is_not_out_of_time_because_it_waited() {
 
 /// It never pauses for longer than the idle limit, and would go on for minutes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_report_that_drips_is_given_up_and_written_anew() {
+async fn a_report_that_drips_is_given_up_and_written_again() {
     let database = TestDatabase::sqlite();
     let drips = reply::text("The gate is paid by harbour dues [S1001]. ".repeat(400)).pace(Duration::from_millis(100));
     let world = World::start(small().first(When::kind(Kind::Report), [drips])).await;
