@@ -21,7 +21,8 @@ const EXCERPT_CHARS: usize = 1_200;
 /// The least time for compression, whatever of the researcher's own is left.
 const LEAST_TIME: Duration = Duration::from_secs(5);
 
-/// When notes have to be there that are begun now: with the researcher's time, or after a quarter as much more.
+/// Returns when notes have to be there that are begun now: at the end of the researcher's time, or a quarter of
+/// `max_researcher_seconds` from now, whichever is later.
 pub fn deadline(cx: &Cx, researchers: Deadline) -> Deadline {
     let quarter = Duration::from_secs(u64::from(cx.options().max_researcher_seconds)) / 4;
     cx.notes_deadline(researchers, quarter.max(LEAST_TIME))
