@@ -24,8 +24,8 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// Makes a signer of one to four secrets with spaces between them; `None` when one is not `whsec_` and the base64 of
-    /// 24 to 64 bytes.
+    /// Makes a signer of one to four secrets with spaces between them; `None` when one is not `whsec_` and the base64
+    /// of 24 to 64 bytes.
     pub fn new(secrets: &str) -> Option<Self> {
         let keys: Vec<_> = secrets.split_whitespace().map(key).collect::<Option<_>>()?;
         (1..=MAX_SECRETS).contains(&keys.len()).then_some(Self(keys))

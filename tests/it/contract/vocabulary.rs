@@ -261,6 +261,32 @@ fn every_code_is_produced_somewhere() {
     }
 }
 
+/// Who is woken at 2 a.m. looks there for what a screen says.
+#[test]
+fn the_runbook_has_every_code_and_every_series() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let runbook = fs::read_to_string(root.join("docs/operations.md")).unwrap();
+    let of_runs = [names(&json!(failure_codes())), names(&json!(warning_codes()))].into_iter().flatten();
+    for code in of_runs.chain(Code::ALL.into_iter().map(|code| code.as_str().to_owned())) {
+        assert!(runbook.contains(&format!("`{code}`")), "docs/operations.md does not say what to do about {code}");
+    }
+    let declared = fs::read_to_string(root.join("src/telemetry/metrics.rs")).unwrap();
+    let declared: BTreeSet<&str> = declared.split('"').filter(|text| is_series(text)).collect();
+    assert!(declared.len() > 10, "{declared:?}");
+    let words = runbook.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
+    let documented: BTreeSet<&str> = words
+        .filter(|word| is_series(word))
+        .map(|word| ["_bucket", "_count", "_sum"].iter().find_map(|part| word.strip_suffix(part)).unwrap_or(word))
+        .collect();
+    assert_eq!(documented, declared);
+}
+
+fn is_series(text: &str) -> bool {
+    text.len() > "fathom_".len()
+        && text.starts_with("fathom_")
+        && text.chars().all(|character| character.is_ascii_lowercase() || character == '_')
+}
+
 fn read_sources(folder: &Path, visit: &mut dyn FnMut(&Path, &str)) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
