@@ -90,6 +90,11 @@ impl Cx {
         self.run.texts.lock().remove(key)
     }
 
+    /// The kept text of a page; left there for others.
+    pub fn text(&self, key: &str) -> Option<Arc<str>> {
+        self.run.texts.lock().get(key).cloned()
+    }
+
     /// The text of a page as a run saw it that this one retries.
     pub fn inherited_text(&self, key: &str) -> Option<&str> {
         self.run.inherited_texts.get(key).map(|text| &**text)

@@ -224,7 +224,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "max_content_length",
         kind: OptionKind::Integer { min: 1_000, max: 200_000 },
         default: "50000",
-        meaning: "characters of a page that are read",
+        meaning: "characters of a page that a model reads at a time, at most; the whole page is kept, and what it reads are the passages of it that bear on topic and query: some 6,000 characters, or 12,000 with effort deep",
     },
     OptionSpec {
         name: "summarization_model",

@@ -53,7 +53,7 @@ pub struct Source {
     pub fetched_at: Timestamp,
     /// SHA-256 of the snapshot, hex.
     pub content_hash: String,
-    /// The text that was seen then, cut to `max_content_length` characters. Shared by all that need it at the same
+    /// The whole text that was seen then, up to two million characters of it. Shared by all that need it at the same
     /// time: the commit that stores it, and the summary that is made of it.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub snapshot: Arc<str>,

@@ -30,8 +30,10 @@ use crate::{
 
 /// The hidden subcommand of the program that starts a parser process.
 pub const SUBCOMMAND: &str = "parse-worker";
-/// Of a page that a search engine sends: far more than is shown of any page.
-const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
+/// Characters that are kept of a page or an answer, and searched for what fits a question: a thousand printed pages.
+pub const KEPT_CHARS: usize = 2_000_000;
+/// Of a page that a search engine sends, perhaps with its markup.
+const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Bytes that are hashed in one go; about a millisecond.
 const HASHED_AT_ONCE: usize = 512 * 1024;

@@ -120,7 +120,7 @@ async fn made(
     jobs: Vec<Job<'_>>,
 ) -> Result<(Vec<(usize, Answer)>, Option<Failure>), Stop> {
     let has_worked = agent.gathered.has_worked;
-    let (tools, question, deadline) = (&agent.tools, agent.question, agent.deadline);
+    let (tools, question, topic, deadline) = (&agent.tools, agent.question, agent.task, agent.deadline);
     let (evidence, read) = (&agent.gathered.evidence, &agent.gathered.read);
     let work = jobs.iter().map(|job| {
         let site = Site {
@@ -130,6 +130,7 @@ async fn made(
             first_source: job.first_source,
             reserved_before: job.reserved_before,
             question,
+            topic,
             has_worked,
             evidence,
             read,

@@ -212,25 +212,23 @@ impl Engine {
         let begun = Instant::now();
         self.open().await?;
         if self.corpus() != Corpus::Documents {
-            let limits = Limits { max_results: 1, max_content_length: 1_000, ..Limits::default() };
+            let limits = Limits { max_results: 1, ..Limits::default() };
             self.search("Fathom", &limits, &NoWait).await?;
         }
         Ok(begun.elapsed())
     }
 }
 
-/// How much one query may bring back, and of what.
+/// How many results one query may bring back, and of what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub max_results: usize,
-    /// Characters of [`Hit::raw_content`].
-    pub max_content_length: usize,
     pub filters: Filters,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_results: 5, max_content_length: 50_000, filters: Filters::default() }
+        Self { max_results: 5, filters: Filters::default() }
     }
 }
 

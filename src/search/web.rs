@@ -424,7 +424,7 @@ impl<W: Wire> Web<W> {
             if hits.len() == limits.max_results {
                 break;
             }
-            if let Some(hit) = self.hit(found, limits.max_content_length, &unparsed).await.and_then(Hit::bounded)
+            if let Some(hit) = self.hit(found, &unparsed).await.and_then(Hit::bounded)
                 && limits.filters.allow(&hit)
                 && hits.iter().all(|other| other.url != hit.url)
             {
@@ -439,12 +439,12 @@ impl<W: Wire> Web<W> {
     }
 
     /// A result whose page cannot be read keeps its excerpt.
-    async fn hit(&self, found: RawHit, max_content_length: usize, unparsed: &AtomicUsize) -> Option<Hit> {
+    async fn hit(&self, found: RawHit, unparsed: &AtomicUsize) -> Option<Hit> {
         let address = Url::parse(found.url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let url = canonical_url(&found.url);
         let title = extract::one_line(&unmarked(&self.text(&url, found.title, unparsed).await));
         let title = Some(title).filter(|title| !title.is_empty());
-        let raw_content = extract::cut(&self.text(&url, found.content, unparsed).await, max_content_length).to_owned();
+        let raw_content = extract::cut(&self.text(&url, found.content, unparsed).await, pages::KEPT_CHARS).to_owned();
         let snippet = extract::tidied(&unmarked(&self.text(&url, found.snippet, unparsed).await));
         let snippet = if snippet.is_empty() { extract::cut(&raw_content, EXCERPT_CHARS) } else { &snippet };
         Some(Hit {

@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::summary::{self, Reading, Wanted};
 use crate::{
+    aside::{Panicked, aside},
     context::{Cx, Registered, page_key},
     domain::{Event, Source, SourceId, same},
     journal::Entry,
     search::Hit,
 };
+
+/// Bytes of texts that are looked at on the runtime's threads: about a millisecond's work.
+const LOOKED_AT_HERE: usize = 128 * 1024;
 
 /// A hit as the journal keeps it: its text is in the stored source, unless that one was stored with another text.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,6 +30,9 @@ pub struct StoredHit {
     /// The key of the text, if it has one (`domain::same`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text_key: Option<String>,
+    /// Is the text longer than what is read of a page?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_long: bool,
     #[serde(flatten)]
     pub hit: Hit,
 }
@@ -32,10 +40,23 @@ pub struct StoredHit {
 impl StoredHit {
     /// Names the page with its text; `None` when there is none. A text with a key is named alike wherever it stands,
     /// unless its source is stored with another one: then other runs of the program could not find it by its key.
-    pub fn page_key(&self) -> Option<String> {
+    fn page_key(&self) -> Option<String> {
         let is_anywhere = self.text_key.is_some() && self.own_text.is_none();
         let url = if is_anywhere { "" } else { &self.hit.url };
         self.text_hash.as_ref().map(|hash| page_key(url, hash))
+    }
+
+    /// What is to be read of the page. A text that is read whole is read once, for the run's question; of a long one
+    /// each topic and query chooses what fits them.
+    pub fn reading<'a>(&'a self, wanted: Wanted<'a>) -> Option<Reading<'a>> {
+        let page = self.page_key()?;
+        let key = if self.is_long { format!("{page}/for/{}", wanted.key()) } else { page.clone() };
+        Some(Reading { key, page, hit: &self.hit, is_long: self.is_long, wanted })
+    }
+
+    /// Names that reading.
+    pub fn reading_key(&self, wanted: Wanted<'_>) -> Option<String> {
+        self.reading(wanted).map(|reading| reading.key)
     }
 
     /// What tells whether an agent has read the text.
@@ -45,29 +66,56 @@ impl StoredHit {
 }
 
 /// The hits with their ids and sources, as one step.
-pub fn stored(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<Vec<StoredHit>, String>> {
+pub async fn stored(cx: &Cx, wanted: Wanted<'_>, first: u32, hits: Vec<Hit>) -> Entry<Result<Vec<StoredHit>, String>> {
+    let hits: Vec<Hit> = hits.into_iter().take(cx.options().effort.results() as usize).collect();
+    let found = match found(first, hits, summary::room(cx.options())).await {
+        Ok(found) => found,
+        Err(panicked) => return Entry::new(Err(panicked.to_string())),
+    };
     let mut entry = Entry::new(Ok(Vec::new()));
     let mut all = Vec::new();
-    for (number, mut hit) in (first..).zip(hits.into_iter().take(cx.options().effort.results() as usize)) {
-        let source_id = SourceId(number);
-        let text: Option<Arc<str>> = hit.raw_content.take().filter(|text| !text.trim().is_empty()).map(Arc::from);
-        let mut source = source(&hit, source_id, text.as_ref());
+    for Found { hit, text, mut source, is_long } in found {
         let text_hash = text.is_some().then(|| source.content_hash.clone());
         let text_key = source.keys.iter().find(|key| same::is_of_text(key)).cloned();
         let registered = cx.register(&mut source);
         if registered == Registered::New {
-            entry = entry.event(cx.scope(), Event::source_found(&source, &hit.snippet, query));
+            entry = entry.event(cx.scope(), Event::source_found(&source, &hit.snippet, wanted.query));
         }
+        let source_id = source.id;
         entry.sources.push(source);
         let own_text = text.as_ref().filter(|_| registered == Registered::OtherText).cloned();
-        let stored = StoredHit { source_id, text_hash, own_text, text_key, hit };
-        if let (Some(key), Some(text)) = (stored.page_key(), &text) {
+        let stored = StoredHit { source_id, text_hash, own_text, text_key, is_long, hit };
+        if let (Some(key), Some(text)) = (stored.reading_key(wanted), &text) {
             cx.keep_text(&key, text);
         }
         all.push(stored);
     }
     entry.value = Ok(all);
     entry
+}
+
+/// A hit with the text of its page, and the source that they are.
+struct Found {
+    hit: Hit,
+    text: Option<Arc<str>>,
+    source: Source,
+    is_long: bool,
+}
+
+/// The sources of hits, numbered from `first`. Each text is looked at as a whole, off the runtime's threads when they
+/// are long.
+async fn found(first: u32, hits: Vec<Hit>, room: usize) -> Result<Vec<Found>, Panicked> {
+    let bytes: usize = hits.iter().filter_map(|hit| hit.raw_content.as_ref()).map(String::len).sum();
+    let found = move || {
+        let of = |(number, mut hit): (u32, Hit)| {
+            let text: Option<Arc<str>> = hit.raw_content.take().filter(|text| !text.trim().is_empty()).map(Arc::from);
+            let source = source(&hit, SourceId(number), text.as_ref());
+            let is_long = text.as_ref().is_some_and(|text| text.chars().nth(room).is_some());
+            Found { hit, text, source, is_long }
+        };
+        (first..).zip(hits).map(of).collect()
+    };
+    if bytes > LOOKED_AT_HERE { aside(found).await } else { Ok(found()) }
 }
 
 /// The source of a hit with the text of its page, or with its excerpt.

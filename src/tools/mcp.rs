@@ -24,6 +24,7 @@ use crate::{
     llm::{Part, Text, ToolCall, ToolSpec},
     mcp::{Clients, Error, MAX_PIECES, Offer, Piece, Progress, Reply, Settings},
     net,
+    pages::{KEPT_CHARS, extract},
     prompts::untrusted,
 };
 
@@ -360,7 +361,7 @@ impl Origin {
 
 fn output(cx: &Cx, first: SourceId, origin: &Origin, reply: Reply) -> ToolOutput {
     let Reply { pieces, mut left_out } = reply;
-    let (mut room, mut shown) = (SHOWN_CHARS, Vec::new());
+    let (mut room, mut shown) = (SHOWN_CHARS.min(cx.options().max_content_length as usize), Vec::new());
     let mut output = ToolOutput::default();
     for (place, (number, piece)) in (first.0..).zip(&pieces).enumerate() {
         let text: String = piece.text.chars().take(room).collect();
@@ -369,7 +370,7 @@ fn output(cx: &Cx, first: SourceId, origin: &Origin, reply: Reply) -> ToolOutput
             left_out.push(format!("{} characters of S{number} were left out; ask for less at once", length - room));
         }
         room = room.saturating_sub(length);
-        let source = source(cx, SourceId(number), origin, piece, place);
+        let source = source(SourceId(number), origin, piece, place);
         shown.push(json!({
             "id": source.id.to_string(),
             "title": untrusted(&source.title),
@@ -391,8 +392,8 @@ fn location(url: &str) -> &str {
     }
 }
 
-fn source(cx: &Cx, id: SourceId, origin: &Origin, piece: &Piece, place: usize) -> Source {
-    let snapshot: String = piece.text.chars().take(cx.options().max_content_length as usize).collect();
+fn source(id: SourceId, origin: &Origin, piece: &Piece, place: usize) -> Source {
+    let snapshot = extract::cut(&piece.text, KEPT_CHARS);
     let title = piece.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let url = origin.address_of(piece, place);
     let title = title.map_or_else(|| origin.title.clone(), crate::domain::printable_line);

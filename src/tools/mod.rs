@@ -147,6 +147,8 @@ pub struct Site<'a> {
     pub reserved_before: u32,
     /// What the whole run wants to know.
     pub question: &'a str,
+    /// What the agent works on.
+    pub topic: &'a str,
     /// Has the agent's work begun: was anything retrieved, or delegated?
     pub has_worked: bool,
     /// What the agent had retrieved before this turn.

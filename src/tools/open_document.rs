@@ -76,7 +76,8 @@ impl OpenDocument {
             (None, Share::Around) => at.saturating_sub(NEIGHBOURS)..(at + NEIGHBOURS + 1).min(total),
         };
         let first = wanted.start;
-        let shown = opened::fitting(opened.passages[wanted].iter().map(|passage| passage.text.as_str()));
+        let texts = opened.passages[wanted].iter().map(|passage| passage.text.as_str());
+        let shown = opened::fitting(texts, opened::room(cx));
         Ok(output(cx, site.first_source, &opened, first, shown))
     }
 }

@@ -12,7 +12,12 @@ use crate::{
 };
 
 /// Characters shown by one call.
-pub const SHOWN_CHARS: usize = 8_000;
+const SHOWN_CHARS: usize = 8_000;
+
+/// Characters that one call shows in this run.
+pub fn room(cx: &Cx) -> usize {
+    SHOWN_CHARS.min(cx.options().max_content_length as usize)
+}
 
 /// A passage of a page or document.
 #[derive(Clone, Copy)]
@@ -72,8 +77,7 @@ impl Shown<'_> {
 }
 
 /// How many of these texts one call shows; at least one.
-pub fn fitting<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
-    let mut room = SHOWN_CHARS;
+pub fn fitting<'a>(texts: impl IntoIterator<Item = &'a str>, mut room: usize) -> usize {
     let fits = |text: &&str| {
         let fits = room > 0;
         room = room.saturating_sub(text.chars().count());
@@ -89,7 +93,7 @@ mod tests {
     #[test]
     fn a_long_text_comes_in_pieces() {
         let passage = "x".repeat(3_000);
-        assert_eq!(fitting([passage.as_str(); 5]), 3);
-        assert_eq!(fitting([passage.repeat(10).as_str()]), 1);
+        assert_eq!(fitting([passage.as_str(); 5], SHOWN_CHARS), 3);
+        assert_eq!(fitting([passage.repeat(10).as_str()], SHOWN_CHARS), 1);
     }
 }

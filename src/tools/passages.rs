@@ -11,15 +11,12 @@ const SHORT_WORD: usize = 3;
 const STEM: usize = 6;
 
 /// The places of the passages that fit best, in reading order, as many as there is room for (in characters; the best
-/// one may exceed it); none when no passage has a word of the question. The same in each process.
-pub fn best(passages: &[&str], question: &str, room: usize) -> Vec<usize> {
-    let asked = Asked::of(question);
+/// one may exceed it); none when no passage has a word of what is asked. Each text that asks counts as much as another,
+/// however many words it has. The same in each process.
+pub fn best(passages: &[&str], asked: &[&str], room: usize) -> Vec<usize> {
+    let asked = Asked::of(asked);
     let held: Vec<Vec<bool>> = passages.iter().map(|passage| asked.held_by(passage)).collect();
-    let weight = |word: usize| {
-        let holders = held.iter().filter(|held| held[word]).count();
-        if holders == 0 { 0.0 } else { (1.0 + passages.len() as f64 / holders as f64).ln() }
-    };
-    let weights: Vec<f64> = (0..asked.words.len()).map(weight).collect();
+    let weights = asked.weights(&held);
     let score = |held: &Vec<bool>| -> f64 {
         weights.iter().zip(held).filter(|(_, held)| **held).map(|(weight, _)| weight).sum()
     };
@@ -37,21 +34,50 @@ pub fn best(passages: &[&str], question: &str, room: usize) -> Vec<usize> {
     chosen
 }
 
-/// The beginnings of a question's words, each once. Ordered, so that sums over them are equal wherever they are made.
+/// The beginnings of the words of all texts that ask, each once. Ordered, so that sums over them are equal wherever
+/// they are made.
 struct Asked {
     words: Vec<String>,
+    /// The places of each text's words among them.
+    texts: Vec<Vec<usize>>,
     /// The ASCII characters that some of them begin with, a bit each.
     firsts: u128,
 }
 
 impl Asked {
-    fn of(question: &str) -> Self {
-        let mut words: Vec<String> =
-            words(start(question, QUESTION_CHARS)).map(|word| beginning(word).collect()).collect();
+    fn of(asked: &[&str]) -> Self {
+        let of_text = |text: &&str| -> Vec<String> {
+            let mut words: Vec<String> =
+                words(start(text, QUESTION_CHARS)).map(|word| beginning(word).collect()).collect();
+            words.sort_unstable();
+            words.dedup();
+            words
+        };
+        let by_text: Vec<Vec<String>> = asked.iter().map(of_text).collect();
+        let mut words = by_text.concat();
         words.sort_unstable();
         words.dedup();
+        let place = |word: &String| words.binary_search(word).ok();
+        let texts = by_text.iter().map(|own| own.iter().filter_map(place).collect()).collect();
         let firsts = words.iter().map(|word| word.as_bytes()[0]).filter(u8::is_ascii);
-        Self { firsts: firsts.fold(0, |firsts, first| firsts | 1 << first), words }
+        Self { firsts: firsts.fold(0, |firsts, first| firsts | 1 << first), texts, words }
+    }
+
+    /// What each word counts: the more, the fewer passages hold it, and for a text all of its words together one.
+    fn weights(&self, held: &[Vec<bool>]) -> Vec<f64> {
+        let rarity = |word: usize| {
+            let holders = held.iter().filter(|held| held[word]).count();
+            if holders == 0 { 0.0 } else { (1.0 + held.len() as f64 / holders as f64).ln() }
+        };
+        let rarities: Vec<f64> = (0..self.words.len()).map(rarity).collect();
+        let mut weights = vec![0.0; self.words.len()];
+        for text in &self.texts {
+            let all: f64 = text.iter().map(|word| rarities[*word]).sum();
+            for word in text.iter().filter(|_| all > 0.0) {
+                weights[*word] += rarities[*word] / all;
+            }
+        }
+        weights
     }
 
     /// Which of them stand in a passage. A page has thousands of words, so none is copied for itself.
@@ -124,7 +150,7 @@ mod tests {
         let passages =
             ["The harbour is old.", "Dues of four crowns pay the gate.", "Gulls nest here.", "The loan pays too."];
         let check = |question: &str, room: usize, expected: &[usize]| {
-            assert_eq!(best(&passages, question, room), expected, "{question}");
+            assert_eq!(best(&passages, &[question], room), expected, "{question}");
         };
         check("Which loan and dues are there?", 8_000, &[1, 3]);
         check("Which loan and dues of the gate are there?", 10, &[1]);
@@ -132,20 +158,34 @@ mod tests {
         check("Does the loan pay the gate of the harbour?", 45, &[1]);
         check("Zebras?", 8_000, &[]);
         check("ÄGYPTEN?", 8_000, &[]);
-        assert_eq!(best(&["Seen in ägypten.", "seen at 5 \u{212A}ELVIN"], "Ägypten at five Kelvin?", 800), [0, 1]);
+        assert_eq!(best(&["Seen in ägypten.", "seen at 5 \u{212A}ELVIN"], &["Ägypten at five Kelvin?"], 800), [0, 1]);
+    }
+
+    /// A query has few words, and a topic many.
+    #[test]
+    fn each_text_that_asks_counts_as_much_as_another() {
+        let topic = "Find out how the harbour is run, who works there, which boats land and when the gulls nest.";
+        let passages = [
+            "The harbour is run by two men who work when boats land.",
+            "Gulls nest where boats land and men work in the harbour.",
+            "Pumping station: 412,000 crowns.",
+        ];
+        assert_eq!(best(&passages, &["pumping station cost", topic], 40), [2]);
+        assert_eq!(best(&passages, &[&format!("pumping station cost {topic}")], 40), [0], "as one text");
+        assert_eq!(best(&passages, &["", topic], 40), [0]);
     }
 
     #[test]
     fn words_are_found_in_scripts_without_spaces() {
         let passages = ["港口很旧，海鸥在此筑巢。", "潮汐水闸由四克朗的港口税支付。", "海鸥 GPU集群 2030年。"];
         let check = |question: &str, expected: &[usize]| {
-            assert_eq!(best(&passages, question, 8_000), expected, "{question}");
+            assert_eq!(best(&passages, &[question], 8_000), expected, "{question}");
         };
         check("谁支付水闸的费用？", &[1]);
         check("哪些GPU？", &[2]);
         check("水？", &[]);
         let japanese = ["灯台は古い。", "水門の費用は港湾税で支払われる。"];
-        assert_eq!(best(&japanese, "費用は誰が支払うのですか", 800), [1]);
+        assert_eq!(best(&japanese, &["費用は誰が支払うのですか"], 800), [1]);
     }
 
     /// Each of its words is looked for in each passage.
@@ -153,7 +193,7 @@ mod tests {
     fn a_question_without_end_is_read_to_its_limit() {
         let passages = ["Dues of four crowns.", "The loan pays too."];
         let check = |filler: usize, expected: &[usize]| {
-            assert_eq!(best(&passages, &format!("{}dues", "word ".repeat(filler)), 800), expected, "{filler}");
+            assert_eq!(best(&passages, &[&format!("{}dues", "word ".repeat(filler))], 800), expected, "{filler}");
         };
         check(QUESTION_CHARS / 5 - 1, &[0]);
         check(QUESTION_CHARS / 5, &[]);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments,
-    opened::{Passage, SHOWN_CHARS, Shown, fitting},
+    opened::{self, Passage, Shown, fitting},
     place_in, source_id, spec,
 };
 use crate::{
@@ -20,8 +20,8 @@ use crate::{
     domain::{Source, SourceId, ToolKind, printable_line},
     llm::{ToolCall, ToolSpec},
     pages::{
-        Web, WebPage,
-        extract::{Link, passages},
+        KEPT_CHARS, Web, WebPage,
+        extract::{self, Link, passages},
     },
     prompts::{Prompts, untrusted},
     search::Corpus,
@@ -71,9 +71,16 @@ impl ReadPage {
         // Where the address leads elsewhere, or a server spoke of the page, what is read is a source of its own.
         let is_it = |(_, url): &(SourceId, String)| *url == crate::net::canonical_url(&page.url);
         let id = known.filter(is_it).map_or(site.first_source, |(id, _)| id);
+        let looked_for = LookedFor {
+            question: arguments.question,
+            place: arguments.place,
+            topic: site.topic.to_owned(),
+            room: opened::room(cx),
+        };
         let text = Arc::clone(&page);
-        let output = match aside(move || chosen(&text, arguments.question.as_deref(), arguments.place)).await {
-            Ok(Ok(chosen)) => chosen.output(cx, id, &page),
+        let work = move || chosen(&text, &looked_for).map(|chosen| (chosen, source(id, &text)));
+        let output = match aside(work).await {
+            Ok(Ok((chosen, source))) => chosen.output(cx, source, &page),
             Ok(Err(total)) => ToolOutput::failed(cx, NAME, format!("{address} has {total} passages")),
             Err(panicked) => ToolOutput::failed(cx, NAME, format!("{address}: {panicked}")),
         };
@@ -92,18 +99,36 @@ struct Chosen {
     links: Vec<Link>,
 }
 
-/// Those that fit the question, or those from that place on; the number of all when there are none at that place.
-/// Pages are long, so this takes time.
-fn chosen(page: &WebPage, question: Option<&str>, place: Option<usize>) -> Result<Chosen, usize> {
+/// What is looked for on a page.
+struct LookedFor {
+    question: Option<String>,
+    /// From 1.
+    place: Option<usize>,
+    /// What the agent works on.
+    topic: String,
+    /// Characters that are shown.
+    room: usize,
+}
+
+/// Those from that place on, or those that fit the question; without either all, or of a long page those that fit the
+/// topic. The number of all when there are none at that place. Pages are long, so this takes time.
+fn chosen(page: &WebPage, looked_for: &LookedFor) -> Result<Chosen, usize> {
+    let LookedFor { question, place, topic, room } = looked_for;
+    let question = question.as_deref();
     let all = passages::split(&page.text);
     let (first, total) = (place.unwrap_or(1), all.len());
     if first > total {
         return Err(total);
     }
     let numbered: Vec<_> = (1..).zip(&all).map(|(number, text)| Passage { number, heading: None, text }).collect();
-    let (shown, next) = match question.filter(|_| place.is_none()) {
-        Some(question) => (best(&numbered, question), None),
-        None => following(&numbered[first - 1..]),
+    let (shown, next) = match (place, question) {
+        (None, Some(question)) => (best(&numbered, question, *room), None),
+        (None, None) if page.text.chars().nth(*room).is_some() => {
+            let shown = best(&numbered, topic, *room);
+            let next = (1..=total).find(|number| shown.iter().all(|passage| passage.number != *number));
+            (shown, next)
+        }
+        _ => following(&numbered[first - 1..], *room),
     };
     let links = links(&page.links, &shown, question);
     let passages = shown.into_iter().map(|passage| (passage.number, passage.text.to_owned())).collect();
@@ -113,14 +138,14 @@ fn chosen(page: &WebPage, question: Option<&str>, place: Option<usize>) -> Resul
 /// The links that fit the question, then those in the passages that are shown.
 fn links(all: &[Link], shown: &[Passage<'_>], question: Option<&str>) -> Vec<Link> {
     let texts: Vec<&str> = all.iter().map(|link| link.text.as_str()).collect();
-    let fitting = question.map(|question| super::passages::best(&texts, question, LINK_CHARS)).unwrap_or_default();
+    let fitting = question.map(|question| super::passages::best(&texts, &[question], LINK_CHARS)).unwrap_or_default();
     let is_shown = |place: &usize| shown.iter().any(|passage| passage.text.contains(texts[*place]));
     let others = (0..all.len()).filter(|place| !fitting.contains(place)).filter(is_shown);
     fitting.iter().copied().chain(others).take(SHOWN_LINKS).map(|place| all[place].clone()).collect()
 }
 
 impl Chosen {
-    fn output(&self, cx: &Cx, id: SourceId, page: &WebPage) -> ToolOutput {
+    fn output(&self, cx: &Cx, source: Source, page: &WebPage) -> ToolOutput {
         let passages: Vec<_> =
             self.passages.iter().map(|(number, text)| Passage { number: *number, heading: None, text }).collect();
         let evidence = passages.iter().map(|passage| passage.text).collect::<Vec<_>>().join("\n\n");
@@ -133,7 +158,7 @@ impl Chosen {
             next: self.next,
             links: &self.links,
         };
-        shown.output(cx, source(cx, id, page), evidence)
+        shown.output(cx, source, evidence)
     }
 }
 
@@ -144,16 +169,20 @@ pub(super) fn address_of(cx: &Cx, id: SourceId) -> Result<String, ToolError> {
 }
 
 /// As many as are shown at once, and the number of the next one.
-fn following<'a>(passages: &[Passage<'a>]) -> (Vec<Passage<'a>>, Option<usize>) {
-    let (shown, rest) = passages.split_at(fitting(passages.iter().map(|passage| passage.text)));
+fn following<'a>(passages: &[Passage<'a>], room: usize) -> (Vec<Passage<'a>>, Option<usize>) {
+    let (shown, rest) = passages.split_at(fitting(passages.iter().map(|passage| passage.text), room));
     (shown.to_vec(), rest.first().map(|passage| passage.number))
 }
 
 /// The passages that fit a question best, in reading order; the beginning when none does.
-fn best<'a>(passages: &[Passage<'a>], question: &str) -> Vec<Passage<'a>> {
+fn best<'a>(passages: &[Passage<'a>], question: &str, room: usize) -> Vec<Passage<'a>> {
     let texts: Vec<&str> = passages.iter().map(|passage| passage.text).collect();
-    let chosen = super::passages::best(&texts, question, SHOWN_CHARS);
-    if chosen.is_empty() { following(passages).0 } else { chosen.into_iter().map(|place| passages[place]).collect() }
+    let chosen = super::passages::best(&texts, &[question], room);
+    if chosen.is_empty() {
+        following(passages, room).0
+    } else {
+        chosen.into_iter().map(|place| passages[place]).collect()
+    }
 }
 
 fn location(page: &WebPage) -> String {
@@ -164,14 +193,14 @@ fn location(page: &WebPage) -> String {
     }
 }
 
-fn source(cx: &Cx, id: SourceId, page: &WebPage) -> Source {
-    let snapshot: String = page.text.chars().take(cx.options().max_content_length as usize).collect();
+fn source(id: SourceId, page: &WebPage) -> Source {
+    let snapshot = extract::cut(&page.text, KEPT_CHARS);
     let engine = page.read_by.map_or_else(|| ENGINE.to_owned(), |reader| format!("{ENGINE}, read by {reader}"));
     Source {
         published: page.published.clone(),
         author: page.author.as_deref().map(printable_line),
         site: page.site.as_deref().map(printable_line),
-        keys: super::keys_of(std::iter::once(&*page.url).chain(page.own_url.as_deref()), Some(&snapshot)),
+        keys: super::keys_of(std::iter::once(&*page.url).chain(page.own_url.as_deref()), Some(snapshot)),
         ..Source::retrieved(id, crate::net::canonical_url(&page.url), page.title.clone(), engine, snapshot)
     }
 }
@@ -233,7 +262,7 @@ mod tests {
             ["The harbour is old.", "Dues of four crowns pay the gate.", "Gulls nest here.", "The loan pays too."];
         let passages: Vec<_> = (1..).zip(texts).map(|(number, text)| Passage { number, heading: None, text }).collect();
         let numbers =
-            |question: &str| best(&passages, question).iter().map(|passage| passage.number).collect::<Vec<_>>();
+            |question: &str| best(&passages, question, 8_000).iter().map(|passage| passage.number).collect::<Vec<_>>();
         assert_eq!(numbers("Which loan and dues are there?"), [2, 4]);
         assert_eq!(numbers("Zebras?"), [1, 2, 3, 4], "nothing fits, so it is read from the beginning");
     }
@@ -256,9 +285,9 @@ mod tests {
     fn a_long_page_is_read_in_pieces() {
         let text = "x".repeat(3_000);
         let passages: Vec<_> = (1..=5).map(|number| Passage { number, heading: None, text: &text }).collect();
-        let (shown, next) = following(&passages);
+        let (shown, next) = following(&passages, 8_000);
         assert_eq!((shown.len(), next), (3, Some(4)));
-        let (shown, next) = following(&passages[3..]);
+        let (shown, next) = following(&passages[3..], 8_000);
         assert_eq!((shown.len(), next), (2, None));
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     context::{Cx, Refusal, RunCaller},
     domain::{Usage, printable_line},
     llm::{Gate, Wait},
-    pages::{Web, extract},
+    pages::{KEPT_CHARS, Web, extract},
     search::{About, Caller, Engine, Error, Hit, Limits},
 };
 
@@ -65,7 +65,7 @@ pub async fn retrieve(
     let mut taken_pages = TakenPages::default();
     if let Some(Ok(hits)) = &mut answer {
         hits.retain_mut(says_something);
-        taken_pages = take_pages(cx, engine, web, site, hits, limits.max_content_length).await;
+        taken_pages = take_pages(cx, engine, web, site, hits).await;
     }
     let TakenPages { read: pages, unparsed, refusal } = taken_pages;
     if unparsed > 0 {
@@ -87,14 +87,7 @@ struct TakenPages {
 }
 
 /// Keeps the pages that the engine sent, and reads those that are missing, as many as the run may.
-async fn take_pages(
-    cx: &Cx,
-    engine: &Engine,
-    web: Option<&Web>,
-    site: Site<'_>,
-    hits: &mut [Hit],
-    max_chars: usize,
-) -> TakenPages {
+async fn take_pages(cx: &Cx, engine: &Engine, web: Option<&Web>, site: Site<'_>, hits: &mut [Hit]) -> TakenPages {
     let (mut sent, mut missing): (Vec<_>, Vec<_>) = hits.iter_mut().partition(|hit| hit.raw_content.is_some());
     missing.retain(|hit| engine.lacks_page(hit));
     missing.truncate(web.map_or(0, |_| cx.options().max_pages_per_search as usize));
@@ -104,7 +97,7 @@ async fn take_pages(
         hit.raw_content = None;
     }
     let unparsed = match web {
-        Some(web) => cx.before(Some(site.deadline), read_pages(web, missing, max_chars)).await.unwrap_or(0),
+        Some(web) => cx.before(Some(site.deadline), read_pages(web, missing)).await.unwrap_or(0),
         None => 0,
     };
     let read = hits.iter().filter(|hit| hit.raw_content.is_some()).count();
@@ -126,12 +119,12 @@ fn says_something(hit: &mut Hit) -> bool {
 
 /// Puts the texts of pages into their hits. A page that cannot be read leaves the hit as it is. Returns for how many no
 /// parser was free.
-async fn read_pages(web: &Web, hits: Vec<&mut Hit>, max_chars: usize) -> usize {
+async fn read_pages(web: &Web, hits: Vec<&mut Hit>) -> usize {
     let read = |hit| async move {
         let hit: &mut Hit = hit;
         match web.read(&hit.url).await {
             Ok(page) => {
-                hit.raw_content = Some(extract::cut(&page.text, max_chars).to_owned());
+                hit.raw_content = Some(extract::cut(&page.text, KEPT_CHARS).to_owned());
                 hit.published = hit.published.take().or_else(|| page.published.clone());
                 hit.about = About {
                     author: page.author.as_deref().map(printable_line),

@@ -1,7 +1,7 @@
 //! `search_web`: queries in, sources out.
 //!
 //! Each query is a step of the journal, so one that fails does not fail the others and none is paid for twice. Each
-//! page is read (summarised for the run's question) once per run.
+//! page is read once per run, and a long one once for each search that it answers (`summary.rs`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use super::{
     property,
     results::{FailedQuery, PageShown, output},
     retrieval::{self, Retrieved, StandIn},
-    summary,
+    summary::{self, Wanted},
 };
 use crate::{
     context::{Cx, Error, PageText, is_refusal, page_key},
@@ -158,8 +158,7 @@ impl Tool for SearchWeb {
             let given: Kept = admitted(arguments)?;
             let max_results = given.narrowing.results(self.results);
             let filters = given.narrowing.over(Filters::from(cx.options()));
-            let max_content_length = cx.options().max_content_length as usize;
-            let limits = Limits { max_results, max_content_length, filters };
+            let limits = Limits { max_results, filters };
             Ok(search(cx, Search { site, web: self.web.as_ref(), limits }, &given.queries).await?)
         }
         .boxed()
@@ -218,16 +217,22 @@ async fn search(cx: &Cx, search: Search<'_>, queries: &[String]) -> Result<ToolO
     let searches = queries.iter().enumerate().map(|(index, query)| one_query(cx, &search, index, query));
     let outcomes = futures::future::join_all(searches).await;
     let mut seen = HashSet::new();
-    let (mut hits, mut failures) = (Vec::new(), Vec::new());
+    let (mut hits, mut found_by, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     for (query, outcome) in queries.iter().zip(outcomes) {
         match outcome? {
-            Ok(more) => hits.extend(more.into_iter().filter(|hit| seen.insert(hit.hit.url.clone()))),
+            Ok(more) => {
+                let new = more.into_iter().filter(|hit| seen.insert(hit.hit.url.clone()));
+                hits.extend(new);
+                found_by.resize(hits.len(), query.as_str());
+            }
             Err(reason) => failures.push(FailedQuery { query: query.clone(), reason }),
         }
     }
     // Boxed: each is 13 KB, and would be kept twice, here and where it runs.
     let known = known(&hits, site);
-    let reading: Vec<_> = hits.iter().zip(known).map(|(hit, known)| page_shown(cx, hit, known, site).boxed()).collect();
+    let wanted = found_by.into_iter().map(|query| Wanted::of(site, query));
+    let reading = hits.iter().zip(known).zip(wanted);
+    let reading: Vec<_> = reading.map(|((hit, known), wanted)| page_shown(cx, hit, known, wanted).boxed()).collect();
     let pages: Vec<_> = stream::iter(reading).buffered(SUMMARIES_AT_ONCE).collect().await;
     let pages = pages.into_iter().collect::<Result<Vec<PageShown>, _>>()?;
     Ok(output(cx, queries, &hits, &pages, failures))
@@ -245,11 +250,12 @@ async fn one_query(
     let key = format!("{}/search/{}", site.turn, (site.reserved_before / results) as usize + index);
     let Some(engine) = cx.search() else { return Ok(Err("no search engine is configured".to_owned())) };
     let first = site.first_source.0 + results.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
-    let asked = Asked::from(asked_for(query, limits));
+    let wanted = Wanted::of(*site, query);
+    let asked = Asked::from(asked_for(cx, query, limits));
     let work = async {
         if let Some((hits, at)) = inherited(cx, &key, &asked) {
-            let entry = Entry { inherited: Some(at), ..stored(cx, query, first, hits) };
-            return Ok(entry.map(Searched::from));
+            let entry = stored(cx, wanted, first, hits).await;
+            return Ok(Entry { inherited: Some(at), ..entry }.map(Searched::from));
         }
         Ok(searched(cx, engine, search, query, first).await)
     };
@@ -268,7 +274,7 @@ async fn one_query(
     {
         return Err(Failure::new(FailureCode::SearchAuth, format!("{reason}; see fathom doctor")).into());
     }
-    keep(cx, outcome.iter().flatten());
+    keep(cx, wanted, outcome.iter().flatten());
     Ok(outcome)
 }
 
@@ -281,7 +287,8 @@ async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, fi
     let retrieved = retrieval::retrieve(cx, engine, search.web, search.site, query, &search.limits).await;
     let (taken, pages, refusal) = (retrieved.taken, retrieved.pages, retrieved.refusal.clone());
     let stand_in = retrieved.stand_in.clone();
-    let mut entry = entry(cx, query, first, retrieved);
+    let wanted = Wanted::of(search.site, query);
+    let mut entry = entry(cx, wanted, first, retrieved).await;
     if let Some(StandIn { of, by, reason }) = stand_in.as_ref().filter(|stand_in| cx.is_first_answer_of(&stand_in.by)) {
         let detail = format!("{by} stands in for {of}: {reason}");
         entry = entry.event(cx.scope(), Event::warning(WarningCode::EngineReplaced, detail));
@@ -297,11 +304,11 @@ async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, fi
 }
 
 /// Makes the results sources of the run, and keeps the texts that came with them.
-fn keep<'a>(cx: &Cx, hits: impl Iterator<Item = &'a StoredHit>) {
+fn keep<'a>(cx: &Cx, wanted: Wanted<'_>, hits: impl Iterator<Item = &'a StoredHit>) {
     for stored in hits {
         let content_hash = stored.text_hash.clone().unwrap_or_default();
         cx.register(&mut Source { content_hash, ..source(&stored.hit, stored.source_id, None) });
-        if let (Some(key), Some(text)) = (stored.page_key(), &stored.own_text) {
+        if let (Some(key), Some(text)) = (stored.reading_key(wanted), &stored.own_text) {
             cx.keep_text(&key, text);
             cx.keep_other_text(&stored.hit.url, text);
         }
@@ -309,12 +316,13 @@ fn keep<'a>(cx: &Cx, hits: impl Iterator<Item = &'a StoredHit>) {
 }
 
 /// What came of a query as one step, with its warnings.
-fn entry(
+async fn entry(
     cx: &Cx,
-    query: &str,
+    wanted: Wanted<'_>,
     first: u32,
     Retrieved { answer, lost, .. }: Retrieved,
 ) -> Entry<Result<Vec<StoredHit>, String>> {
+    let query = wanted.query;
     let warning = |detail: String| Event::warning(WarningCode::SearchFailed, detail);
     let Some(answer) = answer else {
         metrics::step_failed("search", "timeout");
@@ -322,7 +330,7 @@ fn entry(
         return Entry::new(Err(TIME_OVER.to_owned())).event(cx.scope(), warning(detail));
     };
     let entry = match answer {
-        Ok(hits) => stored(cx, query, first, hits),
+        Ok(hits) => stored(cx, wanted, first, hits).await,
         Err(error) => {
             metrics::step_failed("search", error.code());
             let failed = Entry::new(Err(error.to_string()));
@@ -337,8 +345,8 @@ fn entry(
 }
 
 /// The hash of what is searched for. Without filters it is the one of releases that had none.
-fn asked_for(query: &str, limits: &Limits) -> String {
-    let basic = (query, limits.max_results, limits.max_content_length);
+fn asked_for(cx: &Cx, query: &str, limits: &Limits) -> String {
+    let basic = (query, limits.max_results, cx.options().max_content_length);
     if limits.filters == Filters::default() {
         digest::sha256_json(&basic)
     } else {
@@ -380,16 +388,21 @@ fn known(hits: &[StoredHit], site: Site<'_>) -> Vec<Option<SourceId>> {
 }
 
 /// What the agent knows is not read again.
-async fn page_shown(cx: &Cx, stored: &StoredHit, known: Option<SourceId>, site: Site<'_>) -> Result<PageShown, Error> {
+async fn page_shown(
+    cx: &Cx,
+    stored: &StoredHit,
+    known: Option<SourceId>,
+    wanted: Wanted<'_>,
+) -> Result<PageShown, Error> {
     match known {
         Some(known) => Ok(PageShown::Before(known)),
-        None => Ok(PageShown::Now(page_text(cx, stored, site).await?)),
+        None => Ok(PageShown::Now(page_text(cx, stored, wanted).await?)),
     }
 }
 
-async fn page_text(cx: &Cx, stored: &StoredHit, site: Site<'_>) -> Result<PageText, Error> {
-    match stored.page_key() {
-        Some(key) => summary::of_page(cx, &key, &stored.hit, site).await,
+async fn page_text(cx: &Cx, stored: &StoredHit, wanted: Wanted<'_>) -> Result<PageText, Error> {
+    match stored.reading(wanted) {
+        Some(reading) => summary::of_page(cx, reading).await,
         None => Ok(PageText { summary: stored.hit.snippet.clone(), excerpts: Vec::new() }),
     }
 }

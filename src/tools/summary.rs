@@ -1,8 +1,9 @@
-//! A page's text to what a researcher is shown of it: a summary for the run's question, and excerpts; or, without a
-//! model call, the passages that fit the question best.
+//! A page's text to what a researcher is shown of it: a summary, and excerpts; or, without a model call, the passages
+//! that fit best.
 //!
-//! Of a long page the model reads such passages too, chosen from all of it: always for the run's question, so that it
-//! does not matter which researcher meets a page first. The model's excerpts are checked against the page. A page that
+//! A page that is read whole is summarised once, for the run's question, so that it does not matter which researcher
+//! meets it first. Of a long one the model reads passages, chosen from all of it by the researcher's topic and the
+//! query that found it, which also name what is read. The model's excerpts are checked against the whole page. A page that
 //! cannot be summarised is shown by an extract.
 
 use std::{
@@ -15,9 +16,9 @@ use serde_json::{Value, json};
 
 use super::{Site, passages};
 use crate::{
-    aside::aside,
-    context::{Cx, Error, Form, PageText, Role, SUMMARY_TIME},
-    domain::{Event, PageReading, WarningCode},
+    aside::{Panicked, aside},
+    context::{Cx, Deadline, Error, Form, PageText, Role, SUMMARY_TIME},
+    domain::{Event, PageReading, RunOptions, WarningCode, digest},
     llm::Message,
     offline::{self, Task},
     pages::extract,
@@ -30,8 +31,10 @@ const EXCERPT_CHARS: usize = 1_500;
 
 /// Characters of a page that are shown instead of a summary.
 const SHOWN_CHARS: usize = 6_000;
-/// Bytes of a page whose passages are chosen at once: less than a millisecond's work.
-const CHOSEN_HERE: usize = 32 * 1024;
+/// Characters of a page that the offline model and extracts are made from.
+const READ_BY_CODE: usize = 200_000;
+/// Bytes of a page that are read on the runtime's threads: less than a millisecond's work.
+const READ_HERE: usize = 32 * 1024;
 /// Excerpts of a page that are shown, and those that a model names and that are looked for in it.
 const MOST_EXCERPTS: usize = 5;
 const MOST_LOOKED_AT: usize = 50;
@@ -46,40 +49,118 @@ struct Summary {
     key_excerpts: Vec<String>,
 }
 
-/// What is shown of the page, whose text the run has; made once per run, by the first that needs it.
+/// What is looked for in a page, and until when.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// What the whole run wants to know.
+    question: &'a str,
+    topic: &'a str,
+    /// What found the page.
+    pub query: &'a str,
+    deadline: Deadline,
+}
+
+impl<'a> Wanted<'a> {
+    /// What the agent there looks for by that query.
+    pub fn of(site: Site<'a>, query: &'a str) -> Self {
+        Self { question: site.question, topic: site.topic, query, deadline: site.deadline }
+    }
+
+    /// Names topic and query.
+    pub fn key(&self) -> String {
+        digest::sha256_json(&(self.topic, self.query))[..16].to_owned()
+    }
+}
+
+/// What is to be read of a page.
+#[derive(Clone, Debug)]
+pub struct Reading<'a> {
+    /// Names it in the run.
+    pub key: String,
+    /// Names the page with its text.
+    pub page: String,
+    pub hit: &'a Hit,
+    /// Is only a part of the page read?
+    pub is_long: bool,
+    pub wanted: Wanted<'a>,
+}
+
+impl<'a> Reading<'a> {
+    fn question(&self) -> &'a str {
+        if self.is_long { self.wanted.topic } else { self.wanted.question }
+    }
+
+    /// By what passages are chosen. All of a short page fits, unless an earlier release has stored it so.
+    fn chosen_by(&self) -> Vec<&'a str> {
+        if self.is_long { vec![self.wanted.query, self.wanted.topic] } else { vec![self.wanted.question] }
+    }
+
+    /// The text, as it may stand in a prompt: the one copy while the model works, shared by the request and its
+    /// retries, and what excerpts are checked against.
+    async fn text(&self, cx: &Cx) -> Arc<str> {
+        let kept = cx.take_text(&self.key).or_else(|| cx.text(&self.page));
+        let text = kept.unwrap_or_else(|| self.hit.snippet.as_str().into());
+        let harmless = {
+            let text = Arc::clone(&text);
+            move || Arc::<str>::from(untrusted(&text))
+        };
+        off_runtime(text.len(), harmless).await.unwrap_or_else(|_| Arc::default())
+    }
+}
+
+/// Characters that are read of a page.
+pub fn room(options: &RunOptions) -> usize {
+    let most = match options.page_reading {
+        PageReading::Passages => SHOWN_CHARS,
+        PageReading::Summarize => options.effort.chars_read(),
+    };
+    most.min(options.max_content_length as usize)
+}
+
+/// Does work on so many bytes of text where it belongs.
+async fn off_runtime<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Panicked> {
+    if bytes <= READ_HERE { Ok(work()) } else { aside(work).await }
+}
+
+/// What is shown of the page, whose text the run has; made once per run and key, by the first that needs it.
 ///
 /// # Errors
 /// [`Error::Stop`].
-pub async fn of_page(cx: &Cx, key: &str, hit: &Hit, site: Site<'_>) -> Result<PageText, Error> {
-    let cell = cx.page(key);
-    let shown = cell.get_or_try_init(|| read(cx, key, hit, site)).await.cloned()?;
+pub async fn of_page(cx: &Cx, reading: Reading<'_>) -> Result<PageText, Error> {
+    let cell = cx.page(&reading.key);
+    let shown = cell.get_or_try_init(|| read(cx, &reading)).await.cloned()?;
     // Another search may have brought the text again meanwhile.
-    cx.take_text(key);
+    cx.take_text(&reading.key);
     Ok(shown)
 }
 
-async fn read(cx: &Cx, key: &str, hit: &Hit, site: Site<'_>) -> Result<PageText, Error> {
-    // The one copy while the model works: shared by the request and its retries, and what excerpts are checked against.
-    let page: Arc<str> = untrusted(&cx.take_text(key).unwrap_or_else(|| hit.snippet.as_str().into())).into();
+async fn read(cx: &Cx, reading: &Reading<'_>) -> Result<PageText, Error> {
+    let (key, hit) = (&reading.key, reading.hit);
+    let page = reading.text(cx).await;
     if cx.options().page_reading == PageReading::Passages {
-        let shown = bearing(&page, site.question, SHOWN_CHARS).await;
+        let shown = bearing(&page, &reading.chosen_by(), room(cx.options())).await;
         cx.mark(&format!("{key}/finished"), read_event(hit, &page, &shown)).await?;
         return Ok(PageText { summary: shown.to_string(), excerpts: Vec::new() });
     }
     let turn = cx.summary_turn().await;
-    let result = summarise(cx, key, hit, &page, site).await;
+    let result = summarise(cx, reading, &page).await;
     drop(turn);
     match result {
-        Ok(summary) => {
-            let excerpts = verified(&summary.key_excerpts, &page);
-            cx.mark(&format!("{key}/finished"), read_event(hit, &page, &summary.summary)).await?;
-            Ok(PageText { summary: summary.summary, excerpts })
+        Ok(Summary { summary, key_excerpts }) => {
+            let looked_in = Arc::clone(&page);
+            let excerpts = off_runtime(page.len(), move || verified(&key_excerpts, &looked_in)).await;
+            cx.mark(&format!("{key}/finished"), read_event(hit, &page, &summary)).await?;
+            Ok(PageText { summary, excerpts: excerpts.unwrap_or_default() })
         }
         Err(Error::Stop(stop)) => Err(stop.into()),
         Err(Error::Failed(failure)) => {
             let detail = format!("{}: {failure}; an excerpt stands in", hit.url);
             cx.warn(&format!("{key}/failed"), WarningCode::SummaryFailed, detail).await?;
-            let extract = offline::extract(site.question, Arc::clone(&page), EXCERPT_CHARS).await;
+            let read = bearing(&page, &reading.chosen_by(), READ_BY_CODE).await;
+            let extract = offline::extract(reading.question(), read, EXCERPT_CHARS).await;
             let summary = extract.unwrap_or_else(|_| extract::cut(&page, EXCERPT_CHARS).to_owned());
             Ok(PageText { summary, excerpts: Vec::new() })
         }
@@ -91,24 +172,29 @@ fn read_event(hit: &Hit, page: &str, shown: &str) -> Event {
     Event::SummaryFinished { url: hit.url.clone(), chars_in, chars_out }
 }
 
-/// The passages of a page that bear on a question, in reading order, as many as there is room for; its beginning when
-/// none does. Chosen off the runtime's threads when the page is long.
-async fn bearing(page: &Arc<str>, question: &str, room: usize) -> Arc<str> {
+/// The passages of a page that bear on what is asked, in reading order, as many as there is room for; its beginning
+/// when none does.
+async fn bearing(page: &Arc<str>, asked: &[&str], room: usize) -> Arc<str> {
     if page.chars().nth(room).is_none() {
         return Arc::clone(page);
     }
-    if page.len() <= CHOSEN_HERE {
-        return chosen(page, question, room).into();
-    }
-    let (text, question) = (Arc::clone(page), question.to_owned());
-    let chosen = aside(move || chosen(&text, &question, room)).await;
+    let text = Arc::clone(page);
+    let asked: Vec<String> = asked.iter().map(|asked| (*asked).to_owned()).collect();
+    let choice = move || {
+        let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+        chosen(&text, &asked, room)
+    };
+    let chosen = off_runtime(page.len(), choice).await;
     chosen.map_or_else(|_| extract::cut(page, room).into(), Arc::from)
 }
 
-fn chosen(page: &str, question: &str, room: usize) -> String {
+fn chosen(page: &str, asked: &[&str], room: usize) -> String {
     let all = extract::passages::split(page);
     let texts: Vec<&str> = all.iter().map(String::as_str).collect();
-    let places = passages::best(&texts, question, room);
+    let places = passages::best(&texts, asked, room);
+    if let [only] = places[..] {
+        return extract::cut(texts[only], room).to_owned();
+    }
     let mut shown = String::new();
     for (index, place) in places.iter().enumerate() {
         let follows = index > 0 && places[index - 1] + 1 == *place;
@@ -124,19 +210,21 @@ fn chosen(page: &str, question: &str, room: usize) -> String {
     if shown.is_empty() { extract::cut(page, room).to_owned() } else { shown }
 }
 
-async fn summarise(cx: &Cx, key: &str, hit: &Hit, page: &Arc<str>, site: Site<'_>) -> Result<Summary, Error> {
+async fn summarise(cx: &Cx, reading: &Reading<'_>, page: &Arc<str>) -> Result<Summary, Error> {
+    let Reading { key, hit, wanted, .. } = reading;
+    let (question, asked) = (reading.question(), reading.chosen_by());
     let mut flexible = Flexible::default();
     let values = json!({
         "date": cx.date().await?,
-        "question": untrusted(site.question),
+        "question": untrusted(question),
         // Not the hit's own, so that it does not matter which of several hits is read first.
         "title": untrusted(&cx.title(&hit.url).unwrap_or_else(|| hit.title.clone())),
-        "webpage_content": flexible.mark(bearing(page, site.question, cx.options().effort.chars_read()).await),
+        "webpage_content": flexible.mark(bearing(page, &asked, room(cx.options())).await),
     });
     let message = Message::User { content: cx.prompts().parts("summary", values, flexible) };
-    let task = Task::Summarise { question: site.question.to_owned(), page: Arc::clone(page) };
+    let task = Task::Summarise { question: question.to_owned(), page: bearing(page, &asked, READ_BY_CODE).await };
     let request = cx.request(Role::Summarization, vec![message], task);
-    let deadline = cx.deadline(SUMMARY_TIME).earlier(site.deadline);
+    let deadline = cx.deadline(SUMMARY_TIME).earlier(wanted.deadline);
     cx.ask_structured(key, Role::Summarization, request, form(), Some(deadline)).await
 }
 
@@ -198,19 +286,20 @@ mod tests {
     fn of_a_long_page_the_passages_that_bear_on_the_question_are_read() {
         let filler = "The weather was mild and the sea was calm, as on most days of that long year.\n\n".repeat(1_000);
         let page = format!("{filler}The gate cost 412,000 crowns.\n\n{filler}");
-        let shown = chosen(&page, "What did the gate cost?", 2_000);
+        let shown = chosen(&page, &["What did the gate cost?"], 2_000);
         assert!(shown.contains("412,000") && shown.chars().count() < 4_000, "{shown}");
-        assert!(chosen(&page, "Zebras?", 100).starts_with("The weather"));
+        assert!(chosen(&page, &["Zebras?"], 100).starts_with("The weather"));
+        assert_eq!(chosen(&page, &["What did the gate cost?"], 20), "The weather was mild");
     }
 
     #[tokio::test]
     async fn a_page_in_a_script_without_spaces_is_read_where_it_answers() {
         let filler = "天气温和，海面平静，与那一年的大多数日子一样。\n\n".repeat(1_000);
         let page: Arc<str> = format!("{filler}潮汐水闸耗资412,000克朗，由港口税支付。\n\n{filler}").into();
-        let shown = bearing(&page, "水闸花了多少钱？", 2_000).await;
+        let shown = bearing(&page, &["水闸花了多少钱？"], 2_000).await;
         assert!(shown.contains("412,000") && shown.chars().count() < 4_000, "{shown}");
         let whole: Arc<str> = format!("{}\n\n水闸很贵。", extract::cut(&filler, 1_800)).into();
-        assert_eq!(bearing(&whole, "水闸花了多少钱？", 2_000).await, whole, "room is counted in characters");
+        assert_eq!(bearing(&whole, &["水闸花了多少钱？"], 2_000).await, whole, "room is counted in characters");
     }
 
     #[test]

@@ -43,7 +43,8 @@ impl Wire for Exa {
             "query": query,
             "type": "auto",
             "numResults": limits.max_results.clamp(1, MAX_RESULTS),
-            "contents": {"text": {"maxCharacters": limits.max_content_length.max(1)}},
+            // All of it; else it is cut to a number of characters.
+            "contents": {"text": true},
         });
         // Pages whose date is not known fall out as well.
         if let Some(since) = filters.since_text() {

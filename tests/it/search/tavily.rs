@@ -89,11 +89,7 @@ fn found(query: &str) -> Response {
 #[tokio::test]
 async fn a_query_is_sent_as_documented() {
     let fake = Fake::start(|_, _| found("a")).await;
-    let hits = fake
-        .engine()
-        .search("word ", &Limits { max_results: 7, max_content_length: 9, ..Limits::default() }, &Open)
-        .await
-        .unwrap();
+    let hits = fake.engine().search("word ", &Limits { max_results: 7, ..Limits::default() }, &Open).await.unwrap();
     assert_eq!(hits[0].url, "https://example.com/a");
     let asked = fake.asked.lock();
     let (headers, body) = &asked[0];
@@ -210,10 +206,13 @@ async fn results_become_hits() {
         .into_response()
     })
     .await;
-    let limits = Limits { max_results: 5, max_content_length: 6, ..Limits::default() };
+    let limits = Limits { max_results: 5, ..Limits::default() };
     let hits = fake.engine().search("b", &limits, &Open).await.unwrap();
     let seen: Vec<_> = hits.iter().map(|hit| (&*hit.url, &*hit.title, hit.raw_content.as_deref())).collect();
-    assert_eq!(seen, [("https://example.com/a", "example.com", None), ("https://example.com/b", "B b", Some("# B"))]);
+    assert_eq!(
+        seen,
+        [("https://example.com/a", "example.com", None), ("https://example.com/b", "B b", Some("# B\n\nText"))]
+    );
     assert_eq!(
         (hits[1].score, hits[1].published.as_deref(), &*hits[1].engine),
         (Some(0.5), Some("2031-03-10"), "tavily")

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fathom::domain::{Event, claim::Verdict};
 use serde_json::json;
+use test_case::test_case;
 
 use super::engine::{Story, research};
 use crate::{
@@ -12,13 +13,17 @@ use crate::{
 };
 
 const FACT: &str = "The tide gate cost 412,000 crowns, which the harbour dues of Skelderwick pay.";
-const DEEP: &str = "max_content_length=200000";
 
-/// A page of 160,000 characters with one fact behind the first 80,000.
-fn page() -> Page {
+/// So many characters of weather, at least.
+fn weather(chars: usize) -> String {
     let filler = "The weather was mild and the sea was calm, as on most days of that long and quiet year.\n\n";
-    let half = filler.repeat(80_000 / filler.len() + 1);
-    Page::new("https://island.test/chronicle", "Chronicle", &format!("{half}{FACT}\n\n{half}"))
+    filler.repeat(chars / filler.len() + 1)
+}
+
+/// A page with one fact behind so many characters, and 80,000 behind it.
+fn page(before: usize) -> Page {
+    let text = format!("{}{FACT}\n\n{}", weather(before), weather(80_000));
+    Page::new("https://island.test/chronicle", "Chronicle", &text)
 }
 
 /// Agents that know what they are shown, and nothing else.
@@ -42,34 +47,73 @@ fn script() -> Script {
         })
 }
 
-async fn story(options: &[&str]) -> (Story, World) {
+async fn story(before: usize, options: &[&str]) -> (Story, World) {
     let world = World::start(script()).await;
-    world.web.always("", Found::Pages(vec![page()]));
+    world.web.always("", Found::Pages(vec![page(before)]));
     let story = research(&world, &TestDatabase::sqlite(), options).await;
     (story, world)
 }
 
+#[test_case(80_000)]
+#[test_case(1_800_000)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_fact_deep_in_a_page_reaches_the_report_with_its_quotation() {
-    let (story, world) = story(&[DEEP]).await;
+async fn a_fact_deep_in_a_page_reaches_the_report_with_its_quotation(before: usize) {
+    let (story, world) = story(before, &[]).await;
     assert!(story.markdown().contains("The gate cost 412,000 crowns [1]."), "{}", story.markdown());
     let citation = &story.report().citations[0];
     let passage = citation.passage.as_ref().unwrap();
     assert_eq!((citation.verdict, passage.text.as_str()), (Some(Verdict::Supported), FACT));
-    assert!(passage.start > 80_000, "{passage:?}");
+    assert!(passage.start > before, "{passage:?}");
     let read = world.models.calls_of(Kind::Summary).remove(0);
     assert!(read.last_text().chars().count() < 20_000, "the whole page was sent");
     let [Event::SummaryFinished { chars_in, .. }] = story.named("summary.finished")[..] else {
         panic!("not read once")
     };
-    assert!(*chars_in > 160_000);
+    assert!(*chars_in > before + 80_000);
+    world.finish();
+}
+
+const STATION: &str = "The pumping station took 77 days to build.";
+const KEEPER: &str = "The lighthouse keeper earned nine crowns a week.";
+
+/// Two researchers meet the same long page. One has what matters in its topic, the other in its query.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_long_page_each_researcher_is_shown_what_its_topic_and_query_ask_for() {
+    let researcher = |call: &Call| match (call.turns(), call.first_text().contains("pumping")) {
+        (0, true) => reply::search(["works of Skelderwick"]),
+        (0, false) => reply::search(["lighthouse keeper earnings"]),
+        _ => reply::complete_research(),
+    };
+    let summary = |call: &Call| {
+        let seen: Vec<&str> = [STATION, KEEPER].into_iter().filter(|fact| call.says(fact)).collect();
+        reply::json(json!({"summary": seen.join(" "), "key_excerpts": seen}))
+    };
+    let delegation = reply::delegate(["How long the pumping station took", "What people of the island lived on"]);
+    let script = Script::whole_run(Shape::SMALL)
+        .first(When::kind(Kind::Supervisor), [delegation, reply::complete_research()])
+        .by(When::kind(Kind::Researcher), researcher)
+        .by(When::kind(Kind::Summary), summary);
+    let world = World::start(script).await;
+    let harbour =
+        "The harbour of Skelderwick pays for its tide gate by dues, as the harbour office says.\n\n".repeat(900);
+    let text = format!("{harbour}{STATION}\n\n{harbour}{KEEPER}\n\n{harbour}");
+    world.web.always("", Found::Pages(vec![Page::new("https://island.test/year", "Year", &text)]));
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    let of = |topic: &str| {
+        let calls = world.models.calls_of(Kind::Compression);
+        calls.iter().find(|call| call.says(topic)).map(|call| call.said_by("tool").join("\n")).unwrap()
+    };
+    let (station, keeper) = (of("How long the pumping"), of("What people of the island"));
+    assert!(station.contains(STATION) && !station.contains(KEEPER), "{station}");
+    assert!(keeper.contains(KEEPER) && !keeper.contains(STATION), "{keeper}");
+    assert_eq!((world.models.count(Kind::Summary), story.sources.len()), (2, 1), "one source, read for each");
     world.finish();
 }
 
 /// The same without a call for the page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn passages_need_no_model() {
-    let (story, world) = story(&[DEEP, "page_reading=passages"]).await;
+    let (story, world) = story(80_000, &["page_reading=passages"]).await;
     assert_eq!(world.models.count(Kind::Summary), 0);
     assert!(story.markdown().contains("The gate cost 412,000 crowns [1]."), "{}", story.markdown());
     assert_eq!(story.named("summary.finished").len(), 1);

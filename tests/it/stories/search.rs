@@ -231,7 +231,7 @@ async fn pages_without_text_need_no_summary() {
     world.finish();
 }
 
-/// `max_content_length` is characters, of any script.
+/// `max_content_length` is characters that a model reads, of any script; two million are kept.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_huge_page_is_cut_before_it_is_read() {
     let database = TestDatabase::sqlite();
@@ -241,6 +241,8 @@ async fn a_huge_page_is_cut_before_it_is_read() {
     let story = research(&world, &database, &["max_content_length=1000"]).await;
     let page = world.models.calls_of(Kind::Summary)[0].last_text().into_owned();
     assert_eq!(page.matches("潮").count(), 91);
+    let [Event::SummaryFinished { chars_in, .. }] = story.named("summary.finished")[..] else { panic!("not read") };
+    assert_eq!(*chars_in, 2_000_000);
     assert_eq!(story.sources[0].title, "Huge");
     world.finish();
 }
