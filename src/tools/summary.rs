@@ -3,8 +3,8 @@
 //!
 //! A page that is read whole is summarised once, for the run's question, so that it does not matter which researcher
 //! meets it first. Of a long one the model reads passages, chosen from all of it by the researcher's topic and the
-//! query that found it, which also name what is read. The model's excerpts are checked against the whole page. A page that
-//! cannot be summarised is shown by an extract.
+//! query that found it, which also name what is read. The model's excerpts are checked against the whole page. A page
+//! that cannot be summarised is shown by an extract.
 
 use std::{
     cell::LazyCell,

@@ -1,5 +1,6 @@
 //! What the shape of a page says, put into words before the page becomes text: cells that span rows, terms and what
-//! they mean, raised digits. Else `Q1 | 4,100 / 4,300` would read `Q14,1004,300`, and ten to the sixth `106`.
+//! they mean, raised digits, what is struck out. Else `Q1 | 4,100 / 4,300` would read `Q14,1004,300`, ten to the sixth
+//! `106`, and the old price as the price.
 
 use dom_query::{Document, NodeRef};
 
@@ -10,10 +11,29 @@ const MOST_BYTES: usize = 4 << 20;
 /// Rows or columns that one cell may span.
 const MOST_SPANNED: usize = 100;
 
-/// Rewrites tables, lists of definitions and superscripts.
+/// Words in classes and ids of notes.
+const OF_NOTES: [&str; 4] = ["note", "ref", "cite", "fn"];
+/// Characters of the mark of a note.
+const MARK_CHARS: usize = 4;
+
+/// Rewrites tables, lists of definitions, superscripts and the like, and leaves out what is struck out.
 pub(super) fn spell_out(document: &Document) {
+    leave_out_struck(document);
+    document.select("rt, rp, rtc").remove();
     for raised in document.select("sup").nodes() {
         raise(raised);
+    }
+    for lowered in document.select("sub").nodes() {
+        lower(lowered);
+    }
+    for summary in document.select("summary, figcaption, legend").nodes() {
+        summary.rename("p");
+    }
+    for block in document.select("details, address, fieldset").nodes() {
+        block.rename("div");
+    }
+    for end in document.select("td br, th br").nodes() {
+        end.replace_with_html(" ");
     }
     let mut left = MOST_BYTES;
     for list in document.select("dl:not(:has(dl))").nodes() {
@@ -27,12 +47,56 @@ pub(super) fn spell_out(document: &Document) {
     }
 }
 
-/// `10<sup>6</sup>` becomes `10⁶`; references to notes stay.
-fn raise(node: &NodeRef<'_>) {
-    let is_note = node.has_attr("class") || node.has_attr("id") || !node.element_children().is_empty();
-    if let Some(raised) = text::raised(&node.text()).filter(|_| !is_note) {
-        node.replace_with_html(raised);
+/// Takes away what is shown struck out: it holds no more. A page of which that is the most is left as it is, since its
+/// author has forgotten to end it.
+fn leave_out_struck(document: &Document) {
+    let struck = document.select("del, s, strike, [style*='line-through']");
+    let length = |text: &str| text.split_whitespace().map(str::len).sum::<usize>();
+    let gone: usize = struck.nodes().iter().map(|node| length(&node.text())).sum();
+    let all = document.body().map_or(0, |body| length(&body.text()));
+    if gone * 2 <= all {
+        struck.remove();
     }
+}
+
+/// `10<sup>6</sup>` becomes `10⁶`; the mark of a note goes, lest it be read as a part of the number before it.
+fn raise(node: &NodeRef<'_>) {
+    let text = node.text();
+    let text = text.trim();
+    if is_note(node, text) {
+        node.remove_from_parent();
+        return;
+    }
+    let is_number = text.starts_with(|char: char| char.is_ascii_digit());
+    match text::raised(text) {
+        Some(raised) => node.replace_with_html(raised),
+        None if is_number && is_behind_digit(node) => node.prepend_html("^"),
+        None if text.chars().count() > MARK_CHARS => node.prepend_html(" "),
+        None => {}
+    }
+}
+
+/// Is it a reference to a note?
+fn is_note(node: &NodeRef<'_>, text: &str) -> bool {
+    let names = [node.class(), node.id_attr()].into_iter().flatten();
+    let is_named = names.map(|name| name.to_lowercase()).any(|name| OF_NOTES.iter().any(|part| name.contains(part)));
+    let has_link = node.descendants_it().any(|child| child.has_name("a"));
+    let bare = text.trim_matches(['[', ']', '(', ')', ' ']);
+    (is_named || has_link) && bare.chars().count() <= MARK_CHARS && !bare.contains(char::is_whitespace)
+}
+
+/// `10<sub>2</sub>` becomes `10₂`; elsewhere lowered digits are read as others, as in `CO2`.
+fn lower(node: &NodeRef<'_>) {
+    let text = node.text();
+    let lowered = |char: char| char::from_u32(u32::from('₀') + char.to_digit(10)?);
+    let lowered: Option<String> = text.trim().chars().map(lowered).collect();
+    if let Some(lowered) = lowered.filter(|lowered| !lowered.is_empty() && is_behind_digit(node)) {
+        node.replace_with_html(lowered);
+    }
+}
+
+fn is_behind_digit(node: &NodeRef<'_>) -> bool {
+    node.prev_sibling().is_some_and(|before| before.text().ends_with(|char: char| char.is_ascii_digit()))
 }
 
 /// A list of terms becomes one of lines `term: meaning; meaning`.
@@ -144,6 +208,59 @@ mod tests {
     fn raised_digits_stay_raised() {
         check("<p>About 10<sup>6</sup> m<sup>2</sup>, 10<sup>-6</sup></p>", "About 10⁶ m², 10⁻⁶");
         check("<p>On the 5<sup>th</sup> of May</p>", "On the 5th of May");
+        check(
+            "<p>10<sup class=exponent>6</sup>, 10<sup><span>–6</span></sup>, 10<sup>1.5</sup></p>",
+            "10⁶, 10⁻⁶, 10^1.5",
+        );
+        check("<p>CO<sub>2</sub>, 101<sub>2</sub>, x<sub>i</sub></p>", "CO2, 101₂, xi");
+    }
+
+    #[test]
+    fn marks_of_notes_are_no_part_of_a_number() {
+        check("<p>It cost 1,200<sup><a href='#n1'>1</a></sup> crowns.</p>", "It cost 1,200 crowns.");
+        check(
+            "<p>In 1931<sup id=cite_ref-4 class=reference><a href='#n4'>[4]</a></sup> it opened.</p>",
+            "In 1931 it opened.",
+        );
+        check(
+            "<p>In 1931<sup class=footnote>*</sup> it opened<sup><a href='/why'>and why it did</a></sup>.</p>",
+            "In 1931 it opened and why it did.",
+        );
+    }
+
+    #[test]
+    fn what_is_struck_out_is_left_out() {
+        check("<p>The ticket costs <del>499</del> <s>450</s> 399 crowns.</p>", "The ticket costs 399 crowns.");
+        check("<p>Now <span style='text-decoration: line-through'>499</span> 399 crowns.</p>", "Now 399 crowns.");
+        check("<p>Now <s>399 crowns, and the gate opens at noon.</p>", "Now 399 crowns, and the gate opens at noon.");
+    }
+
+    #[test]
+    fn readings_of_characters_are_left_out() {
+        check(
+            "<p><ruby>港<rp>(</rp><rt>みなと</rt><rp>)</rp></ruby>の<ruby>水門<rt>すいもん</rt></ruby></p>",
+            "港の水門",
+        );
+    }
+
+    #[test]
+    fn what_folds_out_stands_apart() {
+        check(
+            "<p>Fares</p><details><summary>Boats</summary>Four crowns.</details><p>End</p>",
+            "Fares\n\nBoats\n\nFour crowns.\n\nEnd",
+        );
+        check(
+            "<figure><img src=x alt=''><figcaption>The gate</figcaption></figure>It opened.",
+            "The gate\n\nIt opened.",
+        );
+    }
+
+    #[test]
+    fn lines_of_a_cell_are_words_of_it() {
+        check(
+            "<table><tr><th>Name<br>of boat<th>Dues</tr><tr><td>Old<br/>barge<td>4</tr></table>",
+            "| Name of boat | Dues |\n| --- | --- |\n| Old barge | 4 |",
+        );
     }
 
     #[test]

@@ -104,11 +104,31 @@ pub(super) fn tidy(text: &str) -> String {
             // As most lines are: in one piece.
             tidied.push_str(line);
         } else {
-            tidied.extend(line.chars().filter(visible).flat_map(letters).nfc());
+            tidied.extend(without_breaks(line).filter(visible).flat_map(letters).nfc());
         }
         tidied.push('\n');
     }
     tidied.trim_start_matches(['\n', '\u{feff}']).trim_end().to_owned()
+}
+
+/// The characters of a line without those that only say where a word may be divided, or may not. In scripts that join
+/// their letters or have no spaces such a character says more, and stays.
+fn without_breaks(line: &str) -> impl Iterator<Item = char> {
+    let mut before = ' ';
+    line.chars().filter(move |char| {
+        let goes = match char {
+            '\u{ad}' | '\u{2060}' | '\u{feff}' => true,
+            '\u{200b}' => !is_southeast_asian(before),
+            '\u{200c}' | '\u{200d}' => before.is_ascii() || ('\u{c0}'..='\u{52f}').contains(&before),
+            _ => false,
+        };
+        before = if goes { before } else { *char };
+        !goes
+    })
+}
+
+fn is_southeast_asian(char: char) -> bool {
+    matches!(char, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
 }
 
 /// The letters that a form of presentation stands for, by which people search: ligatures, radicals, wide and narrow
@@ -148,7 +168,8 @@ pub fn cut(text: &str, max_chars: usize) -> &str {
 pub(super) fn raised(text: &str) -> Option<String> {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raise = |char: char| match char {
-        '-' | '−' => Some('⁻'),
+        '-' | '−' | '–' => Some('⁻'),
+        '+' => Some('⁺'),
         char => DIGITS.get(usize::try_from(char.to_digit(10)?).ok()?).copied(),
     };
     let raised: Option<String> = text.trim().chars().map(raise).collect();
@@ -238,6 +259,16 @@ mod tests {
             "\u{4e00}1\u{30ac} Große Brücke"
         );
         assert_eq!(tidied("10⁶ m² ½ ①,:"), "10⁶ m² ½ ①,:", "forms that say something");
+    }
+
+    #[test]
+    fn words_are_whole_whatever_may_divide_them() {
+        assert_eq!(
+            tidied("Hafen\u{ad}gebühr, Skelder\u{200b}wick, 412\u{2060}000, tide\u{200d}gate"),
+            "Hafengebühr, Skelderwick, 412000, tidegate"
+        );
+        let kept = ["می\u{200c}خواهم", "ประตู\u{200b}น้ำ", "👩\u{200d}🔬"];
+        assert_eq!(kept.map(tidied), kept);
     }
 
     #[test]
