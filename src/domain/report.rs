@@ -43,7 +43,7 @@ pub struct Source {
     pub score: Option<f64>,
     /// Publication date as the engine or the document gave it.
     pub published: Option<String>,
-    /// Who wrote it, as the page or document says itself.
+    /// Who wrote it, as the page or document says itself, or else the engine that found it.
     #[serde(default)]
     pub author: Option<String>,
     /// The name of the site it is part of, as the page says itself.

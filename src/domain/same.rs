@@ -4,7 +4,11 @@
 //! one for the text, and some under which long texts meet copies with one more sentence. What is one source follows
 //! from the rows alone, so it does not matter who met which address first.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use super::{Source, digest};
 
@@ -12,21 +16,25 @@ use super::{Source, digest};
 const TEXT_CHARS: usize = 200;
 /// The same, of what is left of a text without a sentence.
 const COPY_CHARS: usize = 800;
+/// The same, of a paragraph, and of a line that says something.
+const PROSE_CHARS: usize = 100;
+const SAID_CHARS: usize = 15;
 const OF_TEXT: &str = "text:";
 const OF_COPY: &str = "copy:";
 const OF_PAGE: &str = "page:";
+const OF_ORIGINAL: &str = "original:";
 
 /// The keys of a whole text, the same whatever its white space, case and punctuation.
 ///
 /// One names the text, unless it is too short to say that two pages with it are one. Under the others a long text meets
-/// its copies that have a sentence of their own before or behind it: of the whole, and of what is left without the
-/// first and the last sentence, unless that has a figure and so may be what matters.
+/// its copies: of the whole; of what is left without the first and the last sentence, unless that has a figure and so
+/// may be what matters; and of its paragraphs and figures, whatever else a site has put around them.
 pub fn text_keys(text: &str) -> Vec<String> {
     let text = text.trim();
     let first = text.find(['\n', '。']).into_iter().chain(text.find(". ")).min();
     let last = text.rfind(['\n', '。']).into_iter().chain(text.rfind(". ")).max();
     // Sentences end between words, so the words of a part are a part of the words.
-    let (words, chars) = plain(text);
+    let Words { words, chars, article } = Words::of(text);
     let remark = |sentence: &str| {
         let is_remark = !sentence.contains(|char: char| char.is_ascii_digit());
         is_remark.then(|| plain(sentence)).map(|(words, chars)| (words.len(), chars))
@@ -38,14 +46,88 @@ pub fn text_keys(text: &str) -> Vec<String> {
         before.map(|(bytes, less)| (&words[bytes..], chars - less)),
         behind.map(|(bytes, less)| (&words[..words.len() - bytes], chars - less)),
     ];
-    let copies = parts.into_iter().flatten().filter(|(_, chars)| *chars >= COPY_CHARS);
+    let copies = parts.into_iter().flatten().filter(|(_, chars)| *chars >= COPY_CHARS).map(|(words, _)| words);
     let whole = (chars >= TEXT_CHARS).then(|| key(OF_TEXT, &words));
-    whole.into_iter().chain(copies.map(|(words, _)| key(OF_COPY, words))).collect()
+    let article = article.as_deref().filter(|article| *article != words);
+    whole.into_iter().chain(copies.chain(article).map(|words| key(OF_COPY, words))).collect()
+}
+
+/// The words of a text, in lower case.
+struct Words {
+    words: String,
+    /// Letters and digits.
+    chars: usize,
+    /// Those from its first paragraph to its last one, and of the lines around them that have a figure or say
+    /// something, be it a lie; `None` when the paragraphs are not most of a long text.
+    article: Option<String>,
+}
+
+impl Words {
+    fn of(text: &str) -> Self {
+        let (mut words, mut chars, mut prose) = (String::with_capacity(text.len()), 0, 0);
+        // From the first paragraph to the last one.
+        let mut article: Option<Range<usize>> = None;
+        let mut said: Vec<Range<usize>> = Vec::new();
+        for paragraph in text.split("\n\n") {
+            let start = words.len();
+            let own = push_plain(&mut words, paragraph);
+            chars += own;
+            let is_said = own >= SAID_CHARS && is_prose(paragraph);
+            if is_said && own >= PROSE_CHARS {
+                prose += own;
+                article = Some(article.map_or(start, |article| article.start)..words.len());
+            } else if is_said || has_figure(paragraph) {
+                said.push(start..words.len());
+            }
+        }
+        let article = article.filter(|_| prose >= COPY_CHARS && prose * 2 >= chars);
+        let article = article.map(|article| {
+            let outside = said.into_iter().filter(|range| !article.contains(&range.start));
+            let (before, behind): (Vec<_>, Vec<_>) = outside.partition(|range| range.start < article.start);
+            before.into_iter().chain([article]).chain(behind).map(|range| &words[range]).collect()
+        });
+        Self { words, chars, article }
+    }
+}
+
+/// Returns whether it is running text, neither a list nor a table nor a heading?
+fn is_prose(paragraph: &str) -> bool {
+    let paragraph = paragraph.trim();
+    let is_list = paragraph.starts_with(['-', '*', '|', '•', '#']);
+    !is_list && paragraph.ends_with(['.', '!', '?', '…', '。', '！', '？', '"', '”', '»', ')'])
+}
+
+/// Returns whether it has a number other than one of a date or a time, such as stand around articles?
+fn has_figure(paragraph: &str) -> bool {
+    let mut before = ' ';
+    let mut rest = paragraph;
+    while let Some(at) = rest.find(|char: char| char.is_ascii_digit()) {
+        before = rest[..at].chars().next_back().unwrap_or(before);
+        let digits =
+            rest[at..].find(|char: char| !char.is_ascii_digit()).map_or(&rest[at..], |end| &rest[at..at + end]);
+        rest = &rest[at + digits.len()..];
+        let mut behind = rest.chars();
+        let (next, after) = (behind.next(), behind.next());
+        let is_split = matches!(next, Some('.' | ',')) && after.is_some_and(|char| char.is_ascii_digit());
+        let is_time = before == ':' || next == Some(':');
+        let is_day = digits.len() <= 2 && digits.parse().is_ok_and(|day: u8| day <= 31);
+        let is_year = digits.len() == 4 && digits.parse().is_ok_and(|year: u16| (1900..2100).contains(&year));
+        if is_split || !(is_time || is_day || is_year) {
+            return true;
+        }
+        before = '0';
+    }
+    false
 }
 
 /// The words of a text in lower case, and how many letters and digits they have.
 fn plain(text: &str) -> (String, usize) {
     let mut plain = String::with_capacity(text.len());
+    let chars = push_plain(&mut plain, text);
+    (plain, chars)
+}
+
+fn push_plain(plain: &mut String, text: &str) -> usize {
     let mut chars = 0;
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         plain.push(' ');
@@ -60,7 +142,7 @@ fn plain(text: &str) -> (String, usize) {
             chars += word.chars().count();
         }
     }
-    (plain, chars)
+    chars
 }
 
 fn key(of: &str, text: &str) -> String {
@@ -70,6 +152,12 @@ fn key(of: &str, text: &str) -> String {
 /// The key of a page's address, from the spelling under which addresses of one page meet.
 pub fn page_key(same_page: &str) -> String {
     key(OF_PAGE, same_page)
+}
+
+/// Returns the key of a page that names another one as its original, from the spelling of that one's address. Pages that share
+/// it share a claim, which anybody may make, and so are not the same for it.
+pub fn original_key(same_page: &str) -> String {
+    key(OF_ORIGINAL, same_page)
 }
 
 /// Returns whether this is the key of a text.
@@ -82,16 +170,35 @@ pub fn is_of_text(key: &str) -> bool {
 pub fn joined(mut rows: Vec<Source>) -> Vec<Source> {
     rows.sort_by_key(|row| row.id);
     let firsts = firsts(&rows);
+    let originals = originals(&rows);
     let (mut sources, mut places) = (Vec::<Source>::new(), HashMap::new());
     for (at, (row, first)) in rows.into_iter().zip(firsts).enumerate() {
         if first == at {
             places.insert(at, sources.len());
             sources.push(Source { keys: Vec::new(), ..row });
         } else if let Some(source) = places.get(&first).and_then(|place| sources.get_mut(*place)) {
-            add(source, row);
+            add(source, row, originals.contains(&at));
         }
     }
     sources
+}
+
+/// The rows that others with the same text name as their original, by places.
+fn originals(rows: &[Source]) -> HashSet<usize> {
+    let named: HashSet<&str> =
+        rows.iter().flat_map(|row| &row.keys).filter_map(|key| key.strip_prefix(OF_ORIGINAL)).collect();
+    if named.is_empty() {
+        return HashSet::new();
+    }
+    let is_of_words = |key: &&String| key.starts_with(OF_TEXT) || key.starts_with(OF_COPY);
+    let names = |row: &Source, page: &str| row.keys.iter().any(|key| key.strip_prefix(OF_ORIGINAL) == Some(page));
+    let is_original = |row: &Source| {
+        let pages: Vec<&str> = row.keys.iter().filter_map(|key| key.strip_prefix(OF_PAGE)).collect();
+        let agrees = |other: &Source| other.keys.iter().filter(is_of_words).any(|key| row.keys.contains(key));
+        let is_named_by = |other: &Source| pages.iter().any(|page| names(other, page)) && agrees(other);
+        pages.iter().any(|page| named.contains(page)) && rows.iter().any(is_named_by)
+    };
+    (0..rows.len()).filter(|at| is_original(&rows[*at])).collect()
 }
 
 /// The first row of each row's source, by places.
@@ -99,7 +206,7 @@ fn firsts(rows: &[Source]) -> Vec<usize> {
     let mut firsts: Vec<usize> = (0..rows.len()).collect();
     let mut by_key: HashMap<&str, usize> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
-        for key in &row.keys {
+        for key in row.keys.iter().filter(|key| !key.starts_with(OF_ORIGINAL)) {
             let other = *by_key.entry(key).or_insert(at);
             let (one, other) = (first_of(&firsts, at), first_of(&firsts, other));
             firsts[one.max(other)] = one.min(other);
@@ -115,11 +222,11 @@ fn first_of(firsts: &[usize], mut at: usize) -> usize {
     at
 }
 
-fn add(source: &mut Source, mut row: Source) {
-    // Of two spellings of one address the one with TLS is shown.
-    if let (Some(plain), Some(safe)) = (source.url.strip_prefix("http://"), row.url.strip_prefix("https://"))
-        && without_www(plain) == without_www(safe)
-    {
+fn add(source: &mut Source, mut row: Source, is_original: bool) {
+    // Of two spellings of one address the one with TLS is shown, and of copies the original.
+    let spellings = (source.url.strip_prefix("http://"), row.url.strip_prefix("https://"));
+    let is_safer = matches!(spellings, (Some(plain), Some(safe)) if without_www(plain) == without_www(safe));
+    if is_safer || is_original {
         std::mem::swap(&mut source.url, &mut row.url);
     }
     Source::join_ids(&mut source.id, &mut source.aliases, std::iter::once(row.id).chain(row.aliases));
@@ -255,6 +362,67 @@ mod tests {
         assert!(!shares(&article, &format!("{article}One. Two.")));
         assert_eq!(copy_keys("The gate takes boats."), Vec::<String>::new());
         assert_eq!(copy_keys(&article).len(), 1, "its sentences have figures");
+    }
+
+    #[test]
+    fn an_article_is_one_whatever_a_site_puts_around_it() {
+        let paragraph = |n: u32| {
+            format!(
+                "The gate takes {n} boats through in an hour, and the harbour office counts each of \
+            them, since the dues of four crowns a boat pay for the gate and for the men who open it.\n\n"
+            )
+        };
+        let article: String = (41..50).map(paragraph).collect();
+        let shares = |one: &str, other: &str| {
+            let (one, other) = (copy_keys(one), copy_keys(other));
+            one.iter().any(|key| other.contains(key))
+        };
+        let post = format!("- Home\n- News\n\nThe gate\n\n{article}© 2031 The Harbour Post");
+        let ledger = format!(
+            "The Ledger | Monday, 3 May 2031, 08:15\n\n# Boats and dues\n\n{article}Read on: Gulls\n\nContact us"
+        );
+        assert!(shares(&post, &ledger) && shares(&post, &article), "{:?} {:?}", copy_keys(&post), copy_keys(&ledger));
+        assert!(!shares(&post, &ledger.replace("42 boats", "43 boats")));
+        assert!(!shares(&post, &format!("{ledger}\n\nCost: 412 crowns")), "a figure may be what matters");
+        for lie in ["The gate is closed.\n\n", "The gate is closed since May\n\n"] {
+            let (before, behind) = article.split_at(article.find("The gate takes 45").unwrap());
+            assert!(!shares(&post, &format!("{before}{lie}{behind}")), "{lie}");
+        }
+        assert!(!shares(&post, &format!("Home\n\nThe gate is closed.\n\n{article}Contact us")), "before the article");
+        assert!(
+            !shares(&post, &ledger.replace("Gulls", &"Gulls and other birds of the coast ".repeat(90))),
+            "a part of a page"
+        );
+        assert!(!shares(&paragraph(41), &format!("Home\n\n{}", paragraph(41))), "too short");
+    }
+
+    #[test]
+    fn numbers_of_dates_and_times_are_no_figures() {
+        let check = |text: &str, expected: bool| assert_eq!(has_figure(text), expected, "{text}");
+        check("Monday, 3 May 2031, 08:15", false);
+        check("© 2031 The Post", false);
+        check("High water 4.1 m", true);
+        check("412 crowns", true);
+        check("1,200", true);
+        check("99", true);
+        check("", false);
+    }
+
+    #[test]
+    fn of_copies_the_one_is_shown_that_the_others_name_and_that_says_the_same() {
+        let original = original_key("b.test/x");
+        let page = page_key("b.test/x");
+        let own = |copy: &[&str], other: &[&str]| {
+            joined(vec![row(1, "https://a.test/x", copy), row(2, "https://b.test/x", other)])[0].url.clone()
+        };
+        let sources = |copy: &[&str], other: &[&str]| {
+            joined(vec![row(1, "https://a.test/x", copy), row(2, "https://b.test/x", other)]).len()
+        };
+        assert_eq!(own(&["copy:t", &original], &["copy:t", &page]), "https://b.test/x");
+        assert_eq!(own(&["copy:t"], &["copy:t", &page]), "https://a.test/x");
+        assert_eq!(sources(&["copy:u", &original], &["copy:t", &page]), 2, "it says something else");
+        assert_eq!(own(&["k", &original], &["k", &page]), "https://a.test/x", "it is one for another reason");
+        assert_eq!(sources(&["copy:u", &original], &["copy:t", &original]), 2, "claims join nothing");
     }
 
     #[test]

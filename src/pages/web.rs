@@ -77,6 +77,8 @@ pub struct WebPage {
     pub url: String,
     /// The address that it gives itself, another one of the same site: for nothing but to tell copies.
     pub own_url: Option<String>,
+    /// The address on another site that it names as the original's: anybody may name one.
+    pub original: Option<String>,
     /// Never empty.
     pub title: String,
     /// `YYYY-MM-DD`.
@@ -300,11 +302,16 @@ fn made_of(url: Url, document: Document) -> Result<WebPage, NotRead> {
     if let Some(what) = extract::walls::of(&title, &text) {
         return Err(NotRead::new(what));
     }
-    let own_url = document.canonical.as_deref().and_then(|own| own_address(&url, own)).filter(|own| *own != url);
+    let named = document.canonical.as_deref().and_then(|own| named_address(&url, own)).filter(|own| *own != url);
+    let (own_url, original) = named.map_or((None, None), |named| match is_of_same_site(&url, &named) {
+        true => (Some(named), None),
+        false => (None, Some(named)),
+    });
     Ok(WebPage {
         title,
         links: links_of(&url, document.links),
         own_url: own_url.map(Into::into),
+        original: original.map(Into::into),
         url: url.into(),
         author: document.author,
         site: document.site,
@@ -357,10 +364,15 @@ fn target(from: &Url, answer: &reqwest::Response) -> Result<Url, NotRead> {
     bare(url.ok_or_else(|| NotRead::new("it is redirected to nowhere"))?)
 }
 
-/// The address that a page gives itself: one of the same site that names a page as much as the present one does, and is
-/// reached in the same way: what came without TLS may be anybody's.
-fn own_address(url: &Url, own: &str) -> Option<Url> {
+/// The address that a page gives itself: one that names a page as much as the present one does.
+fn named_address(url: &Url, own: &str) -> Option<Url> {
     let own = bare(url.join(own).ok()?).ok()?;
+    let is_as_precise = own.path() != "/" || url.path() == "/";
+    (is_as_precise && own.as_str().len() <= MAX_ADDRESS_CHARS).then_some(own)
+}
+
+/// Is it one of the same site, reached in the same way? What came without TLS may be anybody's.
+fn is_of_same_site(url: &Url, own: &Url) -> bool {
     let site = |url: &Url| {
         let host = url.host_str().unwrap_or_default().to_owned();
         let host = ["www.", "m.", "amp.", "mobile."]
@@ -370,8 +382,7 @@ fn own_address(url: &Url, own: &str) -> Option<Url> {
             .to_owned();
         (url.scheme().to_owned(), host, url.port())
     };
-    let is_as_precise = own.path() != "/" || url.path() == "/";
-    (site(&own) == site(url) && is_as_precise && own.as_str().len() <= MAX_ADDRESS_CHARS).then_some(own)
+    site(own) == site(url)
 }
 
 /// The day of a time that begins as RFC 3339 has it.
@@ -401,7 +412,8 @@ mod tests {
     #[test]
     fn a_page_has_one_address() {
         let check = |url: &str, own: &str, expected: Option<&str>| {
-            let found = own_address(&Url::parse(url).unwrap(), own);
+            let url = Url::parse(url).unwrap();
+            let found = named_address(&url, own).filter(|own| is_of_same_site(&url, own));
             assert_eq!(found.as_ref().map(Url::as_str), expected, "{url} {own}");
         };
         check("https://m.a.test/x?ref=1", "https://www.a.test/x", Some("https://www.a.test/x"));

@@ -1,4 +1,6 @@
-//! Titles and excerpts as engines send them: with entities and the tags that mark what was searched for.
+//! Titles, excerpts and authors as engines send them: with entities and the tags that mark what was searched for.
+
+use crate::{domain::shortened, pages::extract};
 
 /// Tags that stand within lines, and those of JATS, which scholarly engines use.
 const TAGS: [&str; 22] = [
@@ -25,10 +27,33 @@ const TAGS: [&str; 22] = [
     "a",
     "blockquote",
 ];
+/// Of an author's name, and authors that are named.
+const MAX_AUTHOR_CHARS: usize = 200;
+const MOST_AUTHORS: usize = 5;
 /// A longer one is no tag.
 const LONGEST_TAG: usize = 400;
 /// A longer one is no entity.
 const LONGEST_ENTITY: usize = 10;
+
+/// The author as an engine names them, on one short line; an address is nobody's name.
+pub fn author(said: &str) -> Option<String> {
+    let name = shortened(&extract::one_line(&unmarked(said)), MAX_AUTHOR_CHARS).into_owned();
+    (!name.is_empty() && !name.contains("://")).then_some(name)
+}
+
+/// The names of several authors, the first ones of many.
+pub fn names(names: impl IntoIterator<Item = String>) -> Option<String> {
+    let mut names: Vec<String> = names
+        .into_iter()
+        .map(|name| extract::one_line(&name))
+        .filter(|name| !name.is_empty())
+        .take(MOST_AUTHORS + 1)
+        .collect();
+    if names.len() > MOST_AUTHORS {
+        names[MOST_AUTHORS] = "…".to_owned();
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
 
 /// The text without such tags, its entities read. One pass: what an entity stands for is not read again.
 pub fn unmarked(text: &str) -> String {

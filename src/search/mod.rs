@@ -282,12 +282,12 @@ pub struct Hit {
     pub published: Option<String>,
     /// The name of the engine that found it.
     pub engine: String,
-    /// What its page says of itself, when that was read here.
+    /// Of its page.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,
 }
 
-/// What a page says of itself.
+/// What a page says of itself, or else the engine of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct About {
     pub author: Option<String>,
@@ -295,6 +295,9 @@ pub struct About {
     pub site: Option<String>,
     /// The address at which it was in the end, or which it gives itself.
     pub address: Option<String>,
+    /// The address on another site that it names as the original's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<String>,
 }
 
 impl About {

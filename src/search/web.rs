@@ -23,7 +23,11 @@ use tokio::{
 };
 use url::Url;
 
-use super::{Error, Filter, Hit, Limits, Results, Row, Search, Settings, markup::unmarked, pace::Pace};
+use super::{
+    Error, Filter, Hit, Limits, Results, Row, Search, Settings,
+    markup::{author, unmarked},
+    pace::Pace,
+};
 use crate::{
     domain::WaitKind,
     net::{self, ApiClients, Attempt, Caller, Circuit, Trouble, Verdict, canonical_url},
@@ -132,6 +136,7 @@ pub struct RawHit {
     /// The page's text.
     pub content: Option<String>,
     pub published: Option<String>,
+    pub author: Option<String>,
     pub score: Option<f64>,
 }
 
@@ -455,7 +460,7 @@ impl<W: Wire> Web<W> {
             score: found.score,
             published: found.published.as_deref().map(extract::one_line).filter(|date| !date.is_empty()),
             engine: self.row.name.into(),
-            about: super::About::default(),
+            about: super::About { author: found.author.as_deref().and_then(author), ..super::About::default() },
             url,
         })
     }
@@ -604,6 +609,12 @@ impl<'a> Object<'a> {
 
     pub fn object(&self, name: &str) -> Option<Object<'a>> {
         fields(self.get(name)?)
+    }
+
+    /// The objects of a list, whatever else is in it left out.
+    pub fn objects(&self, name: &str) -> Vec<Object<'a>> {
+        let values: Vec<&RawValue> = self.read(name).unwrap_or_default();
+        values.into_iter().filter_map(fields).collect()
     }
 
     /// The texts of a list, whatever else is in it left out.

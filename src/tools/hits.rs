@@ -128,7 +128,7 @@ pub fn source(hit: &Hit, id: SourceId, text: Option<&Arc<str>>) -> Source {
         published: hit.published.clone(),
         author: hit.about.author.clone(),
         site: hit.about.site.clone(),
-        keys: super::keys_of(addresses, text.map(|text| &**text)),
+        keys: super::keys_of(addresses, hit.about.original.as_deref(), text.map(|text| &**text)),
         ..Source::retrieved(id, hit.url.clone(), hit.title.clone(), hit.engine.clone(), snapshot)
     }
 }

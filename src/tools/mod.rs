@@ -211,14 +211,20 @@ impl ToolOutput {
     }
 }
 
-/// The keys of a source at these addresses, which are of one page, with that text if its page was read.
-fn keys_of<'a>(addresses: impl IntoIterator<Item = &'a str>, text: Option<&str>) -> Vec<String> {
+/// The keys of a source at these addresses, which are of one page, with the address that the page names as its
+/// original's, and with that text if its page was read.
+fn keys_of<'a>(
+    addresses: impl IntoIterator<Item = &'a str>,
+    original: Option<&str>,
+    text: Option<&str>,
+) -> Vec<String> {
     let is_page = |address: &&str| address.starts_with("http://") || address.starts_with("https://");
     let addresses: Vec<&str> = addresses.into_iter().filter(is_page).collect();
     // The passages of two documents may be equal, and are of two documents.
     let text = text.filter(|_| !addresses.is_empty());
     let mut keys: Vec<String> = addresses.into_iter().map(|address| same::page_key(&same_page(address))).collect();
     keys.dedup();
+    keys.extend(original.map(|original| same::original_key(&same_page(original))));
     keys.extend(text.into_iter().flat_map(same::text_keys));
     keys
 }

@@ -195,12 +195,13 @@ fn location(page: &WebPage) -> String {
 
 fn source(id: SourceId, page: &WebPage) -> Source {
     let snapshot = extract::cut(&page.text, KEPT_CHARS);
+    let addresses = std::iter::once(&*page.url).chain(page.own_url.as_deref());
     let engine = page.read_by.map_or_else(|| ENGINE.to_owned(), |reader| format!("{ENGINE}, read by {reader}"));
     Source {
         published: page.published.clone(),
         author: page.author.as_deref().map(printable_line),
         site: page.site.as_deref().map(printable_line),
-        keys: super::keys_of(std::iter::once(&*page.url).chain(page.own_url.as_deref()), Some(snapshot)),
+        keys: super::keys_of(addresses, page.original.as_deref(), Some(snapshot)),
         ..Source::retrieved(id, crate::net::canonical_url(&page.url), page.title.clone(), engine, snapshot)
     }
 }

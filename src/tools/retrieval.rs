@@ -125,11 +125,13 @@ async fn read_pages(web: &Web, hits: Vec<&mut Hit>) -> usize {
         match web.read(&hit.url).await {
             Ok(page) => {
                 hit.raw_content = Some(extract::cut(&page.text, KEPT_CHARS).to_owned());
-                hit.published = hit.published.take().or_else(|| page.published.clone());
+                // What the page says of itself counts for more than what the engine says of it.
+                hit.published = page.published.clone().or_else(|| hit.published.take());
                 hit.about = About {
-                    author: page.author.as_deref().map(printable_line),
+                    author: page.author.as_deref().map(printable_line).or_else(|| hit.about.author.take()),
                     site: page.site.as_deref().map(printable_line),
                     address: Some(page.own_url.as_ref().unwrap_or(&page.url)).filter(|own| **own != hit.url).cloned(),
+                    original: page.original.clone(),
                 };
                 false
             }

@@ -114,6 +114,7 @@ pub(super) mod tests {
         Arc::new(WebPage {
             url: url.to_owned(),
             own_url: None,
+            original: None,
             title: "T".to_owned(),
             published: None,
             author: None,

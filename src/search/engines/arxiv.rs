@@ -12,7 +12,9 @@ use quick_xml::{
 use url::Url;
 
 use crate::search::{
-    Error, Filter, Limits, Returns, Row, Setting, today,
+    Error, Filter, Limits, Returns, Row, Setting,
+    markup::names,
+    today,
     web::{RawHit, Request, Web, Wire},
 };
 
@@ -107,6 +109,7 @@ struct Feed {
     /// Names of the open elements.
     open: Vec<String>,
     entry: RawHit,
+    authors: Vec<String>,
     is_whole: bool,
 }
 
@@ -115,20 +118,25 @@ impl Feed {
         let name = tag.local_name().as_ref().to_owned();
         if self.open.len() == 1 && name == "entry" {
             self.entry = RawHit::default();
+            self.authors.clear();
+        }
+        if self.open.len() == 2 && name == "author" {
+            self.authors.push(String::new());
         }
         self.open.push(name);
     }
 
     fn say(&mut self, text: &str) {
-        let [feed, entry, field] = self.open.as_slice() else { return };
-        if feed != "feed" || entry != "entry" {
-            return;
-        }
-        let place = match field.as_str() {
-            "id" => &mut self.entry.url,
-            "title" => self.entry.title.get_or_insert_default(),
-            "summary" => self.entry.snippet.get_or_insert_default(),
-            "published" => self.entry.published.get_or_insert_default(),
+        let open: Vec<&str> = self.open.iter().map(String::as_str).collect();
+        let place = match open[..] {
+            ["feed", "entry", "id"] => &mut self.entry.url,
+            ["feed", "entry", "title"] => self.entry.title.get_or_insert_default(),
+            ["feed", "entry", "summary"] => self.entry.snippet.get_or_insert_default(),
+            ["feed", "entry", "published"] => self.entry.published.get_or_insert_default(),
+            ["feed", "entry", "author", "name"] => match self.authors.last_mut() {
+                Some(name) => name,
+                None => return,
+            },
             _ => return,
         };
         place.push_str(text);
@@ -157,6 +165,7 @@ impl Feed {
             return None;
         }
         let mut entry = std::mem::take(&mut self.entry);
+        entry.author = names(std::mem::take(&mut self.authors));
         let unfolded = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
         entry.title = entry.title.map(unfolded);
         entry.snippet = entry.snippet.map(unfolded);

@@ -6,12 +6,13 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Search, Setting,
+    markup::names,
     web::{Object, RawHit, Request, Shared, Web, Wire, objects},
 };
 
 /// Crossref's own bound on `rows`.
 const MAX_RESULTS: usize = 1_000;
-const FIELDS: &str = "DOI,URL,title,type,published,container-title,abstract";
+const FIELDS: &str = "DOI,URL,title,type,published,container-title,abstract,author";
 
 const MAIL: &str = "search.crossref.mailto";
 
@@ -71,8 +72,15 @@ fn found(work: &Object<'_>) -> Option<RawHit> {
         title: first("title"),
         snippet: Some(pieces.collect::<Vec<_>>().join("\n\n")),
         published: work.object("published").and_then(|date| day(&date)),
+        author: names(work.objects("author").iter().map(name)),
         ..RawHit::default()
     })
+}
+
+/// A person's two names, or what a group is called.
+fn name(author: &Object<'_>) -> String {
+    let parts = ["given", "family", "name"].into_iter().filter_map(|part| author.text(part));
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 /// A date that has a day.

@@ -84,6 +84,7 @@ fn found(result: &Object<'_>) -> Option<RawHit> {
         snippet: None,
         content: result.text("text"),
         published: result.text("publishedDate"),
+        author: result.text("author"),
         score: result.read("score"),
     })
 }

@@ -6,6 +6,7 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Setting,
+    markup::names,
     web::{Object, Problem, RawHit, Refused, Request, Web, Wire, objects},
 };
 
@@ -40,7 +41,8 @@ struct OpenAlex {
 impl Wire for OpenAlex {
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
-        let fields = "display_name,doi,id,publication_date,primary_location,is_retracted,abstract_inverted_index";
+        let fields =
+            "display_name,doi,id,publication_date,primary_location,is_retracted,abstract_inverted_index,authorships";
         let mut parameters = vec![("search", query), ("per_page", &count), ("select", fields)];
         let since = limits.filters.since_text().map(|since| format!("from_publication_date:{since}"));
         let language = limits.filters.language.as_ref().map(|language| format!("language:{language}"));
@@ -74,6 +76,7 @@ fn found(work: &Object<'_>) -> Option<RawHit> {
         title: work.text("display_name").map(|title| title + retracted),
         snippet: work.read::<Json>("abstract_inverted_index").map(|index| laid_out(&index)),
         published: work.text("publication_date"),
+        author: names(work.objects("authorships").iter().filter_map(|one| one.object("author")?.text("display_name"))),
         ..RawHit::default()
     })
 }

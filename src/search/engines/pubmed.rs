@@ -55,6 +55,7 @@ fn found(article: &Object<'_>) -> Option<RawHit> {
         title: article.text("title"),
         snippet: Some(pieces.collect::<Vec<_>>().join("\n\n")),
         published: article.text("firstPublicationDate"),
+        author: article.text("authorString"),
         ..RawHit::default()
     })
 }

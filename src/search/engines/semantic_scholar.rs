@@ -7,12 +7,13 @@ use url::Url;
 
 use crate::search::{
     Error, Filter, Limits, Returns, Row, Setting,
+    markup::names,
     web::{Object, RawHit, Request, Web, Wire, objects_if_any},
 };
 
 /// Its own bound on `limit` (2026-07).
 const MAX_RESULTS: usize = 100;
-const FIELDS: &str = "title,abstract,url,publicationDate,tldr,venue,openAccessPdf";
+const FIELDS: &str = "title,abstract,url,publicationDate,tldr,venue,openAccessPdf,authors";
 
 pub const ROW: Row = Row {
     name: "semantic_scholar",
@@ -71,6 +72,7 @@ fn found(paper: &Object<'_>) -> Option<RawHit> {
         title: paper.text("title"),
         snippet: paper.text("abstract").or_else(summary),
         published: paper.text("publicationDate"),
+        author: names(paper.objects("authors").iter().filter_map(|author| author.text("name"))),
         ..RawHit::default()
     })
 }

@@ -111,6 +111,7 @@ fn found(question: &Object<'_>) -> Option<RawHit> {
         title: question.text("title"),
         snippet: question.text("body"),
         published: question.read("creation_date").and_then(date_of_epoch),
+        author: question.object("owner").and_then(|owner| owner.text("display_name")),
         ..RawHit::default()
     })
 }

@@ -172,6 +172,7 @@ fn parse(body: &[u8]) -> Result<Vec<RawHit>, Error> {
             content: result.text("raw_content"),
             published: result.text("published_date"),
             score: result.read("score"),
+            ..RawHit::default()
         })
     };
     Ok(results.into_iter().filter_map(found).collect())
@@ -208,6 +209,7 @@ mod tests {
                 content: Some("# B".into()),
                 published: Some("Mon, 10 Mar 2031".into()),
                 score: Some(0.5),
+                ..RawHit::default()
             },
         ];
         assert_eq!(parse(answer.to_string().as_bytes()).unwrap(), expected);

@@ -209,6 +209,18 @@ async fn a_missing_folder_is_named() {
     assert!(Local::open(&file, index.path(), settings(), parser()).await.is_err());
 }
 
+/// A book of two and a half million characters is searched to its end.
+#[tokio::test]
+async fn the_last_chapter_of_a_book_is_found() {
+    let chapter = "Boats came and went that year, and the harbour master wrote each of them into his book.\n\n";
+    let book: String = (1..60).map(|n| format!("# Chapter {n}\n\n{}", chapter.repeat(480))).collect();
+    let folder = Folder::new(&[("book.md", &format!("{book}# The end\n\nThe lighthouse keeper earned nine crowns."))]);
+    let local = folder.open().await;
+    let found = hits(&local, "What did the lighthouse keeper earn?").await;
+    assert!(found[0].snippet.contains("nine crowns"), "{:?}", found[0]);
+    assert_eq!((found[0].section.as_deref(), skipped(&local)), (Some("The end"), vec![]));
+}
+
 #[tokio::test]
 async fn the_index_follows_the_folder() {
     let folder = Folder::new(&[("a.txt", "heron heron"), ("b.txt", "skua")]);

@@ -44,6 +44,15 @@ fn html(text: String) -> Response {
     ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response()
 }
 
+/// A server of its own, and its address.
+async fn serve(router: Router) -> (String, tokio::task::JoinSet<()>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let mut server = tokio::task::JoinSet::new();
+    server.spawn(async move { axum::serve(listener, router).await.unwrap() });
+    (base, server)
+}
+
 impl Site {
     async fn start() -> Self {
         let (asked, agents) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicU32::new(0)));
@@ -54,13 +63,8 @@ impl Site {
             ours.fetch_add(u32::from(agent.starts_with("fathom/")), Ordering::Relaxed);
             async move { Self::page(uri.path()) }
         };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base = format!("http://{}", listener.local_addr().unwrap());
-        let mut server = tokio::task::JoinSet::new();
-        server.spawn(async move {
-            axum::serve(listener, Router::new().fallback(get(page))).await.unwrap();
-        });
-        Self { base, asked, agents, _server: server }
+        let (base, _server) = serve(Router::new().fallback(get(page))).await;
+        Self { base, asked, agents, _server }
     }
 
     fn page(path: &str) -> Response {
@@ -318,6 +322,37 @@ async fn a_page_that_claims_the_address_of_another_one_does_not_stand_in_for_it(
     assert!(!answers[1].contains("shown above"), "{}", answers[1]);
     assert!(answers[2].contains("Paragraph 1 tells") && !answers[2].contains("go to me"), "{}", answers[2]);
     assert_eq!((site.asked("/usurper"), site.asked("/ledger")), (1, 1), "{:?}", story.ended);
+    world.finish();
+}
+
+/// Another site may name the original of its page. That counts only when both say the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_is_shown_as_the_original_that_it_names_and_a_liar_is_not() {
+    let site = Site::start().await;
+    let ledger = site.at("/ledger");
+    let naming = |text: String| text.replace("<head>", &format!("<head><link rel=canonical href='{ledger}'>"));
+    let copy = naming(long_page().replace("<article>", "<p>The Post, 3 May 2031</p><article>"));
+    let liar = naming(long_page().replace("four crowns", "forty crowns"));
+    let page = |text: String| get(move || async move { html(text) });
+    let (elsewhere, _server) = serve(Router::new().route("/copy", page(copy)).route("/liar", page(liar))).await;
+    let [copy, liar] = ["/copy", "/liar"].map(|path| format!("{elsewhere}{path}"));
+    let reads = [&liar, &copy, &ledger].map(|address| read(json!({ "address": address })));
+    let world = World::start(reading(reads)).await;
+    let story = story(&world, &[]).await;
+    let known: Vec<_> = story.sources.iter().map(|source| (source.url.clone(), source.addresses.clone())).collect();
+    assert_eq!(known, [(liar, vec![]), (ledger, vec![copy])]);
+    world.finish();
+}
+
+/// Without a question a long page is opened where it fits the topic.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_page_is_opened_where_the_topic_is() {
+    let site = Site::start().await;
+    let world = World::start(reading([read(json!({"address": site.at("/ledger")}))])).await;
+    story(&world, &[]).await;
+    let answer = answers(&world).remove(0);
+    assert!(answer.contains("Dues of four crowns pay the tide gate"), "{answer}");
+    assert!(answer.contains("with the same address and place "), "{answer}");
     world.finish();
 }
 

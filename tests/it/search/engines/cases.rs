@@ -416,7 +416,7 @@ const ARXIV: Case = Case {
         <title>Noise &amp; pumps:
           $P \pm 3$</title><summary>  Pumps hum
           at 60 dB.
-        </summary><author><name>A. Quill</name></author><link href="http://arxiv.org/pdf/3103.00001v2" title="pdf"/></entry>
+        </summary><author><name>A. Quill</name><title>Dr</title></author><author><name>B. Tey</name></author><link href="http://arxiv.org/pdf/3103.00001v2" title="pdf"/></entry>
         <entry><id>https://example.net/b</id></entry>
         <entry><title>Nowhere</title></entry></feed>"#,
     hits: &[
@@ -453,7 +453,8 @@ const OPENALEX: Case = Case {
     reply: r#"{"meta": {"count": 2}, "results": [
         {"display_name": "Noise of <i>pumps</i>", "doi": "https://doi.org/10.1234/ABC", "publication_date": "2031-03-10",
          "abstract_inverted_index": {"Pumps": [0], "are": [1, 4], "loud": [2], "and": [3], "heavy": [5], "odd": "x"},
-         "primary_location": {"landing_page_url": "https://example.org/a", "pdf_url": null}, "is_retracted": true},
+         "primary_location": {"landing_page_url": "https://example.org/a", "pdf_url": null}, "is_retracted": true,
+         "authorships": [{"author": {"display_name": "A. Quill"}}, {"author": null}, {"author": {"display_name": "B. Tey"}}]},
         {"display_name": null, "doi": "https://example.net/b", "abstract_inverted_index": null, "primary_location": null},
         {"display_name": "Nowhere"}]}"#,
     hits: &[
@@ -482,7 +483,7 @@ const PUBMED: Case = Case {
     reply: r#"{"version": "6.9", "hitCount": 2, "resultList": {"result": [
         {"id": "40000001", "source": "MED", "pmid": "40000001", "title": "Noise of pumps.",
          "journalInfo": {"journal": {"title": "Journal of Pumps"}}, "abstractText": "<h4>Aim</h4>Pumps hum.",
-         "firstPublicationDate": "2031-03-10"},
+         "firstPublicationDate": "2031-03-10", "authorString": "Quill A, Tey B."},
         {"id": "40000002", "pmid": "40000002", "title": null, "abstractText": null},
         {"id": "PPR1", "source": "PPR", "title": "No number"}]}}"#,
     hits: &[
@@ -514,7 +515,8 @@ const SEMANTIC_SCHOLAR: Case = Case {
     keys: &["search.semantic_scholar.api_key"],
     reply: r#"{"total": 120, "offset": 0, "next": 10, "data": [
         {"paperId": "f0", "url": "https://example.org/a", "title": "Noise", "abstract": null,
-         "tldr": {"model": "tldr@v2", "text": "Pumps hum."}, "publicationDate": "2031-03-10"},
+         "tldr": {"model": "tldr@v2", "text": "Pumps hum."}, "publicationDate": "2031-03-10",
+         "authors": [{"authorId": "1", "name": "A. Quill"}, {"authorId": null, "name": null}]},
         {"paperId": "f1", "url": "https://example.net/b", "title": null, "abstract": null, "tldr": null},
         {"paperId": "f2", "title": "Nowhere"}]}"#,
     hits: &[
@@ -540,6 +542,7 @@ const CROSSREF: Case = Case {
     reply: r#"{"status": "ok", "message-type": "work-list", "message": {"items": [
         {"DOI": "10.1234/abc", "URL": "https://example.org/a", "title": ["Noise of pumps"], "type": "journal-article",
          "published": {"date-parts": [[2031, 3, 10]]}, "container-title": ["Journal of Pumps"],
+         "author": [{"given": "Ada", "family": "Quill"}, {"name": "The Pump Group"}],
          "abstract": "<jats:p>Pumps <jats:italic>hum</jats:italic>.</jats:p>"},
         {"DOI": "10.1234/abc.f1", "URL": "https://example.org/f1", "title": ["Figure 1"], "type": "component"},
         {"URL": "https://example.net/b", "title": [], "published": {"date-parts": [[2031]]}},
@@ -595,7 +598,8 @@ const STACKEXCHANGE: Case = Case {
     keys: &["search.stackexchange.api_key"],
     reply: r#"{"items": [
         {"title": "Why do &quot;pumps&quot; hum?", "link": "https://example.org/a", "body": "<p>They do.</p>",
-         "creation_date": 1930000000, "is_answered": true},
+         "creation_date": 1930000000, "is_answered": true,
+         "owner": {"display_name": "Ada &amp; Co"}},
         {"title": null, "link": "https://example.net/b", "body": null},
         {"title": "Nowhere"}], "has_more": false, "quota_remaining": 299}"#,
     hits: &[
