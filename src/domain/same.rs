@@ -154,8 +154,8 @@ pub fn page_key(same_page: &str) -> String {
     key(OF_PAGE, same_page)
 }
 
-/// Returns the key of a page that names another one as its original, from the spelling of that one's address. Pages that share
-/// it share a claim, which anybody may make, and so are not the same for it.
+/// Returns the key of a page that names another one as its original, from the spelling of that one's address. Pages
+/// that share it share a claim, which anybody may make, and so are not the same for it.
 pub fn original_key(same_page: &str) -> String {
     key(OF_ORIGINAL, same_page)
 }
