@@ -77,6 +77,34 @@ impl Claim {
     }
 }
 
+/// A statement of a note, held against the sources that it cites.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statement {
+    /// One line, without Markdown and citations.
+    pub text: String,
+    /// The heading above it in the note.
+    pub section: Option<String>,
+    /// First and one-past-last character in the note's text, in Unicode scalar values.
+    pub start: usize,
+    pub end: usize,
+    /// Of all its sources together.
+    pub verdict: Verdict,
+    /// Figures, dates and names, as the note has them, that stand in none of its sources.
+    pub missing: Vec<String>,
+    /// What it cites; never empty.
+    pub sources: Vec<Support>,
+}
+
+/// What one source says of a statement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Support {
+    /// The id of the source, or one of its aliases.
+    pub source_id: SourceId,
+    pub verdict: Verdict,
+    /// What the statement rests on there, as far as that was found.
+    pub passage: Option<Passage>,
+}
+
 /// What one source states.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stated {

@@ -7,6 +7,10 @@ pub struct LimitWording {
     pub heading: &'static str,
     /// Figures that stand in no cited source.
     pub unsupported: &'static str,
+    /// Before the number of statements that were repaired.
+    pub repaired: &'static str,
+    /// Before the number of those that are named as [`unsupported`](Self::unsupported).
+    pub still_unsupported: &'static str,
     /// What sources state otherwise, and the report leaves open.
     pub contradictory: &'static str,
     /// Before the code of the question's language and that of the report's.
@@ -42,6 +46,8 @@ pub struct LimitWording {
 pub const EN: LimitWording = LimitWording {
     heading: "Limits of this report",
     unsupported: "Stated here, but not found in the cited sources",
+    repaired: "Statements written once more, as their sources did not hold them",
+    still_unsupported: "still not found there",
     contradictory: "Sources disagree, and the report does not settle it",
     other_language: "Not in the language of the question",
     unanswered: "Not answered by the sources",
@@ -68,6 +74,8 @@ pub const EN: LimitWording = LimitWording {
 pub const DE: LimitWording = LimitWording {
     heading: "Grenzen dieses Berichts",
     unsupported: "Hier behauptet, aber in den angegebenen Quellen nicht gefunden",
+    repaired: "Aussagen, die neu geschrieben wurden, weil ihre Quellen sie nicht belegten",
+    still_unsupported: "weiterhin nicht belegt",
     contradictory: "Quellen widersprechen sich, und der Bericht klärt es nicht",
     other_language: "Nicht in der Sprache der Frage",
     unanswered: "Von den Quellen nicht beantwortet",
@@ -94,6 +102,8 @@ pub const DE: LimitWording = LimitWording {
 pub const FR: LimitWording = LimitWording {
     heading: "Limites de ce rapport",
     unsupported: "Affirmé ici, mais introuvable dans les sources citées",
+    repaired: "Affirmations réécrites, car leurs sources ne les confirmaient pas",
+    still_unsupported: "toujours introuvables",
     contradictory: "Des sources se contredisent, sans que le rapport tranche",
     other_language: "Pas dans la langue de la question",
     unanswered: "Sans réponse dans les sources",
@@ -120,6 +130,8 @@ pub const FR: LimitWording = LimitWording {
 pub const ES: LimitWording = LimitWording {
     heading: "Límites de este informe",
     unsupported: "Afirmado aquí, pero no encontrado en las fuentes citadas",
+    repaired: "Afirmaciones reescritas, porque sus fuentes no las confirmaban",
+    still_unsupported: "siguen sin encontrarse",
     contradictory: "Las fuentes se contradicen y el informe no lo aclara",
     other_language: "No está en el idioma de la pregunta",
     unanswered: "Sin respuesta en las fuentes",
@@ -146,6 +158,8 @@ pub const ES: LimitWording = LimitWording {
 pub const IT: LimitWording = LimitWording {
     heading: "Limiti di questo rapporto",
     unsupported: "Affermato qui, ma non trovato nelle fonti citate",
+    repaired: "Affermazioni riscritte, perché le loro fonti non le confermavano",
+    still_unsupported: "ancora non trovate",
     contradictory: "Le fonti si contraddicono e il rapporto non lo chiarisce",
     other_language: "Non nella lingua della domanda",
     unanswered: "Senza risposta nelle fonti",
@@ -172,6 +186,8 @@ pub const IT: LimitWording = LimitWording {
 pub const PT: LimitWording = LimitWording {
     heading: "Limites deste relatório",
     unsupported: "Afirmado aqui, mas não encontrado nas fontes citadas",
+    repaired: "Afirmações reescritas, porque as suas fontes não as confirmavam",
+    still_unsupported: "ainda não encontradas",
     contradictory: "As fontes contradizem-se e o relatório não o esclarece",
     other_language: "Não está na língua da pergunta",
     unanswered: "Sem resposta nas fontes",
@@ -198,6 +214,8 @@ pub const PT: LimitWording = LimitWording {
 pub const NL: LimitWording = LimitWording {
     heading: "Beperkingen van dit rapport",
     unsupported: "Hier beweerd, maar niet gevonden in de genoemde bronnen",
+    repaired: "Uitspraken die opnieuw geschreven zijn, omdat hun bronnen ze niet bevestigden",
+    still_unsupported: "nog steeds niet gevonden",
     contradictory: "Bronnen spreken elkaar tegen en het rapport beslecht dat niet",
     other_language: "Niet in de taal van de vraag",
     unanswered: "Niet beantwoord door de bronnen",
@@ -224,6 +242,8 @@ pub const NL: LimitWording = LimitWording {
 pub const ZH: LimitWording = LimitWording {
     heading: "本报告的局限",
     unsupported: "文中提到但在所引来源中未找到",
+    repaired: "因来源不支持而重写的陈述",
+    still_unsupported: "仍未找到",
     contradictory: "来源相互矛盾，本报告未作澄清",
     other_language: "与提问所用语言不同",
     unanswered: "来源未能回答",
@@ -250,6 +270,8 @@ pub const ZH: LimitWording = LimitWording {
 pub const JA: LimitWording = LimitWording {
     heading: "本レポートの限界",
     unsupported: "本文にあるが引用元で確認できなかったもの",
+    repaired: "出典で確認できず書き直した記述",
+    still_unsupported: "なお確認できず",
     contradictory: "出典の記述が食い違い、本レポートでは解決されていない点",
     other_language: "質問の言語と異なる",
     unanswered: "情報源では答えられなかった点",
@@ -276,6 +298,8 @@ pub const JA: LimitWording = LimitWording {
 pub const KO: LimitWording = LimitWording {
     heading: "이 보고서의 한계",
     unsupported: "본문에 있으나 인용한 출처에서 찾지 못한 것",
+    repaired: "출처가 뒷받침하지 않아 다시 쓴 진술",
+    still_unsupported: "여전히 찾지 못함",
     contradictory: "출처가 서로 다르며 보고서가 정리하지 못한 것",
     other_language: "질문과 다른 언어로 쓰임",
     unanswered: "출처가 답하지 못한 것",
@@ -302,6 +326,8 @@ pub const KO: LimitWording = LimitWording {
 pub const RU: LimitWording = LimitWording {
     heading: "Ограничения этого отчёта",
     unsupported: "Указано здесь, но не найдено в приведённых источниках",
+    repaired: "Утверждения, переписанные, так как источники их не подтверждали",
+    still_unsupported: "по-прежнему не найдено",
     contradictory: "Источники противоречат друг другу, и отчёт этого не разрешает",
     other_language: "Не на языке вопроса",
     unanswered: "Источники не дают ответа",
@@ -328,6 +354,8 @@ pub const RU: LimitWording = LimitWording {
 pub const AR: LimitWording = LimitWording {
     heading: "حدود هذا التقرير",
     unsupported: "ورد هنا ولم يوجد في المصادر المذكورة",
+    repaired: "عبارات أُعيدت كتابتها لأن مصادرها لم تؤيدها",
+    still_unsupported: "ما زالت غير موجودة",
     contradictory: "تتعارض المصادر ولم يحسم التقرير ذلك",
     other_language: "ليس بلغة السؤال",
     unanswered: "لم تجب عنه المصادر",

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     SourceId, SubQuestion, Timestamp,
-    claim::{Claim, Contradiction, Passage, Verdict},
+    claim::{Claim, Contradiction, Passage, Statement, Verdict},
     digest::sha256_hex,
     limits,
     wording::{WORDINGS, Wording},
@@ -147,12 +147,24 @@ pub struct Note {
     pub topic: String,
     /// Markdown with source ids (`[S1003]`) as citations.
     pub text: String,
+    /// The first of its cited statements, in order; empty when they could not be checked, and in notes of older
+    /// releases.
+    #[serde(default)]
+    pub statements: Vec<Statement>,
 }
 
 /// The heading under which notes list all their sources, as `prompts/compress_system.md` asks for it.
 const NOTE_SOURCES: &str = "## Sources used";
 
 impl Note {
+    /// The keys of the steps that keep statements of notes, without the researcher's number.
+    pub const STATEMENTS: &str = "statements/r";
+
+    /// The key of the step that keeps the statements of that researcher's note.
+    pub fn statements_key(researcher: u32) -> String {
+        format!("{}{researcher}", Self::STATEMENTS)
+    }
+
     /// The text without its closing list of sources, which says nothing of the topic; never empty unless the text is.
     pub fn findings(&self) -> &str {
         match self.text.rsplit_once(NOTE_SOURCES) {
@@ -304,7 +316,7 @@ mod tests {
     #[test]
     fn findings_are_a_note_without_its_closing_list() {
         let check = |text: &str, expected: &str| {
-            let note = Note { researcher: 1, topic: "Dues".to_owned(), text: text.to_owned() };
+            let note = Note { researcher: 1, topic: "Dues".to_owned(), text: text.to_owned(), statements: Vec::new() };
             assert_eq!(note.findings(), expected, "{text:?}");
         };
         check("- Dues pay [S1001].\n\n## Sources used\n[S1001] Tariff\n", "- Dues pay [S1001].");

@@ -322,7 +322,7 @@ mod tests {
         let report = Report { markdown: markdown.to_owned(), ..Report::default() };
         let mut source = Source::example(1001, "a", "A");
         source.snapshot = "It lasted 19 days and cost 61,000.".into();
-        let note = Note { researcher: 1, topic: "t".into(), text: "Paid: 61,000.".into() };
+        let note = Note { researcher: 1, topic: "t".into(), text: "Paid: 61,000.".into(), statements: Vec::new() };
         Answer { report: Some(report), sources: vec![source], notes: vec![note], ..Answer::default() }
     }
 

@@ -9,7 +9,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 
-use super::calls::{self, Carried};
+use super::{
+    calls::{self, Carried},
+    questions::SubQuestions,
+};
 use crate::{
     context::{Call, Cx, Deadline, Error, Role, Standing},
     domain::{Event, SourceId, ToolKind, WarningCode},
@@ -54,6 +57,8 @@ pub struct Agent<'a> {
     pub turn_event: Option<fn(u32, u32) -> Event>,
     /// How much of the run's limits was used when it last looked.
     pub standing: Standing,
+    /// What has to be known, where the agent hears how far the findings answer it.
+    pub asked: Option<SubQuestions<'a>>,
     pub gathered: Gathered,
 }
 
@@ -206,10 +211,8 @@ pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) ->
             append_idle(messages, completion.text, cx.prompts().text(agent.words.nudge, ()));
         } else {
             let Carried { answers, ends } = turn_with_calls(cx, agent, turn, &path, &completion.tool_calls).await?;
+            let left = left(cx, agent, turn, &path, &completion.tool_calls).await?;
             messages.push(Message::turn_of(&completion));
-            let left = cx
-                .prompts()
-                .text(agent.words.left, json!({"left": agent.max_turns - turn, "used": agent.standing.used}));
             agent.gathered.append(messages, with_turns_left(answers, &left));
             if let Some(failure) = ends {
                 return Err(failure.into());
@@ -246,6 +249,17 @@ async fn turn_with_calls(
         agent.standing = cx.standing(&format!("{path}/standing")).await?;
     }
     Ok(carried)
+}
+
+/// How many turns remain, and, after a turn that had topics researched, how far all findings answer the sub-questions.
+async fn left(cx: &Cx, agent: &Agent<'_>, turn: u32, path: &str, calls: &[ToolCall]) -> Result<String, Stop> {
+    let has_delegated = calls.iter().any(|call| agent.tools.kind(&call.name) == Some(ToolKind::Delegate));
+    let questions = match &agent.asked {
+        Some(asked) if has_delegated => asked.so_far(cx, path).await?,
+        _ => Vec::new(),
+    };
+    let values = json!({"left": agent.max_turns - turn, "used": agent.standing.used, "questions": questions});
+    Ok(cx.prompts().text(agent.words.left, values))
 }
 
 /// Has the task done by one call, for a model that called nothing useful; `false` when no tool can. `id` names the call

@@ -123,6 +123,7 @@ mod tests {
             id: SourceId(id),
             statement: statement.to_owned(),
             quotation: statement.to_owned(),
+            missing: Vec::new(),
             host: "harbour.test".to_owned(),
             date: None,
         }

@@ -15,7 +15,9 @@ use super::citations;
 use crate::{
     context::{Cx, Error},
     domain::{
-        Event, Note, RunId, Source, SourceId, WarningCode, digest,
+        Event, Note, RunId, Source, SourceId, WarningCode,
+        claim::Statement,
+        digest,
         report::{Report, text_alone},
         same,
     },
@@ -76,10 +78,17 @@ impl EarlierFindings {
 pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<EarlierFindings, Error> {
     let runs: Vec<_> = earlier.texts.iter().map(|(run_id, _)| run_id).collect();
     let hash = digest::sha256_json(&runs);
+    let mut statements: HashMap<u32, Vec<Statement>> =
+        earlier.notes.iter().map(|note| (note.researcher, note.statements.clone())).collect();
     let mut known: EarlierFindings =
         cx.journal().step("earlier", StepKind::Value, hash, async { Ok(with_events(cx, chosen(earlier))) }).await?;
     for source in &mut known.sources {
         cx.register(source);
+    }
+    for note in &mut known.notes {
+        let taken = statements.remove(&note.researcher).unwrap_or_default();
+        let key = Note::statements_key(note.researcher);
+        note.statements = cx.journal().mark_value(&key, || taken, Vec::new()).await?;
     }
     known.sources = same::joined(known.sources);
     if known.left_out > 0 {
@@ -107,6 +116,8 @@ fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
     let left_out = notes_left_out + wanted - sources.len();
     sources.sort_by_key(|source| source.id);
     notes.sort_by_key(|note| note.researcher);
+    // They have steps of their own.
+    notes.iter_mut().for_each(|note| note.statements.clear());
     let known = EarlierFindings {
         numbers: texts.last().map(|(_, report)| numbers(report, &sources)).unwrap_or_default(),
         texts: texts.iter().map(|(run_id, report)| (*run_id, cited_by_id(report, &sources))).collect(),
@@ -201,7 +212,7 @@ mod tests {
     }
 
     fn note(researcher: u32, text: &str) -> Note {
-        Note { researcher, topic: format!("Topic {researcher}"), text: text.to_owned() }
+        Note { researcher, topic: format!("Topic {researcher}"), text: text.to_owned(), statements: Vec::new() }
     }
 
     fn report(body: &str, cited: &[(u32, u32)]) -> Report {

@@ -117,7 +117,7 @@ async fn prompt(cx: &Cx, name: &str, conversation: &Conversation, known: &Earlie
         "date": cx.date().await?,
         "messages": messages,
         "report": flexible.mark(untrusted(known.report())),
-        "findings": material::shown(&known.notes, &mut flexible),
+        "findings": material::shown(cx.prompts(), &known.notes, &mut flexible),
         "sources": sources(known),
         "message": untrusted(newest),
     });

@@ -9,13 +9,14 @@ use super::{
     earlier::EarlierFindings,
     evidence::{self, Card},
     questions::Judged,
+    statements,
 };
 use crate::{
     context::{Cx, Error},
     domain::{Note, Source, SourceId},
     llm::Text,
     offline::{Evidence, Finding, Task},
-    prompts::{Flexible, untrusted},
+    prompts::{Flexible, Prompts, untrusted},
 };
 
 /// The one message the writer gets.
@@ -39,8 +40,9 @@ pub async fn prompt(
         "cards": cards,
         "brief": untrusted(brief),
         "messages": conversation.flattened(&mut flexible),
-        "findings": shown(&findings.notes, &mut flexible),
-        "earlier": known.map(|known| shown(&known.notes, &mut flexible)).unwrap_or_default(),
+        "findings": shown(cx.prompts(), &findings.notes, &mut flexible),
+        "earlier": known.map(|known| shown(cx.prompts(), &known.notes, &mut flexible)).unwrap_or_default(),
+        "is_marked": statements::are_marked(notes(findings, known)),
         "sources": citable(notes(findings, known), sources),
         "questions": findings.questions.iter().map(shown_question).collect::<Vec<_>>(),
         "words": {"least": cx.options().effort.words().0, "most": cx.options().effort.words().1},
@@ -56,6 +58,7 @@ fn shown_cards(evidence: &evidence::Evidence) -> Value {
             "id": card.id.to_string(),
             "statement": untrusted(statement),
             "quotation": untrusted(&card.quotation),
+            "missing": card.missing.iter().map(|missing| untrusted(missing)).collect::<Vec<_>>(),
             "host": untrusted(&card.host).replace('"', " "),
             "date": card.date.as_deref().map(|date| untrusted(date).replace('"', " ")),
         })
@@ -77,10 +80,12 @@ fn shown_question(judged: &Judged) -> Value {
     json!({"text": untrusted(&judged.question), "status": judged.status})
 }
 
-/// Notes as templates show them.
-pub fn shown(notes: &[Note], flexible: &mut Flexible) -> Vec<Value> {
-    let shown =
-        |note: &Note| json!({"topic": untrusted(&note.topic), "text": flexible.mark(untrusted(note.findings()))});
+/// Notes as templates show them, with remarks behind statements that their sources do not hold.
+pub fn shown(prompts: &Prompts, notes: &[Note], flexible: &mut Flexible) -> Vec<Value> {
+    let shown = |note: &Note| {
+        let text = untrusted(&statements::marked(prompts, note));
+        json!({"topic": untrusted(&note.topic), "text": flexible.mark(text)})
+    };
     notes.iter().map(shown).collect()
 }
 
@@ -103,7 +108,7 @@ fn citable<'a>(notes: impl Iterator<Item = &'a Note>, sources: &[Source]) -> Vec
 
 /// The same for the offline model.
 pub fn task(brief: &str, findings: &Findings, known: Option<&EarlierFindings>, sources: &[Source]) -> Task {
-    let finding = |note: &Note| Finding { topic: note.topic.clone(), text: note.text.clone() };
+    let finding = |note: &Note| Finding { topic: note.topic.clone(), text: statements::without_unheld(note) };
     let evidence = |source_id: SourceId, source: &Source| Evidence {
         source_id,
         title: source.title.clone(),

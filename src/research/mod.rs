@@ -22,6 +22,7 @@ mod material;
 mod questions;
 mod researcher;
 mod source_list;
+mod statements;
 mod supervisor;
 mod verify;
 mod writer;

@@ -10,7 +10,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::citations;
+use super::{citations, statements};
 use crate::{
     aside::Panicked,
     context::Cx,
@@ -18,9 +18,9 @@ use crate::{
         AnswerStatus, Note, Source, SourceId, SubQuestion, WarningCode, admission,
         report::{Citation, Report, text_alone},
     },
-    journal::Stop,
+    journal::{Entry, StepKind, Stop},
     offline,
-    tools::complete::Judgement,
+    tools::{complete::Judgement, delegate::Delegations},
 };
 
 /// Sub-questions of a brief, and the characters of one.
@@ -61,6 +61,36 @@ pub struct Judged {
 
 /// What the supervisor said of the sub-questions, by their numbers from 1. Locked for map access only.
 pub type Judgements = Arc<Mutex<BTreeMap<usize, Judgement>>>;
+
+/// The sub-questions of a brief, of which the supervisor hears between its rounds how far they are answered.
+#[derive(Debug)]
+pub struct SubQuestions<'a> {
+    questions: &'a [String],
+    delegations: Arc<Delegations>,
+}
+
+impl<'a> SubQuestions<'a> {
+    /// `None` where nobody reads it, and of a single question, which the supervisor has before its eyes.
+    pub fn of(cx: &Cx, questions: &'a [String], delegations: &Arc<Delegations>) -> Option<Self> {
+        let is_read = questions.len() > 1 && !cx.options().research_model.first().is_offline();
+        is_read.then(|| Self { questions, delegations: Arc::clone(delegations) })
+    }
+
+    /// How far the words of all notes so far answer each; a step of the journal, as a prompt shows it. Empty after a
+    /// defect and without notes.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub async fn so_far(&self, cx: &Cx, path: &str) -> Result<Vec<AnswerStatus>, Stop> {
+        let work = async {
+            let notes = self.delegations.notes();
+            let places = if notes.is_empty() { Vec::new() } else { (0..self.questions.len()).collect() };
+            let found = by_words(places, self.questions, &notes).await.unwrap_or_default();
+            Ok(Entry::new(found.into_iter().map(|(_, status)| status).collect::<Vec<_>>()))
+        };
+        cx.journal().step(&format!("{path}/questions"), StepKind::Mark, String::new(), work).await
+    }
+}
 
 /// How far the notes answer each question.
 ///
@@ -114,7 +144,7 @@ async fn by_words(
         return Ok(Vec::new());
     }
     let asked = places.iter().map(|place| questions[*place].clone()).collect();
-    let texts = notes.iter().map(|note| note.text.clone()).collect();
+    let texts = notes.iter().map(statements::without_unheld).collect();
     let found = offline::answered(asked, texts).await?;
     Ok(places.into_iter().zip(found).collect())
 }

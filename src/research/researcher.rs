@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     agent::{self, Agent, End, Gathered, Words},
-    compress,
+    compress, statements,
 };
 use crate::{
     context::{Cx, Error, Standing},
@@ -72,7 +72,9 @@ async fn notes(
     let sources = evidence.len();
     let deadline = compress::deadline(cx, researcher.deadline);
     let text = compress::compress(cx, path, topic, messages, evidence, deadline).await?;
-    let note = Note { researcher: *number, topic: topic.clone(), text };
+    let about = format!("{question}\n{topic}");
+    let mut note = Note { researcher: *number, topic: topic.clone(), text, statements: Vec::new() };
+    note.statements = statements::of_note(cx, &note, about).await?;
     cx.keep_note(&format!("{path}/note"), note.clone()).await?;
     Ok((note, sources, turns))
 }
@@ -126,6 +128,7 @@ async fn researcher<'a>(
         about: |topic, turn, retrieved| Task::Research { topic: topic.to_owned(), turn, retrieved },
         turn_event: None,
         standing: Standing::default(),
+        asked: None,
         // It has nothing to reflect on yet.
         gathered: Gathered { has_reflected: true, ..Gathered::default() },
     })

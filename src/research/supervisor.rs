@@ -10,8 +10,8 @@ use super::{
     Findings,
     agent::{self, Agent, End, Gathered, Words},
     brief::Brief,
-    questions::{self, Judgements},
-    researcher,
+    questions::{self, Judgements, SubQuestions},
+    researcher, statements,
 };
 use crate::{
     context::{Cx, Error, Standing},
@@ -26,7 +26,7 @@ use crate::{
     tools::{
         self, ToolSet, Toolbox,
         complete::Complete,
-        delegate::{Delegate, Delegations, Researching},
+        delegate::{Delegate, Delegations, Researched, Researching},
     },
 };
 
@@ -40,7 +40,8 @@ pub async fn lead(cx: &Cx, brief: &Brief, taken: u32, toolbox: &Toolbox) -> Resu
     let judgements = Judgements::default();
     let delegate = Delegate::new(cx, taken, researching(&brief.text, toolbox), Arc::clone(&delegations));
     let tools = tools::of_supervisor(cx, delegate, Complete::of_supervisor(cx.prompts(), Arc::clone(&judgements)));
-    let mut supervisor = supervisor(cx, brief, tools).await?;
+    let asked = SubQuestions::of(cx, &brief.questions, &delegations);
+    let mut supervisor = Agent { asked, ..supervisor(cx, brief, tools).await? };
     let mut messages = vec![Message::user(brief.text.as_str())];
     let ended = agent::run(cx, &mut supervisor, &mut messages).await;
     let mut cut_short = None;
@@ -87,6 +88,7 @@ async fn supervisor<'a>(cx: &Cx, brief: &'a Brief, tools: ToolSet) -> Result<Age
         about: |brief, round, _| Task::Supervise { brief: brief.to_owned(), round },
         turn_event: Some(|n, max| Event::SupervisorIteration { n, max }),
         standing: Standing::default(),
+        asked: None,
         gathered: Gathered::default(),
     })
 }
@@ -100,7 +102,7 @@ fn researching(brief: &str, toolbox: &Toolbox) -> Researching {
         async move {
             let outcome = researcher::research(&cx, &job, &brief, &toolbox).instrument(span.clone()).await;
             spans::fail(&span, outcome.as_ref().err().map(Error::code));
-            outcome
+            outcome.map(|note| Researched { shown: statements::shown(cx.prompts(), &note), note })
         }
         .boxed()
     })

@@ -62,7 +62,7 @@ pub async fn write(
     let sources = cx.sources();
     let brief = &brief.text;
     let all: Vec<Note> = material::notes(findings, known).cloned().collect();
-    let evidence = evidence::of_notes(cx, &all, brief, &sources).await?;
+    let evidence = evidence::of_notes(&all, &sources).await;
     let prompt = material::prompt(cx, conversation, brief, findings, known, (&sources, &evidence)).await?;
     let (task, differing) = (material::task(brief, findings, known, &sources), contradictions::of_evidence(&evidence));
     // The model writes for a while, and many runs wait for theirs.
@@ -193,7 +193,7 @@ impl<'a> Writing<'a> {
             contradictions::in_report(self.cx, self.name, about.contradictions, &draft.report).await?;
         let mut limits = self.cx.limits();
         limits.add_questions(&draft.report.sub_questions);
-        limits.other_language = other_language;
+        (limits.other_language, limits.repaired) = (other_language, draft.repaired);
         let open = draft.report.contradictions.iter().filter(|one| !one.settled).cloned();
         limits.open_contradictions = open.collect();
         add_limits(&mut draft.report, &limits, page.wording);

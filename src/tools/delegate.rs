@@ -39,7 +39,15 @@ pub struct Assignment {
 }
 
 /// Researches a topic.
-pub type Researching = Arc<dyn Fn(Cx, Assignment) -> BoxFuture<'static, Result<Note, Error>> + Send + Sync>;
+pub type Researching = Arc<dyn Fn(Cx, Assignment) -> BoxFuture<'static, Result<Researched, Error>> + Send + Sync>;
+
+/// What came of the research of a topic.
+#[derive(Debug)]
+pub struct Researched {
+    pub note: Note,
+    /// What the supervisor sees of it.
+    pub shown: String,
+}
 
 /// What came of the delegations; shared by the tool and the supervisor, which reads it at the end.
 #[derive(Debug, Default)]
@@ -61,6 +69,12 @@ impl Delegations {
     pub fn take(&self) -> Vec<(String, Result<Note, Failure>)> {
         let mut outcomes = self.outcomes.lock();
         std::mem::take(&mut *outcomes).into_values().collect()
+    }
+
+    /// The notes so far, in the order of the calls.
+    pub fn notes(&self) -> Vec<Note> {
+        let outcomes = self.outcomes.lock();
+        outcomes.values().filter_map(|(_, outcome)| outcome.as_ref().ok().cloned()).collect()
     }
 
     fn failed(&self, topic: &str) -> bool {
@@ -132,7 +146,7 @@ impl Delegate {
         let path = format!("{}/r{number}", site.turn);
         let assignment = Assignment { number, path, topic: topic.clone(), call_id: site.call_id.to_owned() };
         let outcome = match (self.researching)(cx.clone(), assignment).await {
-            Ok(note) => Ok(note),
+            Ok(researched) => Ok(researched),
             // Other topics would find the key refused too.
             Err(Error::Failed(failure)) if failure.code == FailureCode::SearchAuth => {
                 return Err(ToolError::Ends(failure.into()));
@@ -140,12 +154,12 @@ impl Delegate {
             Err(Error::Failed(failure)) => Err(failure),
             Err(stop) => return Err(stop.into()),
         };
-        let output = match &outcome {
-            Ok(note) => ToolOutput::text(Text(vec![Part::Flexible(untrusted(note.findings()).into())])),
+        let (output, outcome) = match outcome {
+            Ok(Researched { note, shown }) => (ToolOutput::text(Text(vec![Part::Flexible(shown.into())])), Ok(note)),
             Err(failure) => {
                 let values = json!({"topic": topic, "reason": untrusted(failure.message.trim_end_matches('.'))});
                 let text = cx.prompts().text("research_failed", values);
-                ToolOutput { failed: vec![failure.message.clone()], ..ToolOutput::text(text) }
+                (ToolOutput { failed: vec![failure.message.clone()], ..ToolOutput::text(text) }, Err(failure))
             }
         };
         self.delegations.insert(number, topic, outcome);

@@ -121,6 +121,7 @@ fn samples(name: &str) -> Vec<Value> {
         "translate" => json!({"language": "German", "report": "# Gate\n\nDues of four crowns pay for it [S1001]."}),
         "compress_system" => json!({"date": date}),
         "native_search" => json!({}),
+        "not_held" => json!({"missing": ["5 crowns", "May"]}),
         "no_results" => json!({"queries": ["gate", "dues"]}),
         "queries_left_out" => json!({"queries": ["gate", "dues"], "limit": 18}),
         "repeated_call" => json!({"name": "search_web"}),
@@ -131,6 +132,7 @@ fn samples(name: &str) -> Vec<Value> {
                     {"text": "Who pays dues?", "status": "answered"}, {"text": "Who lends?", "status": "not_found"},
                 ],
                 "words": {"least": 1000, "most": 2500},
+                "is_marked": true,
                 "cards": "(cards)",
                 "findings": [{"topic": "Dues.", "text": "- Four crowns [S1001]"}, {"topic": "Loan.", "text": "- None [S2001]"}],
                 "earlier": [],
@@ -144,6 +146,7 @@ fn samples(name: &str) -> Vec<Value> {
             plain["limits"] = json!([]);
             plain["questions"] = json!([]);
             plain["cards"] = json!(null);
+            plain["is_marked"] = json!(false);
             let mut again = plain.clone();
             again["earlier"] = json!([{"topic": "Tolls.", "text": "- One crown [S1002]"}]);
             return vec![whole, plain, again];
@@ -158,8 +161,8 @@ fn samples(name: &str) -> Vec<Value> {
             return vec![plain, more];
         }
         "rounds_left" | "turns_left" => {
-            let mut plain = [0, 1, 2].map(|left| json!({"left": left, "used": 49})).to_vec();
-            plain.push(json!({"left": 2, "used": 64}));
+            let mut plain = [0, 1, 2].map(|left| json!({"left": left, "used": 49, "questions": []})).to_vec();
+            plain.push(json!({"left": 2, "used": 64, "questions": ["answered", "not_found"]}));
             return plain;
         }
         "page" => {
@@ -193,8 +196,9 @@ fn samples(name: &str) -> Vec<Value> {
         "tool_failed" => json!({"name": "read_page", "error": "the page is not there"}),
         "cards" => {
             let card = |id, statement, date| {
+                let missing = if id == "S2001" { json!(["May"]) } else { json!([]) };
                 json!({
-                    "id": id, "statement": statement, "quotation": "The dues: 4 crowns.",
+                    "id": id, "statement": statement, "quotation": "The dues: 4 crowns.", "missing": missing,
                     "host": "harbour.test", "date": date,
                 })
             };
@@ -224,6 +228,14 @@ fn samples(name: &str) -> Vec<Value> {
                 json!({"results": results, "failures": []}),
                 json!({"results": results, "failures": failures}),
                 json!({"results": [], "failures": failures}),
+            ];
+        }
+        "statements" => {
+            let statement = |section: Value, text: &str, remark: &str| json!({"section": section, "text": text, "ids": "[S1001][S1002]", "remark": remark});
+            let (dues, toll) = ("Dues are four crowns.", "The toll is one crown.");
+            return vec![
+                json!({"statements": [statement(json!("Dues"), dues, " (remark)"), statement(json!(null), toll, "")]}),
+                json!({"statements": [statement(json!(null), dues, ""), statement(json!("Tolls"), toll, "")]}),
             ];
         }
         "structured_prompt" => json!({"schema": schema}),

@@ -981,7 +981,10 @@ async fn the_ledger_adds_up(database: TestDatabase) {
 async fn notes_and_reports_come_back(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
-    let note = |researcher| Note { researcher, topic: "t".to_owned(), text: "found [S1001]".to_owned() };
+    let note = |researcher| {
+        let (topic, text) = ("t".to_owned(), "found [S1001]".to_owned());
+        Note { researcher, topic, text, statements: Vec::new() }
+    };
     let report = Report {
         markdown: "Ünïcode\0 [1]\n".to_owned(),
         citations: vec![Citation::new(1, SourceId(1001), 8, 11)],
@@ -1005,7 +1008,7 @@ async fn a_deleted_thread_leaves_nothing(database: TestDatabase) {
     let lease = claimed(&store).await;
     let mut commit = commit_of(lease, "a");
     commit.sources.push(source(1001, "a"));
-    commit.notes.push(Note { researcher: 1, topic: String::new(), text: String::new() });
+    commit.notes.push(Note { researcher: 1, topic: String::new(), text: String::new(), statements: Vec::new() });
     assert_eq!(store.commit(vec![commit, finish_of(lease)]).await, [Ok(()), Ok(())]);
     let run = added(&store, &NewRun { thread_id: lease.thread_id, ..new_run() }).await.unwrap().unwrap();
     let active = self::lease(store.claim(run.id, &claimant("a")).await.unwrap());
@@ -1057,7 +1060,7 @@ async fn nul_characters_do_no_harm(database: TestDatabase) {
     commit.steps[0].call =
         Some(CallRecord { model: "m\0".to_owned(), role: "\0".to_owned(), attempts: 1, usage: Usage::default() });
     commit.sources.push(Source { title: "\0".to_owned(), snapshot: "s\0".into(), ..source(1001, "u\0") });
-    commit.notes.push(Note { researcher: 1, topic: "\0".to_owned(), text: "\0".to_owned() });
+    commit.notes.push(Note { researcher: 1, topic: "\0".to_owned(), text: "\0".to_owned(), statements: Vec::new() });
     commit_one(&store, commit).await.unwrap();
     let events = store.events_after(run.thread_id, 1, 10).await.unwrap();
     assert_eq!(events[0].event, Event::Thought { text: "k\0".to_owned() }, "JSON carries it escaped");

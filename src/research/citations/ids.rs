@@ -1,6 +1,6 @@
 //! Ids in text and in brackets: which they are, and whether a bracket holds nothing else.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use crate::domain::SourceId;
 
@@ -56,6 +56,24 @@ pub(super) fn only_ids(inside: &str, ids: &[(usize, usize, u32)]) -> bool {
     between.push_str(&inside[from..]);
     let mut words = between.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.all(|word| matches!(word.to_lowercase().as_str(), "source" | "sources" | "and" | "see" | "und" | "et" | "id"))
+}
+
+/// The ids that stand in brackets by themselves, in order, each with its bytes: those of one bracket share it out among
+/// them.
+pub fn bracketed_ids(text: &str) -> impl Iterator<Item = (Range<usize>, SourceId)> {
+    let of_bracket = move |(open, _): (usize, &str)| {
+        let inside = &text[open + 1..];
+        let length = inside.bytes().take(LONGEST_LIST).position(|byte| byte == b']');
+        let ids = length.map(|length| ids_in_bracket(&inside[..length])).unwrap_or_default();
+        let is_list = length.is_some_and(|length| only_ids(&inside[..length], &ids));
+        let ids = if is_list { ids } else { Vec::new() };
+        let end = open + length.unwrap_or_default() + 2;
+        let starts: Vec<usize> = ids.iter().skip(1).map(|(start, ..)| open + 1 + start).collect();
+        let ends = starts.clone().into_iter().chain([end]);
+        let places = std::iter::once(open).chain(starts).zip(ends).map(|(start, end)| start..end);
+        places.zip(ids.into_iter().map(|(.., id)| SourceId(id))).collect::<Vec<_>>()
+    };
+    text.match_indices('[').flat_map(of_bracket)
 }
 
 /// The ids a note or report uses, each once, in order of first use.

@@ -52,7 +52,7 @@ use self::{
 use super::source_list;
 use crate::domain::{Source, printable, report::Citation, wording::Wording};
 
-pub use ids::cited_ids;
+pub use ids::{bracketed_ids, cited_ids};
 pub use proof::proof;
 
 /// A line whose kind needs all of it is ordinary text beyond so many bytes.

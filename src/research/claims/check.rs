@@ -12,9 +12,6 @@ use super::{
 
 /// Smaller numbers stand on every page, so theirs has to be about the same.
 const SMALL: i128 = 100 * ONE;
-/// Sentences around the best one whose numbers may be computed with, and how many numbers.
-const NEAR: usize = 3;
-const MOST_OPERANDS: usize = 24;
 /// Places of a number that are looked at.
 const MOST_PLACES: usize = 200;
 /// Of these, such as are read closely.
@@ -133,21 +130,6 @@ impl<'a> Statement<'a> {
         };
         page.sentences_with(value).take(MOST_PLACES).filter(is_near).take(MOST_READ).find(is_meant)
     }
-
-    /// Does the number follow from those near the best sentences of the pages?
-    pub fn is_derived(&self, number: &Number, pages: &[(&Page, Option<usize>)]) -> bool {
-        let near = pages.iter().filter_map(|(page, best)| Some(page.numbers_near((*best)?, NEAR)));
-        let operands: Vec<i128> =
-            near.flatten().filter_map(|number| Some(number.readings.first()?.value)).take(MOST_OPERANDS).collect();
-        let is_computed = || {
-            let lower = self.text.to_lowercase();
-            lower.split(|char: char| !char.is_alphabetic()).any(words::is_computed)
-        };
-        // Of two years, or two small numbers, anything follows.
-        let is_long = |reading: &Reading| reading.digits() >= 3 && !number.is_year();
-        let allowed = number.is_percent || number.readings.iter().any(is_long) || is_computed();
-        allowed && number.readings.iter().any(|reading| follows(*reading, &operands))
-    }
 }
 
 /// A number that is the same in another unit, rounded, or, being `about`, near.
@@ -182,43 +164,8 @@ fn is_near(reading: Reading, value: i128) -> bool {
 }
 
 /// Is `reading` the value, rounded to the digits that are written?
-fn rounds_to(value: i128, reading: Reading) -> bool {
+pub(super) fn rounds_to(value: i128, reading: Reading) -> bool {
     let step = reading.step.max(1);
     let rounded = value.checked_add(step / 2).and_then(|value| value.div_euclid(step).checked_mul(step));
     rounded == Some(reading.value)
-}
-
-/// Sum, difference, product, ratio or share of two of the numbers, or the sum of several in a row.
-fn follows(reading: Reading, operands: &[i128]) -> bool {
-    let is_it = |value: Option<i128>| value.and_then(i128::checked_abs).is_some_and(|value| rounds_to(value, reading));
-    let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
-    let pairs =
-        operands.iter().enumerate().flat_map(|(at, one)| operands[at + 1..].iter().map(move |other| (*one, *other)));
-    let mut of_pairs = pairs.flat_map(|(one, other)| {
-        let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
-        let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
-        // Next to a number, a far smaller one tells nothing.
-        let comparable = one.unsigned_abs().min(other.unsigned_abs()) >= reading.value.unsigned_abs() / 50;
-        [
-            one.checked_add(other).filter(|_| comparable),
-            one.checked_sub(other).filter(|_| comparable),
-            one.checked_mul(other).map(|product| product / ONE),
-            ratio(one, other),
-            ratio(other, one),
-            share(one, other),
-            share(other, one),
-            rise(one, other),
-            rise(other, one),
-        ]
-    });
-    let sums = || {
-        (0..operands.len()).any(|from| {
-            let mut sum = operands[from];
-            operands[from + 1..].iter().any(|next| {
-                sum = sum.saturating_add(*next);
-                rounds_to(sum, reading)
-            })
-        })
-    };
-    of_pairs.any(is_it) || sums()
 }

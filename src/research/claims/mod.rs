@@ -4,10 +4,13 @@
 //! spelling, or to follow from what stands there: as a sum, a difference, a share, in another unit, rounded.
 //! `statements.rs` tells which statement a citation stands behind, `figures.rs` what is to be checked in it
 //! (`tokens.rs`, `words.rs`, `names.rs`), `page.rs` reads a source once, `check.rs` compares, `roles.rs` tells the
-//! number that is meant from the same one of another matter. Everything takes time that grows with the length of the
+//! number that is meant from the same one of another matter, `derived.rs` computes, `across.rs` compares statements in
+//! different languages. Everything takes time that grows with the length of the
 //! texts alone.
 
+mod across;
 mod check;
+mod derived;
 mod figures;
 mod names;
 mod page;
@@ -21,6 +24,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+pub use across::differing_across_languages;
 pub use statements::{Cited, cited, plain, without_marks};
 
 use self::{
@@ -123,16 +127,18 @@ impl Texts {
     }
 }
 
-/// What words in any language stand for what the statement's words do.
 fn related_keys(statement: &str) -> BTreeSet<WordKey> {
+    related_words(statement).flat_map(keys).collect()
+}
+
+/// The words in any language that stand for what the statement's words do.
+fn related_words(statement: &str) -> impl Iterator<Item = &'static str> {
     let language = Language::of(statement);
-    let related = |term: &String| {
-        let of_word = text::related(term, language);
-        if of_word.is_empty() { text::related_in_compound(term, language) } else { of_word }
+    let related = move |term: String| {
+        let of_word = text::related(&term, language);
+        if of_word.is_empty() { text::related_in_compound(&term, language) } else { of_word }
     };
-    let terms = text::terms(statement, language);
-    let words = terms.iter().flat_map(related).map(|(word, _)| word);
-    words.flat_map(keys).collect()
+    text::terms(statement, language).into_iter().flat_map(related).map(|(word, _)| word)
 }
 
 /// Does a text keep to a statement? It has a word of it, if the statement has any, and half of its words stand there or
@@ -177,12 +183,13 @@ impl Reference {
 pub fn check(text: &str, citations: &mut [Citation], texts: &Texts, question: &str) -> Vec<Claim> {
     let asked = keys(question);
     let language = wording::language_code(text);
+    let names = Names { asked, language, known: names::always_capitalised(language, text) };
     let cited = cited(text, citations);
     let mut chars = CharCount::new(text);
     let claims = cited.into_iter().map(|cited| {
         let place = (chars.at(cited.place.start), chars.at(cited.place.end));
         let own = &mut citations[cited.citations.clone()];
-        let (verdict, missing) = checked(&cited.text, own, texts, &asked, language);
+        let (verdict, missing) = checked(&cited.text, own, texts, &names);
         Claim {
             text: cited.text.chars().take(CLAIM_CHARS).collect(),
             start: place.0,
@@ -206,21 +213,40 @@ struct Held<'a> {
     best: Option<usize>,
 }
 
+/// What tells the names in a text.
+struct Names {
+    /// The words of the question, whose names need not stand in a source.
+    asked: HashSet<WordKey>,
+    /// ISO 639-1 of the text.
+    language: Option<&'static str>,
+    /// Words that are names wherever they stand; in lower case.
+    known: HashSet<String>,
+}
+
+impl Names {
+    /// Those of a statement, with the keys of their telling words. Names of one word may be many things: they count
+    /// where there is nothing else to be checked.
+    fn of(&self, tokens: &[Token<'_>], has_figures: bool) -> Vec<(String, Vec<WordKey>)> {
+        if !names::has_names(self.language) {
+            return Vec::new();
+        }
+        let found = telling(tokens, names::names(tokens), &self.asked);
+        match found.is_empty() && !has_figures {
+            true => telling(tokens, names::single(tokens, &self.known), &self.asked),
+            false => found,
+        }
+    }
+}
+
 /// Checks one statement against the sources behind its citations.
-fn checked(
-    text: &str,
-    citations: &mut [Citation],
-    texts: &Texts,
-    asked: &HashSet<WordKey>,
-    language: Option<&str>,
-) -> (Verdict, Vec<String>) {
+fn checked(text: &str, citations: &mut [Citation], texts: &Texts, all: &Names) -> (Verdict, Vec<String>) {
     let tokens = tokens(text);
     let statement = Statement::read(text, &tokens);
-    let names = if names::has_names(language) { telling(&tokens, asked) } else { Vec::new() };
+    let names = all.of(&tokens, !statement.figures.is_empty());
     let mut checkable = HashSet::new();
     let held = citations.iter().map(|citation| {
         let cited = texts.pages.get(&citation.source_id)?;
-        let names = if !names.is_empty() && cited.language() == language { names.as_slice() } else { &[] };
+        let names = if !names.is_empty() && cited.language() == all.language { names.as_slice() } else { &[] };
         Some(held_against(&cited.page, &statement, names, &mut checkable))
     });
     let mut held: Vec<Option<Held<'_>>> = held.collect();
@@ -274,7 +300,7 @@ fn add_derived(statement: &Statement<'_>, checkable: &HashSet<usize>, held: &mut
         let is_found = held.iter().flatten().any(|held| held.found.contains(&number));
         if let Figure::Number(value) = &figure.figure
             && !is_found
-            && statement.is_derived(value, &pages)
+            && derived::is_derived(statement, value, &pages)
         {
             held.iter_mut().flatten().for_each(|held| _ = held.found.insert(number));
         }
@@ -290,9 +316,9 @@ fn verdict(found: usize, checkable: usize) -> Verdict {
     }
 }
 
-/// The names of a statement that the question does not have, with the keys of their telling words.
-fn telling(tokens: &[Token<'_>], asked: &HashSet<WordKey>) -> Vec<(String, Vec<WordKey>)> {
-    let names = names::names(tokens).into_iter().map(|name| {
+/// The names that the question does not have, with the keys of their telling words.
+fn telling(tokens: &[Token<'_>], names: Vec<Vec<usize>>, asked: &HashSet<WordKey>) -> Vec<(String, Vec<WordKey>)> {
+    let names = names.into_iter().map(|name| {
         let words: Vec<&str> = name.iter().map(|at| tokens[*at].text).collect();
         let own = name.iter().filter(|at| names::is_telling(tokens[**at].text));
         let keys =

@@ -1,6 +1,8 @@
 //! Names in a statement: words with a capital letter, in languages where only names have one.
 
-use super::tokens::{Kind, Token};
+use std::collections::HashSet;
+
+use super::tokens::{Kind, Token, tokens};
 
 /// Languages in which a capital letter inside a sentence begins a name.
 const LANGUAGES: [&str; 6] = ["en", "fr", "es", "it", "pt", "nl"];
@@ -11,7 +13,11 @@ const SHORTEST: usize = 4;
 const COMMON: &str = "monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october \
     november december internet english german french spanish italian portuguese dutch chinese european american british western eastern northern southern \
     north south east west president minister chancellor director professor mayor doctor lord lady king queen prince judge chairman chairwoman senator \
-    according however table figure section chapter article annex appendix version phase part";
+    according however table figure section chapter article annex appendix version phase part \
+    dutch swiss greek danish turkish polish finnish swedish irish scottish welsh norwegian russian japanese indian latin arabic greece turkey \
+    christmas easter ramadan earth moon mars euro euros dollar dollars bible christian christians muslim muslims islam jewish catholic protestant \
+    republicans democrats republican democrat labour conservatives liberals parliament senate congress government council court company board \
+    commission committee ministry department agency state states city county university church army navy police press";
 
 /// Is it worth looking for names in a text of that language?
 pub fn has_names(language: Option<&str>) -> bool {
@@ -38,6 +44,39 @@ pub fn names(tokens: &[Token<'_>]) -> Vec<Vec<usize>> {
     names.retain(|name| name.len() > 1 && name.iter().any(|at| is_telling(tokens[*at].text)));
     names.extend(acronyms(tokens));
     names
+}
+
+/// Names of one word: those with a capital letter inside a sentence, and `known` ones wherever they stand.
+pub fn single(tokens: &[Token<'_>], known: &HashSet<String>) -> Vec<Vec<usize>> {
+    let is_joined =
+        |at: usize| tokens.get(at).is_some_and(|token| matches!(token.kind, Kind::Mark('-' | '‑' | '/' | '&')));
+    let is_name = |at: &usize| {
+        let token = &tokens[*at];
+        let is_alone = !is_joined(at + 1) && at.checked_sub(1).is_none_or(|before| !is_joined(before));
+        let is_one = is_capitalised(token) && is_telling(token.text) && is_alone;
+        is_one && (is_inside(tokens, *at) || known.contains(&token.text.to_lowercase()))
+    };
+    (0..tokens.len()).filter(is_name).map(|at| vec![at]).collect()
+}
+
+/// The words of a text, in lower case, that have a capital letter inside a sentence and are nowhere without one.
+pub fn always_capitalised(language: Option<&str>, text: &str) -> HashSet<String> {
+    if !has_names(language) {
+        return HashSet::new();
+    }
+    let tokens = tokens(text);
+    let inside = (0..tokens.len()).filter(|at| is_capitalised(&tokens[*at]) && is_inside(&tokens, *at));
+    let mut known: HashSet<String> = inside.map(|at| tokens[at].text.to_lowercase()).collect();
+    let plain = tokens.iter().filter(|token| token.is_word() && !token.text.starts_with(char::is_uppercase));
+    plain.for_each(|token| _ = known.remove(token.text));
+    known
+}
+
+/// Does a word stand inside a sentence, where only names begin with a capital letter?
+fn is_inside(tokens: &[Token<'_>], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1).map(|before| &tokens[before]) else { return false };
+    let is_plain = before.is_word() && !before.text.chars().next().is_some_and(char::is_uppercase);
+    is_plain || before.is_number() || before.is(',')
 }
 
 /// Words in capital letters among others. In a heading or a shout, where most words are such, they tell nothing.
@@ -87,6 +126,14 @@ mod tests {
         check("The gate opened, and Petrel stopped.", &[]);
         check("NATO and the EU paid, see NOTE-7 or NOTES.", &["NATO", "NOTES"]);
         check("NATO PAID", &[]);
+        let check = |text: &str, whole: &str, expected: &[&str]| {
+            let (tokens, known) = (tokens(text), always_capitalised(Some("en"), whole));
+            let found: Vec<&str> = single(&tokens, &known).iter().map(|name| tokens[name[0]].text).collect();
+            assert_eq!(found, expected, "{text}");
+        };
+        let whole = "It was signed by Penhallow. The gate opened. So said the petrel to Petrel.";
+        check("Penhallow and the Company signed for Tregarrow", whole, &["Penhallow", "Tregarrow"]);
+        check("Petrel stopped. Gate: Open the Post-Brexit door", whole, &[]);
         assert!(is_telling("Tregarrow") && !is_telling("President") && !is_telling("Bay"));
     }
 }

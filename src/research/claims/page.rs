@@ -407,10 +407,9 @@ impl Page {
     }
 
     /// Numbers in a sentence and those around it.
-    pub fn numbers_near(&self, sentence: usize, distance: usize) -> impl Iterator<Item = &Number> {
+    pub fn numbers_near(&self, sentence: usize, distance: usize) -> impl Iterator<Item = &PlacedNumber> {
         let first = self.all_numbers.partition_point(|placed| placed.sentence + distance < sentence);
-        let near = self.all_numbers[first..].iter().take_while(move |placed| placed.sentence <= sentence + distance);
-        near.map(|placed| &placed.number)
+        self.all_numbers[first..].iter().take_while(move |placed| placed.sentence <= sentence + distance)
     }
 
     /// A sentence as a passage, without the white space around it.

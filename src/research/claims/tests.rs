@@ -156,6 +156,52 @@ fn names_are_checked_where_only_names_have_capitals() {
     assert_eq!(judged_after(filler, "There the NATO signed", &spelt).0, Supported);
 }
 
+/// Names of one word may be many things: they decide where nothing else can be checked.
+#[test]
+fn a_single_name_is_checked_where_it_is_all_there_is() {
+    let filler = "The harbour of the island is old, and its people know the sea and the weather very well. ";
+    let page = format!("{PAGE} {filler}");
+    let judged = |statement: &str| judged_after(filler, statement, &page);
+    assert_eq!(judged("The contract was signed by Tregarrow"), (Supported, Vec::new()));
+    assert_eq!(judged("The contract was signed by Penhallow"), (NotSupported, vec!["Penhallow".to_owned()]));
+    assert_eq!(judged("The contract was signed by Penhallow, for 412,000 crowns").0, Supported);
+    assert_eq!(judged("The people of Skelderwick signed the contract").0, NotCheckable, "the question names it");
+    assert_eq!(judged("It was signed by the Council on a Tuesday in the Dutch way").0, NotCheckable);
+    assert_eq!(judged("Penhallow signed the contract").0, NotCheckable, "any word may begin a sentence");
+    let known = format!("{filler}The captain was Penhallow. ");
+    assert_eq!(judged_after(&known, "Penhallow signed the contract", &page).0, NotSupported);
+    assert_eq!(
+        judged_after("", "Der Vertrag wurde von Penhallow für die Gemeinde unterschrieben", &page).0,
+        NotCheckable
+    );
+}
+
+/// What two sources state may be added up; what is a part of a sum is in it already.
+#[test]
+fn a_total_is_of_what_adds_up() {
+    let one = format!(
+        "Rooms {} were counted. The northern gate cost 412,000 crowns.",
+        (1..40).map(|n| n.to_string()).collect::<Vec<_>>().join("; ")
+    );
+    let other = "The southern gate cost 300,000 crowns.";
+    let check = |text: &str, expected: Verdict| {
+        let at = text.find("[1]").unwrap();
+        let mut citations =
+            vec![Citation::new(1, SourceId(1001), at, at + 3), Citation::new(2, SourceId(1002), at + 3, at + 6)];
+        let other = Source { url: "https://other.test/".to_owned(), ..source(1002, other) };
+        let texts = Texts::read(vec![source(1001, &one), other], &HashMap::new());
+        assert_eq!(super::check(text, &mut citations, &texts, "")[0].verdict, expected, "{text}");
+    };
+    check("In total both gates cost 712,000 crowns [1][2].", Supported);
+    check("In total both gates cost 721,000 crowns [1][2].", NotSupported);
+    assert_eq!(judged("In total the repair cost 712,000 crowns", PAGE).0, NotSupported, "300,000 are a part of it");
+    assert_eq!(judged("The repair cost others 112,000 crowns", PAGE).0, Supported);
+    let german = "Die Reparatur kostete 412.000 Kronen, davon zahlte die Versicherung 300.000.";
+    assert_eq!(judged("Insgesamt kostete die Reparatur 712.000 Kronen", german).0, NotSupported);
+    let apart = "The repair cost 412,000 crowns, and the crane 300,000.";
+    assert_eq!(judged("In total repair and crane cost 712,000 crowns", apart).0, Supported);
+}
+
 /// A right address with the figure of another page.
 #[test]
 fn each_citation_has_its_own_verdict_and_passage() {

@@ -55,11 +55,11 @@ const MULTIPLES: &[(i8, &str)] = &[
 const UNITS: &[(&str, &str)] = &[
     (
         "length",
-        "mm=1 cm=10 m=1000 metre=1000 metres=1000 meter=1000 meters=1000 km=1000000 kilometre=1000000 kilometres=1000000 kilometer=1000000 kilometers=1000000",
+        "mm=1 cm=10 m=1000 metre=1000 metres=1000 meter=1000 meters=1000 metern=1000 mètre=1000 mètres=1000 metro=1000 metros=1000 metri=1000 м=1000 метр=1000 метров=1000 米=1000 km=1000000 kilometre=1000000 kilometres=1000000 kilometer=1000000 kilometers=1000000 kilometern=1000000 kilomètre=1000000 kilomètres=1000000 kilómetro=1000000 kilómetros=1000000 quilómetros=1000000 quilômetros=1000000 chilometro=1000000 chilometri=1000000 км=1000000 километр=1000000 километров=1000000",
     ),
     (
         "weight",
-        "mg=1 g=1000 kg=1000000 kilogram=1000000 kilograms=1000000 t=1000000000 tonne=1000000000 tonnes=1000000000 tonnen=1000000000 ton=1000000000 tons=1000000000",
+        "mg=1 g=1000 kg=1000000 kilogram=1000000 kilograms=1000000 t=1000000000 tonne=1000000000 tonnes=1000000000 tonnen=1000000000 ton=1000000000 tons=1000000000 tonelada=1000000000 toneladas=1000000000 tonnellata=1000000000 tonnellate=1000000000 kilo=1000000 kilos=1000000 kilogramm=1000000 kilogramme=1000000 kilogrammes=1000000 kilogramo=1000000 kilogramos=1000000 chilogrammi=1000000 кг=1000000 т=1000000000 тонн=1000000000 тонны=1000000000 吨=1000000000",
     ),
     (
         "power",
@@ -70,7 +70,10 @@ const UNITS: &[(&str, &str)] = &[
         "time",
         "second=1 seconds=1 sekunden=1 minute=60 minutes=60 min=60 minuten=60 hour=3600 hours=3600 h=3600 stunden=3600 stunde=3600 heures=3600 horas=3600 day=86400 days=86400 tage=86400 tagen=86400 jours=86400 días=86400 week=604800 weeks=604800 wochen=604800 semaines=604800 semanas=604800",
     ),
-    ("volume", "ml=1 cl=10 l=1000 litre=1000 litres=1000 liter=1000 liters=1000 hl=100000"),
+    (
+        "volume",
+        "ml=1 cl=10 l=1000 litre=1000 litres=1000 liter=1000 liters=1000 litro=1000 litros=1000 litri=1000 литров=1000 升=1000 hl=100000",
+    ),
     ("area", "ha=10000 hectare=10000 hectares=10000 hektar=10000"),
     ("money", "cent=1 cents=1 ct=1 euro=100 euros=100 eur=100 dollar=100 dollars=100 usd=100"),
 ];
@@ -88,6 +91,29 @@ const COMPUTED: &str = "total totalling sum together combined altogether differe
     totale somma insieme più meno differenza aumento doppio metà media \
     soma juntos mais diferença aumento dobro metade média totaal samen meer minder verschil stijging daling dubbel helft gemiddeld \
     всего вместе больше меньше разница рост вдвое половина";
+
+/// Between a number and one that is a part of it.
+const BEFORE_PART: &[&str] = &[
+    "of which",
+    "of this",
+    "of that",
+    "including",
+    "davon",
+    "darunter",
+    "dont",
+    "de los que",
+    "de los cuales",
+    "de las cuales",
+    "di cui",
+    "dos quais",
+    "das quais",
+    "waarvan",
+    "из которых",
+    "в том числе",
+    "其中",
+];
+/// Bytes between the two at most.
+const LONGEST_JOINT: usize = 160;
 
 /// Every word of a page is looked up, and what is kept is ours: it needs no hash that strangers cannot foresee.
 type Words<T> = HashMap<&'static str, T, FixedState>;
@@ -156,6 +182,12 @@ pub fn is_about(word: &str) -> bool {
 
 pub fn is_computed(word: &str) -> bool {
     COMPUTED_WORDS.contains(word)
+}
+
+/// Does the text between two numbers say that the second is a part of the first?
+pub fn begins_part(between: &str) -> bool {
+    let lower = if between.len() > LONGEST_JOINT { return false } else { between.to_lowercase() };
+    BEFORE_PART.iter().any(|words| lower.contains(words))
 }
 
 /// The number that a word stands for, in millionths; `einundzwanzig` is one word.

@@ -73,7 +73,18 @@ impl Engine {
     pub async fn notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
         let mut connection = self.reader().await?;
         let select = query("SELECT researcher, topic, text FROM notes WHERE run_id = $1 ORDER BY researcher");
-        select.bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(note).collect()
+        let rows = select.bind(run_id.0).fetch_all(&mut *connection).await?;
+        let mut notes: Vec<Note> = rows.iter().map(note).collect::<Result<_, Error>>()?;
+        let select = query("SELECT key, value FROM steps WHERE run_id = $1 AND key LIKE $2");
+        let select = select.bind(run_id.0).bind(format!("{}%", Note::STATEMENTS));
+        for row in select.fetch_all(&mut *connection).await? {
+            let key: &str = row.try_get("key")?;
+            if let Some(note) = notes.iter_mut().find(|note| Note::statements_key(note.researcher) == key) {
+                // Of another release, should it not be read.
+                note.statements = serde_json::from_str(row.try_get("value")?).unwrap_or_default();
+            }
+        }
+        Ok(notes)
     }
 }
 
@@ -163,5 +174,6 @@ fn note(row: &Row) -> Result<Note, Error> {
         researcher: unsigned(row.try_get("researcher")?)?,
         topic: row.try_get("topic")?,
         text: row.try_get("text")?,
+        statements: Vec::new(),
     })
 }

@@ -59,11 +59,26 @@ async fn a_wrong_figure_is_written_once_more() {
     ]}));
     let world = world(script(ALTERED).always(When::kind(Kind::Repair), repair)).await;
     let story = research(&world, &database, &[]).await;
-    assert_eq!(body(&story), "# Gate\n\nThe gate cost 412,000 crowns [1]. Harbour dues pay [1].");
+    let limits = "## Limits of this report\n\n- Statements written once more, as their sources did not hold them: 1";
+    let text = "# Gate\n\nThe gate cost 412,000 crowns [1]. Harbour dues pay [1].";
+    assert_eq!(body(&story), format!("{text}\n\n{limits}"));
     assert_eq!(verdicts(&story), [Verdict::Supported, Verdict::NotCheckable]);
     let [Event::ClaimsChecked { repaired: 1, .. }] = story.named("claims.checked")[..] else { panic!("not counted") };
     let prompt = world.models.calls_of(Kind::Repair).pop().unwrap();
     assert!(prompt.last_text().contains("Not found in its sources: 413,000") && prompt.last_text().contains(PAGE));
+    world.finish();
+}
+
+/// Of two wrong figures the writer puts one right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_limits_say_how_many_statements_were_repaired_and_how_many_were_not() {
+    let report = format!("{ALTERED} It has 77 towers [S1001].");
+    let repair = reply::json(json!({"statements": [{"number": 1, "text": "The gate cost 412,000 crowns [S1001]."}]}));
+    let world = world(script(&report).always(When::kind(Kind::Repair), repair)).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    let limits =
+        "did not hold them: 1 (still not found there: 1)\n- Stated here, but not found in the cited sources: 77";
+    assert!(story.markdown().contains(limits), "{}", story.markdown());
     world.finish();
 }
 

@@ -32,6 +32,7 @@ mod sequences;
 mod settings;
 mod sizes;
 mod spending;
+mod statements;
 mod structured;
 mod supervisor;
 mod telemetry;
