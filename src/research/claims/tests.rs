@@ -190,7 +190,7 @@ fn a_total_is_of_what_adds_up() {
             vec![Citation::new(1, SourceId(1001), at, at + 3), Citation::new(2, SourceId(1002), at + 3, at + 6)];
         let other = Source { url: "https://other.test/".to_owned(), ..source(1002, other) };
         let texts = Texts::read(vec![source(1001, &one), other], &HashMap::new());
-        assert_eq!(super::check(text, &mut citations, &texts, "")[0].verdict, expected, "{text}");
+        assert_eq!(check(text, &mut citations, &texts, "")[0].verdict, expected, "{text}");
     };
     check("In total both gates cost 712,000 crowns [1][2].", Supported);
     check("In total both gates cost 721,000 crowns [1][2].", NotSupported);
