@@ -85,8 +85,12 @@ impl Means {
         Err(Refusal::Keys { name: None, problem })
     }
 
-    /// Leaves out those engines that are to stand in and cannot, for want of a key of the request.
-    pub(super) fn without_unusable(&self, mut fallback: SearchFallback) -> SearchFallback {
+    /// Leaves out those engines that are to stand in for `search_api` and cannot: for want of a key of the request, or
+    /// because one model of a run is enough.
+    pub(super) fn without_unusable(&self, mut fallback: SearchFallback, search_api: &SearchApi) -> SearchFallback {
+        if self.engines.check_fallback(&fallback, search_api).is_err() {
+            fallback.retain(|name| !self.engines.is_model(name));
+        }
         if self.are_of_request() {
             fallback.retain(|name| self.engines.get(name).is_ok());
         }

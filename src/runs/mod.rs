@@ -270,7 +270,7 @@ impl Runs {
 
     /// Stored options, lowered to what the server allows by now, with those of a request laid over them. What a request
     /// asks for beyond the caps is refused; what was stored when they were higher is not its fault. Nor is it that an
-    /// engine which stands in by the choice of others has no key among those of the request.
+    /// engine which stands in by the choice of others has no key among those of the request, or is a second model.
     ///
     /// # Errors
     /// [`Refusal::Options`] with what is wrong in `given`, as far as anybody would read it; [`Refusal::Keys`].
@@ -290,14 +290,14 @@ impl Runs {
         if is_given(SEARCH_API) {
             wrong.extend(engines.check(&options.search_api).err());
         }
-        if is_given(SEARCH_API) || is_given(SEARCH_FALLBACK) {
+        if is_given(SEARCH_FALLBACK) {
             wrong.extend(engines.check_fallback(&options.search_fallback, &options.search_api).err());
         }
         if !wrong.is_empty() {
             return Err(Refusal::Options(wrong));
         }
         if !is_given(SEARCH_FALLBACK) && !options.search_fallback.is_none() {
-            options.search_fallback = self.means(keys)?.without_unusable(options.search_fallback);
+            options.search_fallback = self.means(keys)?.without_unusable(options.search_fallback, &options.search_api);
         }
         Ok(options)
     }

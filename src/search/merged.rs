@@ -2,7 +2,11 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use futures::future::{BoxFuture, join_all, try_join_all};
+use futures::{
+    StreamExt as _,
+    future::{BoxFuture, join_all, try_join_all},
+    stream::FuturesUnordered,
+};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -95,16 +99,22 @@ impl Merged {
             true => Err(Error::Unavailable("it has not answered lately".to_owned())),
             false => engine.search(query, limits, caller).await,
         };
-        answer.map_err(|error| {
-            if error.is_lasting() {
-                self.switch_off(place, &error, None);
+        match answer {
+            Ok(hits) => {
+                self.switch_on(place);
+                Ok(hits)
             }
-            Failed { place, error, was_asked: true }
-        })
+            Err(error) => {
+                if error.is_lasting() {
+                    self.switch_off(place, &error, None);
+                }
+                Err(Failed { place, error, was_asked: true })
+            }
+        }
     }
 
     /// Asks those that stand in, one after another, when none of those that were named has answered. `None` when they
-    /// change nothing: there are none, none of them answers, or it is the query that is wrong.
+    /// change nothing: there are none, none of them answers, or it is the query that is wrong and nobody is away.
     async fn ask_others(
         &self,
         query: &str,
@@ -113,7 +123,8 @@ impl Merged {
         failed: &mut Vec<Failed>,
     ) -> Option<Result<Vec<Hit>, Error>> {
         let is_of_query = |failed: &Failed| matches!(failed.error, Error::BadQuery(_));
-        if failed.iter().any(is_of_query) {
+        let is_wrong = failed.iter().any(is_of_query) && !failed.iter().any(|failed| failed.error.may_pass());
+        if is_wrong || self.named == self.engines.len() {
             return None;
         }
         for place in self.named..self.engines.len() {
@@ -130,7 +141,7 @@ impl Merged {
         failed.iter().find(|failed| is_of_query(failed)).map(|failed| Err(failed.error.clone()))
     }
 
-    /// Waits, when none has answered, for the first whose trouble may pass.
+    /// Waits, when none has answered, for those whose trouble may pass, and takes the first answer.
     async fn ask_patiently(
         &self,
         query: &str,
@@ -138,23 +149,34 @@ impl Merged {
         caller: &dyn Caller,
         failed: Vec<Failed>,
     ) -> Result<Vec<Hit>, Error> {
-        let Some(Failed { place, .. }) = failed.iter().find(|failed| failed.error.may_pass()) else {
-            // One engine's refused key is no reason to end a run whose other engines may answer the next query.
-            let mildest = failed.into_iter().map(|failed| failed.error).min_by_key(Error::is_lasting);
-            return Err(mildest.unwrap_or_else(|| Error::Unavailable("there is no engine to ask".to_owned())));
-        };
-        let hits = self.engines[*place].search(query, limits, caller).await?;
-        self.off.lock().remove(place);
-        if *place >= self.named {
-            self.announce(*place, &failed, caller);
+        let places = failed.iter().filter(|failed| failed.error.may_pass()).map(|failed| failed.place);
+        let ask = |place: usize| async move { (place, self.engines[place].search(query, limits, caller).await) };
+        let mut asked: FuturesUnordered<_> = places.map(ask).collect();
+        let mut errors: Vec<Error> = Vec::new();
+        while let Some((place, answer)) = asked.next().await {
+            match answer {
+                Ok(hits) => {
+                    self.switch_on(place);
+                    if place >= self.named {
+                        self.announce(place, &failed, caller);
+                    }
+                    return Ok(hits);
+                }
+                Err(error) => errors.push(error),
+            }
         }
-        Ok(hits)
+        // One engine's refused key is no reason to end a run whose other engines may answer the next query.
+        let lasting = failed.into_iter().map(|failed| failed.error).filter(|error| !error.may_pass());
+        let mildest = errors.into_iter().chain(lasting).min_by_key(Error::is_lasting);
+        Err(mildest.unwrap_or_else(|| Error::Unavailable("there is no engine to ask".to_owned())))
     }
 
     /// Tells the caller that the engine of that place answered instead of those that failed.
     fn announce(&self, place: usize, failed: &[Failed], caller: &dyn Caller) {
         let name = |place: usize| self.engines[place].name();
-        let reason = match failed {
+        // The one that answers may have failed before.
+        let others: Vec<_> = failed.iter().filter(|failed| failed.place != place).collect();
+        let reason = match &*others {
             [failed] => failed.error.to_string(),
             several => {
                 let of_each = several.iter().map(|failed| format!("{}: {}", name(failed.place), failed.error));
@@ -175,6 +197,11 @@ impl Merged {
 
     fn switch_off(&self, place: usize, error: &Error, until: Option<Instant>) {
         self.off.lock().insert(place, Off { error: error.clone(), until });
+    }
+
+    /// It has answered.
+    fn switch_on(&self, place: usize) {
+        self.off.lock().remove(&place);
     }
 
     fn off(&self, place: usize) -> Option<Error> {
@@ -518,6 +545,100 @@ mod tests {
         assert_eq!(answers(&merged, &caller, 2).await, ["quota", "quota"]);
     }
 
+    /// Is away when it is asked in passing, and says nothing to who waits.
+    #[derive(Debug)]
+    struct Silent(AtomicUsize);
+
+    impl Search for Silent {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+            match self.0.fetch_add(1, Relaxed) {
+                0 => Box::pin(std::future::ready(Err(away()))),
+                _ => Box::pin(std::future::pending()),
+            }
+        }
+
+        fn place(&self) -> String {
+            String::new()
+        }
+    }
+
+    /// Waits as long as it may, for nothing.
+    #[derive(Debug)]
+    struct Hoping;
+
+    impl Search for Hoping {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
+            Box::pin(async {
+                tokio::time::sleep_until(caller.ends().expect("there is an end to it")).await;
+                Err(away())
+            })
+        }
+
+        fn place(&self) -> String {
+            String::new()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_of_them_is_waited_for_a_while() {
+        let merged = Merged::new(vec![engine(Hoping)], vec![engine(Hoping), answering("other", [Ok(())]).0]);
+        let begun = Instant::now();
+        assert_eq!(answers(&merged, &Replaced::default(), 1).await, ["other"]);
+        assert_eq!(begun.elapsed().as_secs(), 2 * PATIENCE.as_secs());
+    }
+
+    /// The one that comes back first answers, and is alone in being asked next.
+    #[tokio::test(start_paused = true)]
+    async fn one_that_stays_away_keeps_nobody_waiting() {
+        let silent = Engine { name: "first".into(), ..engine(Silent(AtomicUsize::default())) };
+        let (other, asked) = answering("other", [Err(away()), Ok(())]);
+        let (merged, caller) = (Merged::new(vec![silent], vec![other]), Replaced::default());
+        let answered = tokio::time::timeout(REST, answers(&merged, &caller, 2)).await;
+        assert_eq!(answered.unwrap(), ["other", "other"]);
+        assert_eq!(asked.load(Relaxed), 3);
+        let said = caller.0.into_inner();
+        assert_eq!(said[0], "other for first: the search engine could not be reached: nobody is there");
+    }
+
+    /// A key that is refused to who waits ends no run as long as another engine may come back.
+    #[tokio::test(start_paused = true)]
+    async fn the_mildest_of_several_reasons_is_the_error() {
+        let (auth, away) = (|| Error::Auth("no".to_owned()), away);
+        let (first, _) = answering("first", [Err(away())]);
+        let (other, _) = answering("other", [Err(away()), Err(auth())]);
+        let merged = Merged::new(vec![first], vec![other]);
+        assert_eq!(answers(&merged, &Replaced::default(), 1).await, ["unavailable"]);
+    }
+
+    /// Answers after a while.
+    #[derive(Debug)]
+    struct Slow;
+
+    impl Search for Slow {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+            Box::pin(async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok(vec![hit("first", "https://first.test/", None)])
+            })
+        }
+
+        fn place(&self) -> String {
+            String::new()
+        }
+    }
+
+    /// Of two queries at once the one that is answered says that the engine is there.
+    #[tokio::test(start_paused = true)]
+    async fn one_that_answers_does_not_rest() {
+        let first = Engine { name: "first".into(), ..engine(Slow) };
+        let merged = Merged::new(vec![first], vec![answering("other", [Ok(())]).0]);
+        let (caller, limits) = (Replaced::default(), Limits::default());
+        let other_query = async { merged.switch_off(0, &away(), Some(Instant::now() + REST)) };
+        let (answer, ()) = tokio::join!(merged.ask("pumps", &limits, &caller), other_query);
+        assert_eq!(answer.unwrap()[0].engine, "first");
+        assert_eq!(answers(&merged, &caller, 1).await, ["first"]);
+    }
+
     /// The model hears of a query that is wrong, and writes a better one.
     #[tokio::test(start_paused = true)]
     async fn a_wrong_query_is_not_taken_elsewhere() {
@@ -528,6 +649,11 @@ mod tests {
         let ((first, _), (other, _)) = (answering("first", [Err(away())]), answering("other", [Err(wrong())]));
         let (merged, caller) = (Merged::new(vec![first], vec![other]), Replaced::default());
         assert_eq!(answers(&merged, &caller, 1).await, ["bad_query"], "it need not wait for the first");
+        let named = || vec![answering("first", [Err(away())]).0, answering("second", [Err(wrong())]).0];
+        let merged = Merged::new(named(), vec![answering("other", [Ok(())]).0]);
+        assert_eq!(answers(&merged, &caller, 1).await, ["other"], "the first may have taken it");
+        let merged = Merged::new(named(), vec![answering("other", [Err(away())]).0]);
+        assert_eq!(answers(&merged, &caller, 1).await, ["bad_query"]);
     }
 
     #[tokio::test]

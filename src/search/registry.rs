@@ -216,6 +216,11 @@ impl Engines {
         check_fallback(fallback, search_api, self.all.iter().map(|slot| slot.row))
     }
 
+    /// Is the engine of that name a model?
+    pub fn is_model(&self, name: &str) -> bool {
+        self.all.iter().any(|slot| slot.row.name == name && slot.row.by_model)
+    }
+
     /// Names of all engines that can be used here.
     pub fn usable(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.all.iter().filter(|slot| slot.engine.is_ok()).map(|slot| slot.row.name)

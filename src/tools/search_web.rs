@@ -253,9 +253,10 @@ async fn one_query(
     let wanted = Wanted::of(*site, query);
     let asked = Asked::from(asked_for(cx, query, limits));
     let work = async {
-        if let Some((hits, at)) = inherited(cx, &key, &asked) {
-            let entry = stored(cx, wanted, first, hits).await;
-            return Ok(Entry { inherited: Some(at), ..entry }.map(Searched::from));
+        if let Some((hits, stand_in, at)) = inherited(cx, &key, &asked) {
+            let entry = announced(cx, stand_in.as_ref(), stored(cx, wanted, first, hits).await);
+            let entry = Entry { inherited: Some(at), ..entry };
+            return Ok(entry.map(|outcome| Searched { stand_in, ..Searched::from(outcome) }));
         }
         Ok(searched(cx, engine, search, query, first).await)
     };
@@ -288,11 +289,7 @@ async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, fi
     let (taken, pages, refusal) = (retrieved.taken, retrieved.pages, retrieved.refusal.clone());
     let stand_in = retrieved.stand_in.clone();
     let wanted = Wanted::of(search.site, query);
-    let mut entry = entry(cx, wanted, first, retrieved).await;
-    if let Some(StandIn { of, by, reason }) = stand_in.as_ref().filter(|stand_in| cx.is_first_answer_of(&stand_in.by)) {
-        let detail = format!("{by} stands in for {of}: {reason}");
-        entry = entry.event(cx.scope(), Event::warning(WarningCode::EngineReplaced, detail));
-    }
+    let mut entry = announced(cx, stand_in.as_ref(), entry(cx, wanted, first, retrieved).await);
     if let Some(taken) = taken {
         entry = cx.with_search(taken, entry);
     }
@@ -301,6 +298,17 @@ async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, fi
     }
     let (searches, pages_left_out) = (taken.map(|taken| taken.searches), refusal.is_some());
     entry.map(|outcome| Searched { outcome, stand_in, searches, pages, pages_left_out })
+}
+
+/// Says of an engine, once in the run, in whose place it answers.
+fn announced<T>(cx: &Cx, stand_in: Option<&StandIn>, entry: Entry<T>) -> Entry<T> {
+    match stand_in.filter(|stand_in| cx.is_first_answer_of(&stand_in.by)) {
+        Some(StandIn { of, by, reason }) => {
+            let detail = format!("{by} stands in for {of}: {reason}");
+            entry.event(cx.scope(), Event::warning(WarningCode::EngineReplaced, detail))
+        }
+        None => entry,
+    }
 }
 
 /// Makes the results sources of the run, and keeps the texts that came with them.
@@ -354,10 +362,11 @@ fn asked_for(cx: &Cx, query: &str, limits: &Limits) -> String {
     }
 }
 
-/// What a run that this one retries found, with the texts of its pages; `None` when there is no such run, or not all of
-/// them are there.
-fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, (Timestamp, Timestamp))> {
+/// What a run that this one retries found, with the texts of its pages, who answered in place of others, and when;
+/// `None` when there is no such run, or not all of them are there.
+fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, Option<StandIn>, (Timestamp, Timestamp))> {
     let inherited = cx.journal().inherited::<Searched>(key, asked)?;
+    let Searched { outcome, stand_in, .. } = inherited.value;
     let whole = |stored: StoredHit| {
         let raw_content = match (stored.own_text, stored.text_hash) {
             (Some(text), _) => Some(text.to_string()),
@@ -366,8 +375,8 @@ fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, (Timestamp,
         };
         Some(Hit { raw_content, ..stored.hit })
     };
-    let hits: Option<Vec<Hit>> = inherited.value.outcome.ok()?.into_iter().map(whole).collect();
-    Some((hits?, inherited.at))
+    let hits: Option<Vec<Hit>> = outcome.ok()?.into_iter().map(whole).collect();
+    Some((hits?, stand_in, inherited.at))
 }
 
 /// What the agent knows of each hit, by the source as which it does: a text that it has read, a page that it has

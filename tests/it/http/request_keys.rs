@@ -245,3 +245,21 @@ async fn a_run_whose_keys_nobody_can_read_ends_with_its_time() {
     service.stop().await;
     world.finish();
 }
+
+/// A second model that would stand in by the server's choice is left out; what the request names is not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_model_that_searches_is_enough() {
+    let world = World::start(silent_at(Kind::Brief)).await;
+    let own = [("FATHOM_SEARCH_FALLBACK", "google,wikipedia"), ("GEMINI_API_KEY", "k")];
+    let service = Service::with(&world, &TestDatabase::sqlite(), &own).await;
+    let body = |options: Value| json!({ "message": QUESTION, "options": options });
+    let started = ask(&service, "/api/v1/threads", body(json!({ "search_api": "openai" }))).await.expect(201).started();
+    let run = service.get(&started.run_path()).await.expect(200).json();
+    assert_eq!(run["options"]["search_fallback"], "wikipedia");
+    service.post(&format!("{}/cancel", started.run_path()), &json!({})).await.expect(202);
+    let named = json!({ "search_api": "openai", "search_fallback": "google" });
+    let problem = ask(&service, "/api/v1/threads", body(named)).await.refused(422, "validation_failed");
+    assert_eq!(problem["errors"][0]["pointer"], "/options/search_fallback");
+    service.stop().await;
+    world.finish();
+}

@@ -132,3 +132,23 @@ async fn a_replay_says_nothing_twice(database: TestDatabase) {
     engine.app.close().await;
     world.finish();
 }
+
+/// A run that goes on from another one takes its results over, and says as well whose they are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_says_whose_results_it_took_over() {
+    let refused = twice().always(When::kind(Kind::Report), reply::status(401));
+    let (world, web) = (World::start(refused).await, Web::start().await);
+    world.web.always("", Found::fault(reply::status(432)));
+    let database = TestDatabase::sqlite();
+    let engine = Engine::build(&web.config(&world, &database, STANDS_IN, "good"), &database).await.unwrap();
+    let before = engine.research(QUESTION).await;
+    before.failed_with(FailureCode::ModelAuth);
+    world.models.follow(twice());
+    let next = engine.app.runs.retry_here(before.run.id, engine.options.clone()).await.unwrap();
+    let story = engine.tell(next).await;
+    assert_eq!((web.asked("/search"), queries(&world, "dues")), (2, 1), "nothing is searched for again");
+    let (warnings, is_in_limits) = said(&story);
+    assert!(warnings.len() == 1 && is_in_limits, "{warnings:?} {}", story.markdown());
+    engine.app.close().await;
+    world.finish();
+}
