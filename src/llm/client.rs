@@ -17,7 +17,7 @@ use super::settings::Settings;
 use super::stream::{Delta, Reading, ReplyStream};
 use super::structured::Strategy;
 use super::transport::{self, Answer};
-use super::wire::Reader;
+use super::wire::{Reader, Wire};
 use super::{
     BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Message, Request, ToolChoice, Tuning,
     limits::{self, Measure},
@@ -380,11 +380,12 @@ impl Llm {
             }
         };
         let mut completion = if body.len() <= READ_HERE {
-            read(reader, assembly, body)?
+            read(server.wire(), reader, assembly, body)?
         } else {
             // What a panic said stays in the log.
             let lost = |_| malformed(&request.model, "its answer could not be read".to_owned());
-            tokio::task::spawn_blocking(|| read(reader, assembly, body)).await.map_err(lost)??
+            let wire = server.wire();
+            tokio::task::spawn_blocking(move || read(wire, reader, assembly, body)).await.map_err(lost)??
         };
         completion.usage.cost = completion.usage.cost.or(cost);
         permit.used(completion.usage.total());
@@ -519,8 +520,16 @@ async fn all_of(mut reading: Reading, model: &ModelName) -> Result<Completion, F
     reading.gathered().await?.ok_or_else(|| malformed(model, "the stream has no end").into())
 }
 
-/// Reads an answer that came in one piece.
-fn read(mut reader: Reader, mut assembly: Assembly, body: Vec<u8>) -> Result<Completion, Failure> {
+/// Reads an answer that was received as a whole.
+fn read(wire: Wire, mut reader: Reader, mut assembly: Assembly, body: Vec<u8>) -> Result<Completion, Failure> {
+    let model = assembly.model().clone();
+    let is_stream = transport::each_event(wire, &model, &body, |event| {
+        assembly.begin_event();
+        reader.event(event, &mut assembly)
+    })?;
+    if is_stream {
+        return assembly.finish_stream().map(|(completion, _)| completion);
+    }
     reader.whole(&transport::text_of(body), &mut assembly)?;
     assembly.finish().map(|(completion, _)| completion)
 }

@@ -13,7 +13,7 @@ use super::failure::{Failure, one_line};
 use super::models::Listing;
 use super::providers::{Auth, Key, Lists, Place, Provider, Quirks};
 use super::settings::{Endpoint, Settings};
-use super::wire::{Encoded, Reader};
+use super::wire::{Encoded, Reader, Wire};
 use super::{Error, Request};
 use crate::domain::{Cost, ModelName};
 use crate::net::{self, ApiClients, Limiter};
@@ -138,6 +138,10 @@ impl Server {
         let name = self.provider.quirks.cache_header.filter(|_| self.is_own_cloud)?;
         let key = HeaderValue::from_str(request.sending.cache_key.as_deref()?).ok()?;
         Some((HeaderName::from_static(name), key))
+    }
+
+    pub(super) fn wire(&self) -> Wire {
+        self.provider.wire
     }
 
     pub(super) fn reader(&self) -> Reader {

@@ -17,6 +17,7 @@ use tokio::time::{Instant, Sleep};
 use super::assembly::malformed;
 use super::failure::{self, Failure, too_long};
 use super::server::Server;
+use super::wire::Wire;
 use super::{Error, Request};
 use crate::domain::{Cost, ModelName};
 use crate::net;
@@ -53,7 +54,8 @@ pub(super) async fn call(server: &Server, request: &Request, idle: Duration, end
     let response = send(server, request, false).await?;
     let cost = server.cost(response.headers());
     if is_stream(&response) {
-        return Ok(Answer::Stream(Box::new(Frames::new(response, request, cost, StreamTime::new(idle, ends)))));
+        let time = StreamTime::new(idle, ends);
+        return Ok(Answer::Stream(Box::new(Frames::new(response, server.wire(), request, cost, time))));
     }
     let body = net::read_body(response, MAX_ANSWER).await.map_err(|problem| match problem {
         net::Error::TooLarge { max_bytes } => too_long(&request.model, "its answer", max_bytes),
@@ -72,7 +74,7 @@ pub(super) async fn stream(
     let begun = tokio::time::timeout_at(ends.min(Instant::now() + idle), send(server, request, true)).await;
     let response = begun.map_err(|_| Error::Timeout { model: request.model.clone() })??;
     let cost = server.cost(response.headers());
-    Ok(Frames::new(response, request, cost, StreamTime::new(idle, ends)))
+    Ok(Frames::new(response, server.wire(), request, cost, StreamTime::new(idle, ends)))
 }
 
 fn content_type(response: &reqwest::Response) -> &str {
@@ -147,6 +149,7 @@ pub(super) enum Piece<'a> {
 pub(super) struct Frames {
     response: reqwest::Response,
     pieces: Pieces,
+    wire: Wire,
     cost: Option<Cost>,
     /// Whether anything has come but blanks.
     has_begun: bool,
@@ -161,6 +164,7 @@ pub(super) struct Frames {
 enum Pieces {
     Lines(net::Events),
     Frames(net::frames::Frames),
+    Elements(net::Elements),
     /// Not at all.
     Whole(Body),
 }
@@ -191,12 +195,44 @@ pub(super) fn text_of(body: Vec<u8>) -> String {
     String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
+/// Calls `take` with each event of a body that is a stream, whatever its server calls it; `false` when it is none.
+pub(super) fn each_event(
+    wire: Wire,
+    model: &ModelName,
+    body: &[u8],
+    mut take: impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
+    let Some(mut pieces) = Pieces::of_stream(wire, body) else { return Ok(false) };
+    // The body is bounded, and so is each event.
+    pieces.push(body);
+    while pieces.advance().map_err(|problem| malformed(model, problem))? || pieces.finish() {
+        take(pieces.data())?;
+    }
+    Ok(true)
+}
+
+/// How lines of server-sent events begin.
+const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
+
 impl Pieces {
+    /// How a stream is cut that begins so; `None` when none does.
+    fn of_stream(wire: Wire, body: &[u8]) -> Option<Self> {
+        let body = body.trim_ascii_start();
+        let is_array = wire.streams_arrays() && body.starts_with(b"[");
+        let is_lines = FIELDS.iter().any(|field| body.starts_with(field));
+        match (is_array, is_lines) {
+            (true, _) => Some(Self::Elements(net::Elements::new(MAX_ANSWER))),
+            (_, true) => Some(Self::Lines(net::Events::new(MAX_ANSWER))),
+            _ => None,
+        }
+    }
+
     /// Takes in more bytes; `false` when an event is too long.
     fn push(&mut self, chunk: &[u8]) -> bool {
         match self {
             Self::Lines(lines) => lines.push(chunk),
             Self::Frames(frames) => frames.push(chunk),
+            Self::Elements(elements) => elements.push(chunk),
             Self::Whole(body) => body.push(chunk),
         }
     }
@@ -207,6 +243,7 @@ impl Pieces {
             let is_there = match self {
                 Self::Lines(lines) => lines.advance(),
                 Self::Frames(frames) => frames.advance()?,
+                Self::Elements(elements) => elements.advance(),
                 Self::Whole(_) => false,
             };
             if !is_there || !says_nothing(self.data()) {
@@ -215,11 +252,11 @@ impl Pieces {
         }
     }
 
-    /// Goes to what is left at the end, if it says something: half a frame is nothing.
+    /// Goes to what is left at the end, if it says something: half a frame or element is nothing.
     fn finish(&mut self) -> bool {
         match self {
             Self::Lines(lines) => lines.finish() && !says_nothing(lines.data()),
-            Self::Frames(_) => false,
+            Self::Frames(_) | Self::Elements(_) => false,
             Self::Whole(body) => body.finish(),
         }
     }
@@ -228,13 +265,14 @@ impl Pieces {
         match self {
             Self::Lines(lines) => lines.data(),
             Self::Frames(frames) => frames.data(),
+            Self::Elements(elements) => elements.data(),
             Self::Whole(body) => &body.text,
         }
     }
 }
 
 impl Frames {
-    fn new(response: reqwest::Response, request: &Request, cost: Option<Cost>, time: StreamTime) -> Self {
+    fn new(response: reqwest::Response, wire: Wire, request: &Request, cost: Option<Cost>, time: StreamTime) -> Self {
         let max_bytes = MAX_ANSWER.max(STREAM_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize));
         let pieces = if content_type(&response).starts_with(net::frames::CONTENT_TYPE) {
             Pieces::Frames(net::frames::Frames::new(MAX_LINE))
@@ -242,7 +280,7 @@ impl Frames {
             Pieces::Lines(net::Events::new(MAX_LINE))
         };
         let model = request.model.clone();
-        Self { response, pieces, cost, has_begun: false, max_bytes, left: max_bytes, time, model }
+        Self { response, pieces, wire, cost, has_begun: false, max_bytes, left: max_bytes, time, model }
     }
 
     /// The next piece; `None` at the end.
@@ -298,6 +336,7 @@ impl Frames {
             Some(b'<') => return Err(failure::web_page(&self.model)),
             // Nor does a line of a stream.
             Some(b'{') => self.pieces = Pieces::Whole(Body::default()),
+            Some(b'[') if self.wire.streams_arrays() => self.pieces = Pieces::Elements(net::Elements::new(MAX_LINE)),
             _ => {}
         }
         self.has_begun = !chunk.trim_ascii_start().is_empty();

@@ -6,6 +6,7 @@
 mod canonical;
 mod circuit;
 mod clock;
+mod elements;
 pub mod frames;
 mod gate;
 mod guard;
@@ -24,6 +25,7 @@ use url::{Host, Url};
 
 pub use canonical::{canonical_url, same_page};
 pub use circuit::Circuit;
+pub use elements::Elements;
 pub use gate::{Gate, Open, Rest};
 pub use guard::{Networks, Reach, guarded, is_public};
 pub use limiter::{Limiter, Limits, Permit};

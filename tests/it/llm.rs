@@ -645,13 +645,24 @@ async fn an_answer_in_one_piece_is_bounded() {
     assert!(failed.error.to_string().contains("its answer"), "{failed:?}");
 }
 
+async fn complete_after(first: Reply, second: Reply) -> Completion {
+    let (_vendor, llm) = world([first, second]).await;
+    llm.complete(&request(), &quietly).await.unwrap()
+}
+
 /// A stream that nobody asked for may take its time, but not fall silent, and what is cut off is begun again.
 #[tokio::test]
 async fn a_stream_that_nobody_asked_for_is_bounded() {
     let silent = || Reply::stream([chunk(json!({"content": "Ye"}), None)]).then_stall();
     let vendor = FakeVendor::start([silent(), Reply::streams(&["No."]).then_cut(), Reply::streams(&["Yes."])]).await;
-    let llm = Llm::new(Settings { idle_timeout: Duration::from_millis(100), ..settings(&vendor) }).unwrap();
+    let idle_timeout = Duration::from_millis(100);
+    let llm = Llm::new(Settings { idle_timeout, total_timeout: 600 * idle_timeout, ..settings(&vendor) }).unwrap();
+    let begun = tokio::time::Instant::now();
     assert_eq!(llm.complete(&request(), &quietly).await, Ok(Completion { attempts: 2, ..answer("No.") }));
+    assert!(begun.elapsed() < 300 * idle_timeout, "silence ends it: {:?}", begun.elapsed());
+    let unnamed = Reply::stream([chunk(json!({"content": "Ye"}), None)]).called("application/json");
+    let whole = complete_after(unnamed, Reply::says("Yes.")).await;
+    assert_eq!(whole, Completion { attempts: 2, ..answer("Yes.") }, "half a stream is no answer");
     let vendor = FakeVendor::start([silent(), silent(), silent()]).await;
     let llm = Llm::new(Settings { total_timeout: Duration::from_millis(100), ..settings(&vendor) }).unwrap();
     let failed = llm.complete(&request(), &quietly).await.unwrap_err();

@@ -147,13 +147,15 @@ impl Said {
             Wire::ChatCompletions => self.chat_stream(),
             Wire::Responses => self.response_stream(),
             Wire::Messages => self.message_stream(),
-            Wire::Gemini => {
-                let chunk = |parts: Value, end: Value| json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": end}]});
-                let parts = self.parts().into_iter().map(|part| chunk(json!([part]), Value::Null));
-                events(&parts.chain([chunk(json!([]), json!("STOP"))]).collect::<Vec<_>>())
-            }
+            Wire::Gemini => events(&self.gemini_chunks()),
             Wire::Converse => self.converse_stream(),
         }
+    }
+
+    fn gemini_chunks(&self) -> Vec<Value> {
+        let chunk = |parts: Value, end: Value| json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": end}]});
+        let parts = self.parts().into_iter().map(|part| chunk(json!([part]), Value::Null));
+        parts.chain([chunk(json!([]), json!("STOP"))]).collect()
     }
 
     /// The call as Chat Completions has it, whose arguments are JSON text.
@@ -347,6 +349,45 @@ async fn an_answer_counts_in_whichever_form_it_comes() {
             let (in_pieces, in_one) = (|| said.streamed(wire), || said.whole(wire));
             assert_eq!(whole(wire, in_pieces()).await, streamed(wire, in_pieces()).await, "{place}");
             assert_eq!(streamed(wire, in_one()).await, whole(wire, in_one()).await, "{place}");
+            if wire != Wire::Converse {
+                let misnamed = || in_pieces().called("application/json");
+                assert_eq!(whole(wire, misnamed()).await, whole(wire, in_pieces()).await, "{place}, as JSON");
+                assert_eq!(streamed(wire, misnamed()).await, streamed(wire, in_pieces()).await, "{place}, as JSON");
+            }
         }
+    }
+}
+
+/// Google streams a JSON array to who does not ask for events, and gateways strip the query that asks for them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_array_of_gemini_is_the_stream_that_it_stands_for() {
+    let both = Said { text: Some("I will [search]."), call: Some(("search_web", json!({"q": "depth"}))) };
+    let array = |said: &Said, end: &str| {
+        let all = said.gemini_chunks();
+        let text = all.iter().map(Value::to_string).collect::<Vec<_>>().join("\r\n,\r\n");
+        let bytes = format!("[{text}{end}").into_bytes();
+        Reply::bytes("application/json; charset=UTF-8", bytes.chunks(5).map(<[u8]>::to_vec).collect())
+    };
+    for said in [text("Deep."), both] {
+        let expected = streamed(Wire::Gemini, said.streamed(Wire::Gemini)).await;
+        assert_eq!(streamed(Wire::Gemini, array(&said, "\n]\n")).await, expected);
+        assert_eq!(streamed(Wire::Gemini, array(&said, "")).await, expected, "its end has come");
+        assert_eq!(whole(Wire::Gemini, array(&said, "]")).await, expected);
+    }
+    for wire in Wire::ALL.into_iter().filter(|wire| *wire != Wire::Gemini) {
+        let vendor = FakeVendor::start([Reply::json(200, "[{}]"), Reply::json(200, "[{}]")]).await;
+        let failed = llm(wire, &vendor).stream(&request(model(wire).1), &|_| {}).await.err().unwrap();
+        assert!(matches!(failed.error, fathom::llm::Error::Malformed { .. }), "{}: {failed:?}", wire.title());
+    }
+    let cut = || Reply::bytes("application/json", vec![br#"[{"candidates": [{"content": {"parts": [{"te"#.to_vec()]);
+    let vendor = FakeVendor::start([cut()]).await;
+    let failed = llm(Wire::Gemini, &vendor).stream(&request(model(Wire::Gemini).1), &|_| {}).await.err().unwrap();
+    assert!(matches!(failed.error, fathom::llm::Error::Malformed { .. }), "{failed:?}");
+    let refused =
+        r#"[{"error": {"code": 400, "message": "API key not valid.", "details": [{"reason": "API_KEY_INVALID"}]}}]"#;
+    for status in [200, 400] {
+        let vendor = FakeVendor::start([Reply::json(status, refused)]).await;
+        let failed = llm(Wire::Gemini, &vendor).stream(&request(model(Wire::Gemini).1), &|_| {}).await.err().unwrap();
+        assert!(matches!(failed.error, fathom::llm::Error::Auth { .. }), "{status}: {failed:?}");
     }
 }

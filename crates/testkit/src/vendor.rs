@@ -94,6 +94,12 @@ impl Reply {
         self
     }
 
+    /// The same under another content type.
+    pub fn called(mut self, content_type: &str) -> Self {
+        self.headers.retain(|(name, _)| *name != "content-type");
+        self.header("content-type", content_type)
+    }
+
     pub fn then_cut(self) -> Self {
         Self { end: End::Cut, ..self }
     }

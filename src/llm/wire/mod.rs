@@ -104,6 +104,12 @@ impl Wire {
         }
     }
 
+    /// Do its vendor's servers stream a JSON array to who does not ask for server-sent events? Gateways that strip a
+    /// query do not ask.
+    pub(super) fn streams_arrays(self) -> bool {
+        self == Self::Gemini
+    }
+
     /// The failure that an HTTP answer reports.
     pub(super) fn failure(self, model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
         failure::of_status(model, status, headers, body)
