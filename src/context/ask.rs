@@ -300,7 +300,7 @@ impl Cx {
         model != models.first() && before.as_ref() != Some(model)
     }
 
-    /// Makes the call to one model, with a higher output limit when it has thought until the limit and said nothing.
+    /// Makes the call to one model, with a higher output limit, as high as it has one, when it has thought until the limit and said nothing.
     /// The rest of the run begins with the limit that this took, which is no part of a step's hash: a process that
     /// takes the run up learns it once more.
     async fn with_room<S: TextSink>(
@@ -314,6 +314,7 @@ impl Cx {
         let asked_for = call.request.max_tokens;
         let learned = (made.role, call.request.model.clone());
         let known = self.run.raises.lock().get(&learned).copied().unwrap_or_default();
+        let most = self.run.services.llm.facts(&call.request.model).max_output.unwrap_or(u32::MAX);
         for raise in known..=RAISES {
             call.request.max_tokens = asked_for.saturating_mul(1 << raise);
             let tried = Box::pin(self.fitted_by(made, call, sink.as_deref_mut(), caller)).await?;
@@ -323,17 +324,17 @@ impl Cx {
             };
             self.pay(&call.request.model, &mut completion, paid);
             let is_empty = completion.text.trim().is_empty() && completion.tool_calls.is_empty();
-            let limit = call.request.max_tokens;
+            let limit = call.request.max_tokens.min(most);
+            let is_last = raise == RAISES || limit == most;
             self.learn_raise(&learned, raise);
             let is_full = completion.stop == StopReason::Length && is_empty;
             if is_full {
-                let more = if raise < RAISES { "; it gets twice as much" } else { "" };
+                let more = if is_last { "" } else { "; it gets more" };
                 let (key, model, option) = (made.key, &call.request.model, made.role.limit_option());
                 let detail = format!("{key}: {model} used its {limit} tokens and wrote nothing ({option}){more}");
                 self.emit(vec![Event::warning(WarningCode::OutputCut, detail)]).await?;
             }
-            if !is_full || raise == RAISES {
-                call.request.max_tokens = asked_for;
+            if !is_full || is_last {
                 return Ok(Tried::Answered(completion));
             }
         }

@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn what_estimates_call_too_long_passes_whole_when_its_count_fits() {
         let request = asking(&"the harbour of the council pays for the tide gate out of its dues ".repeat(1_500));
-        let counted = by_count(&request, room(26_000, Tokenizer::O200k));
+        let counted = by_count(&request, room(23_500, Tokenizer::O200k));
         assert!(matches!(counted.request, Cow::Borrowed(_)) && counted.shortened.is_none(), "{counted:?}");
         assert!((21_000..22_000).contains(&counted.tokens), "{} tokens", counted.tokens);
         let estimated = by_estimate(&request, room(26_000, Tokenizer::Frugal));

@@ -178,6 +178,14 @@ mod tests {
         }
     }
 
+    /// Texts are looked at again when others have been shortened.
+    #[test]
+    fn each_text_is_counted_once() {
+        let mut measure = Measure::counting(Tokenizer::O200k);
+        let tokens = measure.text("tide gate");
+        assert_eq!((measure.text("tide gate"), measure.counted.map(|counted| counted.len())), (tokens, Some(1)));
+    }
+
     #[test]
     fn a_request_is_the_sum_of_its_parts() {
         let tool = ToolSpec {

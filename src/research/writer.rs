@@ -244,7 +244,7 @@ fn nothing(completion: &Completion) -> String {
     match completion.stop {
         StopReason::Length => {
             let option = Role::FinalReport.limit_option();
-            format!("the model used all the tokens that {option} gives it, raised twice, and wrote nothing")
+            format!("the model used all the tokens that {option} gives it, raised as far as it goes, and wrote nothing")
         }
         _ => "the model answered with nothing".to_owned(),
     }

@@ -330,7 +330,7 @@ async fn a_raised_limit_is_known_for_the_rest_of_the_run() {
     assert_eq!(turns[..3], [1_000, 2_000, 4_000]);
     assert!(turns.len() > 3 && turns[3..].iter().all(|limit| *limit == 4_000), "{turns:?}");
     assert_eq!(story.warned(WarningCode::OutputCut).len(), 2);
-    assert!(limits(&world, Kind::Report).iter().all(|limit| *limit != 4_000));
+    assert!(limits(&world, Kind::Report).iter().all(|limit| *limit == 10_000), "it is another role");
     world.finish();
 }
 
@@ -343,6 +343,34 @@ async fn a_report_of_thoughts_alone_fails_with_the_option_to_raise() {
     story.failed_with(FailureCode::ModelOutput);
     assert!(story.failure().message.contains("final_report_model_max_tokens"), "{}", story.failure());
     assert_eq!(limits(&world, Kind::Report), [1_000, 2_000, 4_000, 4_000, 4_000]);
+    world.finish();
+}
+
+/// The model cannot write more than that, however often the limit is raised: the same call is not paid for twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_is_raised_to_the_models_own_at_most() {
+    let silent = || reply::empty().cut_by_length();
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), [silent(), silent()]);
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["research_model_max_tokens=20000"]).await;
+    let turns = limits(&world, Kind::Researcher);
+    assert!(turns[0] == 20_000 && turns[1..].iter().all(|limit| *limit == 32_768), "{turns:?}");
+    let cut = story.warned(WarningCode::OutputCut);
+    assert!(cut[0].contains("it gets more") && cut[1].contains("used its 32768 tokens"), "{cut:?}");
+    assert!(!cut[1].contains("it gets more"), "{cut:?}");
+    world.finish();
+}
+
+/// What one model would have needed says nothing of the one that stands in for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_stands_in_has_the_limit_that_was_set() {
+    let replies = [reply::empty().cut_by_length(), reply::status(401)];
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies);
+    let world = World::start(script).await;
+    let options = ["research_model=openai:gpt-4.1,openai:gpt-4o", "research_model_max_tokens=1000"];
+    let story = research(&world, &TestDatabase::sqlite(), &options).await;
+    assert_eq!(story.warned(WarningCode::ModelReplaced).len(), 1);
+    assert_eq!(limits(&world, Kind::Researcher)[..3], [1_000, 2_000, 1_000]);
     world.finish();
 }
 
