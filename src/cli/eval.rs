@@ -270,10 +270,10 @@ impl Bench<'_> {
             return false;
         }
         let kept = judging::kept(self.app, scored.run_id).await;
-        let judging = judges.judge(Case { question, report, kept: kept.as_ref() }, &wanted);
-        let Some(judged) = self.cancel.run_until_cancelled(judging).await else { return false };
+        let case = Case { question, report, kept: kept.as_ref() };
+        let judged = judges.judge(case, &wanted, self.cancel).await;
         scored.judged.get_or_insert_default().merge(judged);
-        true
+        !self.cancel.is_cancelled()
     }
 }
 

@@ -13,6 +13,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Question, Spent,
@@ -89,16 +90,19 @@ impl Judges {
         Self { asker: Asker::new(llm, model, prompts, attempts) }
     }
 
-    /// Has a report judged by `wanted`. A judge that fails is named in the result with its reason.
-    pub async fn judge(&self, case: Case<'_>, wanted: &[Judge]) -> Judged {
+    /// Has a report judged by `wanted`. A judge that fails is named in the result with its reason, and so is one that
+    /// has not answered when `cancel` ends the waiting.
+    pub async fn judge(&self, case: Case<'_>, wanted: &[Judge], cancel: &CancellationToken) -> Judged {
         let ask = |judge: Judge| async move {
             let mut spent = Spent::default();
             (judge, self.found(judge, case, &mut spent).await, spent)
         };
         let mut asked = std::pin::pin!(stream::iter(wanted.iter().copied()).map(ask).buffer_unordered(AT_ONCE));
-        let mut judged = Judged::default();
-        while let Some((judge, found, spent)) = asked.next().await {
+        let failed = wanted.iter().map(|judge| (*judge, "interrupted".to_owned())).collect();
+        let mut judged = Judged { failed, ..Judged::default() };
+        while let Some(Some((judge, found, spent))) = cancel.run_until_cancelled(asked.next()).await {
             judged.spent += spent;
+            judged.failed.remove(&judge);
             match found {
                 Ok(Judgement::Scores(scores)) => judged.scores.extend(scores),
                 Ok(Judgement::Claims(groundedness)) => judged.groundedness = Some(groundedness),

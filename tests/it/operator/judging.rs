@@ -232,26 +232,36 @@ async fn judges_keep_to_the_cap() {
     world.finish();
 }
 
-/// A report is kept before it is judged, so who interrupts a judge pays for no run twice.
+/// A report is kept before it is judged, and what judges have said is kept when others are interrupted: nothing is paid
+/// for twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_while_judging_loses_no_run() {
-    let world = World::start(Script::new().always(is_judge(), reply::silence())).await;
+    let silent_but_one = |call: &Call| match call.says(WORDS_OF_QUALITY) {
+        true => opinion(call),
+        false => reply::silence(),
+    };
+    let world = World::start(Script::new().by(is_judge(), silent_but_one)).await;
     let measure = measure(&world);
-    let mut arguments = measure.arguments("one.jsonl", &["--judge-model", JUDGE]);
+    let mut arguments = measure.arguments("one.jsonl", &["--judge-model", JUDGE, "--at-once", "1"]);
     arguments.insert(0, "eval".to_owned());
     let mut process = world.spawn(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     let open = |call: &Call| call.ended() == Ended::Pending;
-    until("a judge is asked", async || (!world.models.calls_matching(open).is_empty()).then_some(())).await;
+    until("the next judge is asked", async || (world.models.calls_matching(open).len() == 3).then_some(())).await;
     process.signal("INT").await;
     assert_eq!(process.ends().await.code(), Some(130), "{}", process.stderr());
     let before = measure.scored("one.jsonl", "q01");
-    assert!(before.judged.is_none() && before.report.is_some());
+    let judged = before.judged.unwrap();
+    assert!(before.report.is_some() && judged.scores.contains_key(&Dimension::ResearchDepth), "{judged:?}");
+    assert_eq!((judged.failed.len(), judged.spent.calls), (5, 1), "{judged:?}");
+    assert!(judged.failed.values().all(|reason| reason == "interrupted"), "{judged:?}");
 
     world.models.follow(Script::new().by(is_judge(), opinion));
     let (code, stdout, stderr) = measure.run(&world, "one.jsonl", &["--judge-model", JUDGE]).await;
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("| judge: completeness (n = 2) |"), "{stdout}");
     assert_eq!(measure.scored("one.jsonl", "q01").run_id, before.run_id);
+    let qualities = world.models.calls_matching(|call| call.says(WORDS_OF_QUALITY)).len();
+    assert_eq!(qualities, 2, "each report once");
     until("nobody waits", async || world.models.calls_matching(open).is_empty().then_some(())).await;
     world.finish();
 }
