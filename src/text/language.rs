@@ -50,10 +50,11 @@ impl Language {
         let spaced = [Self::English, Self::German, Self::French, Self::Spanish];
         let hits = spaced.map(|language| words.iter().filter(|word| is_stop_word(word, language)).count());
         let most = hits.into_iter().max().unwrap_or_default();
-        let mut best = spaced.into_iter().zip(hits).filter(|(_, hits)| *hits == most && most > 0).map(|(one, _)| one);
-        match (best.next(), best.next()) {
-            (Some(only), None) if is_of_neighbour(text, &words, only, most) => Self::English,
-            (Some(only), None) => only,
+        let best: Vec<_> =
+            spaced.into_iter().zip(hits).filter(|(_, hits)| *hits == most && most > 0).map(|(one, _)| one).collect();
+        match best[..] {
+            _ if is_of_neighbour(text, &words, &best, most) => Self::English,
+            [only] => only,
             _ => by_letters(text).or_else(|| by_trigrams(text)).unwrap_or(Self::English),
         }
     }
@@ -66,26 +67,36 @@ const NEIGHBOURS: [(Lang, &str, &str); 2] = [
     (Lang::Por, "pt", "onde porque quais quanta quantas quanto quantos quem"),
 ];
 
-/// Returns whether the text is Italian or Portuguese, and not of `best`, the language that has `most` of its words.
-fn is_of_neighbour(text: &str, words: &[String], best: Language, most: usize) -> bool {
+/// Returns whether the text is Italian or Portuguese, and in none of the languages in `best`, which have `most` of its
+/// words.
+fn is_of_neighbour(text: &str, words: &[String], best: &[Language], most: usize) -> bool {
     static SETS: LazyLock<[HashSet<&str>; 2]> = LazyLock::new(|| {
         NEIGHBOURS.map(|(_, code, of_questions)| {
             let listed = stop_words::lookup(code).unwrap_or_default();
             listed.iter().copied().chain(of_questions.split(' ')).collect()
         })
     });
-    if !matches!(best, Language::Spanish | Language::French) {
-        return false;
-    }
+    let alike: Option<Vec<_>> = best.iter().map(|language| romance(*language)).collect();
+    let Some(mut alike) = alike else { return false };
     let hits = SETS.iter().map(|set| words.iter().filter(|word| set.contains(word.as_str())).count());
     match hits.max().unwrap_or_default().cmp(&most) {
         Ordering::Less => false,
         Ordering::Greater => true,
+        Ordering::Equal if most == 0 => false,
         Ordering::Equal => {
-            let best = if best == Language::Spanish { Lang::Spa } else { Lang::Fra };
-            let all = NEIGHBOURS.iter().map(|(language, ..)| *language).chain([best]).collect();
-            Detector::with_allowlist(all).detect_lang(text) != Some(best)
+            alike.extend(NEIGHBOURS.map(|(language, ..)| language));
+            let found = Detector::with_allowlist(alike).detect_lang(text);
+            NEIGHBOURS.iter().any(|(language, ..)| found == Some(*language))
         }
+    }
+}
+
+/// The language as `whatlang` has it, if it is like those of [`NEIGHBOURS`].
+fn romance(language: Language) -> Option<Lang> {
+    match language {
+        Language::Spanish => Some(Lang::Spa),
+        Language::French => Some(Lang::Fra),
+        Language::English | Language::German | Language::Chinese => None,
     }
 }
 
@@ -130,6 +141,19 @@ mod tests {
         check("Was kostet die Brücke und wie lange?", Language::German);
         check("Quand la coopérative a-t-elle été fondée ?", Language::French);
         check("¿Cuándo se fundó la cooperativa?", Language::Spanish);
+        for french in
+            ["Fondée à Lyon en 1931", "La digue du port", "Qui paie la vanne ?", "Le conseil fixe les droits à payer"]
+        {
+            check(french, Language::French);
+        }
+        for spanish in [
+            "La compuerta del puerto",
+            "Fundada por los vecinos del puerto",
+            "Quién paga la compuerta",
+            "A la cooperativa",
+        ] {
+            check(spanish, Language::Spanish);
+        }
         check("¿Quién paga la compuerta de marea y cuánto cuesta?", Language::Spanish);
         check("Cuánta energía almacenará la batería y dónde estará", Language::Spanish);
         check("塔恩维岛游客中心在冬季几点闭馆?", Language::Chinese);
