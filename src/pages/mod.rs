@@ -40,7 +40,7 @@ const HASHED_AT_ONCE: usize = 512 * 1024;
 /// Text that is tidied at once, wherever it is asked for.
 const SHORT_BYTES: usize = 64 * 1024;
 
-/// Where parser processes come from, and how long they may take.
+/// The program of parser processes, and how long they may take.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The program that has [`SUBCOMMAND`]; `None`: this process's own.

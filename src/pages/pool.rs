@@ -26,18 +26,18 @@ use super::{
 };
 use crate::{aside::aside, telemetry::metrics};
 
-/// For a new process to say hello; a busy machine may take its time.
+/// The time for a new process to say hello; a busy machine may take its time.
 const START_TIME: Duration = Duration::from_secs(30);
-/// For a process that closed its output to be gone.
+/// The time for a process that closed its output to be gone.
 const END_TIME: Duration = Duration::from_secs(5);
 /// What a process may have done before it is replaced: parsers leave things behind in memory.
 const MAX_JOBS: usize = 500;
 const MAX_BUSY: Duration = Duration::from_secs(20);
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_HELLO_BYTES: usize = 4 * 1024;
-/// Longer answers are read on a thread of their own.
+/// The longest answer that is read at once; longer ones are read on a thread of their own.
 const READ_HERE: usize = 256 * 1024;
-/// Of what a process says at its end.
+/// The most that is read of what a process says at its end.
 const MAX_LAST_WORDS: u64 = 4 * 1024;
 /// What ended a parser, remembered; older ones are forgotten.
 const MAX_REMEMBERED: usize = 1_000;
@@ -56,7 +56,7 @@ pub(super) struct Request<'a> {
 
 /// Bytes that ended a parser.
 #[derive(Debug)]
-struct Known {
+struct FatalInput {
     job: Job,
     hash: [u8; 32],
     at: Instant,
@@ -68,7 +68,7 @@ pub(super) struct Pool {
     turns: Turns,
     /// Held, as the next, to take or put one thing.
     idle: Mutex<Vec<Worker>>,
-    unreadable: Mutex<VecDeque<Known>>,
+    unreadable: Mutex<VecDeque<FatalInput>>,
     warned_of_limits: AtomicBool,
 }
 
@@ -132,7 +132,7 @@ impl Pool {
         self.refuse_known(request.job, &hash, asked)?;
         let answer = self.parse(&request).await;
         if let Err(Error::Unreadable(unreadable)) = &answer {
-            self.remember(Known { job: request.job, hash, at: Instant::now(), unreadable: unreadable.clone() });
+            self.remember(FatalInput { job: request.job, hash, at: Instant::now(), unreadable: unreadable.clone() });
         }
         drop(turn);
         answer
@@ -159,12 +159,12 @@ impl Pool {
     /// What was remembered of these bytes: of a document since it was asked for, of a page ever.
     fn refuse_known(&self, job: Job, hash: &[u8; 32], asked: Instant) -> Result<(), Error> {
         let unreadable = self.unreadable.lock();
-        let counts = |known: &&Known| known.job == Job::Plain || known.at >= asked;
+        let counts = |known: &&FatalInput| known.job == Job::Plain || known.at >= asked;
         let known = unreadable.iter().find(|known| known.job == job && known.hash == *hash);
         known.filter(counts).map_or(Ok(()), |known| Err(known.unreadable.clone().into()))
     }
 
-    fn remember(&self, new: Known) {
+    fn remember(&self, new: FatalInput) {
         let mut known = self.unreadable.lock();
         known.truncate(MAX_REMEMBERED - 1);
         known.push_front(new);
@@ -218,8 +218,8 @@ impl Pool {
 }
 
 impl Worker {
-    /// In a process group of its own, so that Ctrl-C in a terminal reaches the service alone; without the environment,
-    /// which holds keys; in no folder of ours.
+    /// Starts a process in a process group of its own, so that Ctrl-C in a terminal reaches the service alone; without
+    /// the environment, which holds keys; in no folder of ours.
     fn start(program: &Path) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.arg(SUBCOMMAND).env_clear().current_dir("/").kill_on_drop(true);
@@ -263,7 +263,7 @@ impl Worker {
     }
 }
 
-/// From what the runtime says when it gives up, or else from how the process ended.
+/// Explains an end by what the runtime says when it gives up, or else by how the process ended.
 fn explained(status: ExitStatus, last_words: &str) -> End {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -339,7 +339,7 @@ mod tests {
             }
         }
 
-        /// How many processes were started.
+        /// Returns how many processes were started.
         fn starts(&self) -> usize {
             std::fs::read_to_string(self.folder.path().join("starts")).unwrap().lines().count()
         }
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_document_that_takes_too_long_is_unreadable_whoever_reads_it() {
+    async fn a_document_that_takes_too_long_is_unreadable_to_every_parser() {
         let used = Scripted::new(&[HELLO, TAKE, ANSWER, TAKE, "exec sleep 600"]);
         assert_eq!(used.ask(LONG).await.unwrap(), "text");
         let reason = unreadable(used.ask(Duration::from_millis(50)).await);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_process_that_is_told_to_stop_blames_nobody() {
+    async fn a_process_that_is_stopped_blames_nobody() {
         let pool = Scripted::new(&[HELLO, TAKE, "kill -TERM $$"]);
         let stopped = pool.ask(LONG).await;
         assert!(matches!(stopped, Err(Error::Unavailable(_))), "{stopped:?}");

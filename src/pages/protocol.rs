@@ -58,7 +58,7 @@ pub(super) fn write_frame(to: &mut impl Write, frame: &[u8]) -> io::Result<()> {
     to.flush()
 }
 
-/// As [`read_frame`], where the end of input is an error.
+/// Reads a frame as [`read_frame`] does; here the end of input is an error.
 pub(super) async fn receive(from: &mut (impl AsyncRead + Unpin), max: usize) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length).await?;

@@ -33,7 +33,7 @@ use crate::{
     net::{self, Networks, Reach, Timeouts},
 };
 
-/// Of a page or document, unpacked.
+/// The largest page or document, unpacked.
 const MAX_BYTES: usize = 25 * 1024 * 1024;
 const MAX_REDIRECTS: usize = 5;
 /// Pages at a time, of all hosts.
@@ -54,7 +54,7 @@ const ACCEPTED: &str =
 /// How pages are fetched.
 #[derive(Clone, Debug)]
 pub struct WebSettings {
-    /// May pages be read at all?
+    /// Whether pages may be read at all.
     pub enabled: bool,
     /// Which addresses are called.
     pub reach: Reach,
@@ -104,7 +104,7 @@ pub struct NotRead {
     reason: String,
     /// A browser would show it.
     is_for_browsers: bool,
-    /// Was it only that no parser was free?
+    /// Whether it was only that no parser was free.
     pub is_busy: bool,
 }
 
@@ -210,7 +210,7 @@ impl Web {
         }
     }
 
-    /// As the reader of others shows a page that we could not read.
+    /// Asks the reader of others for a page that we could not read.
     async fn by_reader(&self, url: Url, from: Option<IpAddr>, unread: NotRead) -> Result<WebPage, NotRead> {
         let may_see = |reader: &&Arc<Reader>| from.is_some_and(|ip| reader.may_see(ip));
         let Some(reader) = self.reader.as_ref().filter(may_see) else { return Err(unread) };
@@ -230,7 +230,7 @@ impl Web {
             self.check(&url)?;
             let host = self.inner.hosts.of(&url);
             if self.inner.robots {
-                host.obey_robots(&self.inner.client, &url, |url| self.may_call(url)).await?;
+                host.follow_robots(&self.inner.client, &url, |url| self.may_call(url)).await?;
             }
             let turn = host.turn().await?;
             // Last, so that those who wait for a slow host keep nobody from another one. The semaphore is never closed.

@@ -15,9 +15,10 @@ use super::{
 
 /// Address space. A document of 50 MB takes a few copies of itself.
 const MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
-/// For all documents of one process: its parent replaces it earlier, so this ends one that lost its parent.
+/// The processor time for all documents of one process: its parent replaces it earlier, so this ends one that lost its
+/// parent.
 const CPU_SECONDS: u64 = 90;
-/// Those of its standard streams, and some that the runtime needs for a moment.
+/// The files it may have open: its standard streams, and some that the runtime needs for a moment.
 const OPEN_FILES: u64 = 16;
 
 /// Works until the input ends.
@@ -76,7 +77,7 @@ fn limit_process() -> Vec<String> {
     vec!["all".to_owned()]
 }
 
-/// Where memory is short for all, this process goes before the service does.
+/// Asks the system to end this process before the service where memory is short for all.
 fn prefer_to_be_killed() {
     #[cfg(target_os = "linux")]
     // Without /proc the system's own choice stands.

@@ -38,7 +38,7 @@ pub(super) struct About {
     pub canonical: Option<String>,
 }
 
-/// To be asked before scripts are removed.
+/// Reads what a page says of itself; to be called before scripts are removed.
 pub(super) fn of(page: &Document) -> About {
     let metas = metas(page);
     let data = linked_data(page);

@@ -94,7 +94,7 @@ const DOCUMENTS: [&str; 26] = [
 /// Lines, but empty ones, in which a document says what it is.
 const HEAD_LINES: usize = 5;
 
-/// Between a label and its date: `adopted by the board on 16 November 2032`.
+/// The longest text between a label and its date: `adopted by the board on 16 November 2032`.
 const AFTER_LABEL: usize = 40;
 
 /// How much of a document may come before that line.

@@ -1,6 +1,6 @@
 //! What the author of a page hid from its readers by a style of its own: words for machines alone are no evidence.
 
-/// Nothing further out than this, in pixels, is on any screen.
+/// The place, in pixels, from which on nothing is on any screen.
 const OFF_SCREEN: f64 = -900.0;
 /// A box of at most so many pixels shows no word.
 const NO_ROOM: f64 = 1.0;
@@ -14,7 +14,7 @@ pub(super) fn remove(page: &dom_query::Document) {
     }
 }
 
-/// Does the style keep the text from being seen?
+/// Returns whether the style keeps the text from being seen.
 fn hides(style: &str) -> bool {
     let style = style.to_ascii_lowercase();
     let properties: Vec<(&str, &str)> = style
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn styles_that_hide_are_told_from_those_that_do_not() {
+    fn styles_that_hide_differ_from_those_that_do_not() {
         let check = |style: &str, expected: bool| assert_eq!(hides(style), expected, "{style}");
         check("display:none", true);
         check("color: red; Display : none !important", true);

@@ -36,7 +36,7 @@ pub(super) struct Page {
     pub markdown: String,
 }
 
-/// All text of a page as Markdown, nothing judged unimportant but scripts and the like.
+/// Returns all text of a page as Markdown, nothing judged unimportant but scripts and the like.
 ///
 /// # Errors
 /// [`Unreadable`] when its elements are nested beyond reason.
@@ -144,8 +144,8 @@ fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(&value.as_bytes()[..end])
 }
 
-/// How deep elements nest, roughly as a browser has it: a closing tag closes what it names and all within, or nothing.
-/// More than [`MAX_DEPTH`] is not counted on.
+/// Returns how deep elements nest, roughly as a browser has it: a closing tag closes what it names and all within, or
+/// nothing. More than [`MAX_DEPTH`] is not counted on.
 fn depth(source: &str) -> usize {
     let mut open: Vec<&str> = Vec::new();
     let mut deepest = 0;
@@ -199,7 +199,7 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
     names.iter().any(|one| one.eq_ignore_ascii_case(name))
 }
 
-/// What follows an element whose content is no markup; nothing when it is not closed.
+/// Returns what follows an element whose content is no markup; nothing when it is not closed.
 fn after_raw<'a>(tag: &'a str, name: &str) -> &'a str {
     let closes = |at: &usize| element(&tag[at + 2..]).eq_ignore_ascii_case(name);
     tag.match_indices("</").map(|(at, _)| at).find(closes).map_or("", |at| &tag[at..])
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn html_is_told_from_markdown() {
+    fn html_differs_from_markdown() {
         let check = |text: &str, expected: bool| assert_eq!(looks_like_html(text), expected, "{text}");
         check("  <!DOCTYPE html><p>x", true);
         check("<div class=a>x</div>", true);

@@ -4,9 +4,9 @@ use super::{Link, markdown, text};
 
 /// Links of one text.
 const MAX_LINKS: usize = 200;
-/// Of a link's text; what is longer is no link.
+/// The longest text of a link; what is longer is no link.
 const MAX_TEXT_BYTES: usize = 300;
-/// Of an address.
+/// The longest address.
 const MAX_TARGET_BYTES: usize = 1_000;
 
 /// The links of Markdown; pictures are none, and neither is what has no text.

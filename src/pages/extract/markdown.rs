@@ -136,7 +136,7 @@ fn mark<'a>(rest: &'a str, may_link: bool, plain: &mut String) -> &'a str {
     &rest[first.len_utf8()..]
 }
 
-/// What follows a `__`, or a single `*` or `_`, that opens or closes emphasis.
+/// Returns what follows a `__`, or a single `*` or `_`, that opens or closes emphasis.
 fn emphasis<'a>(rest: &'a str, before: &str) -> Option<&'a str> {
     let mark = rest.chars().next().filter(|char| matches!(char, '*' | '_'))?;
     let run = rest.chars().take(3).take_while(|char| *char == mark).count();
@@ -144,7 +144,7 @@ fn emphasis<'a>(rest: &'a str, before: &str) -> Option<&'a str> {
     (run <= 2 && side(before.chars().next_back()) != side(after.chars().next())).then_some(after)
 }
 
-/// What stands beside a mark: space, punctuation or a letter; emphasis has different things on its sides.
+/// Returns what stands beside a mark: space, punctuation or a letter; emphasis has different things on its sides.
 fn side(char: Option<char>) -> u8 {
     match char {
         None => 0,
@@ -176,7 +176,7 @@ fn link(rest: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Where the bracket closes that was opened just before `near`; not beyond the end of a paragraph.
+/// Finds where the bracket closes that was opened just before `near`; not beyond the end of a paragraph.
 fn closing(near: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in near.bytes().enumerate() {

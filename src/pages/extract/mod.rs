@@ -36,11 +36,11 @@ use super::caught;
 pub use html::looks_like_html;
 pub use text::{cut, one_line, tidied};
 
-/// Of all text of one document, headings included; what follows is not searched.
+/// The longest text of one document, headings included; what follows is not searched.
 const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
-/// Of a heading or title; longer ones are cut.
+/// The longest heading or title; longer ones are cut.
 const MAX_HEADING_CHARS: usize = 300;
-/// Of the headings above a section together, for each stands with every section below it.
+/// The longest headings above a section together, for each stands with every section below it.
 const MAX_PATH_BYTES: usize = 2_000;
 
 /// The formats we read.
@@ -109,7 +109,7 @@ impl Format {
         }
     }
 
-    /// Is it text, in some encoding?
+    /// Returns whether it is text, in some encoding.
     pub fn is_text(self) -> bool {
         !matches!(self, Self::Pdf | Self::Package)
     }
@@ -168,14 +168,14 @@ pub struct Section {
 pub struct Unreadable(pub String);
 
 impl Unreadable {
-    /// Of a document that can be read and says nothing.
+    /// The reason for a document that can be read and says nothing.
     const NO_TEXT: &str = "there is no text in it";
 
     pub(super) fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
 
-    /// Was it read to its end, and has no text?
+    /// Returns whether it was read to its end, and has no text.
     pub(super) fn is_without_text(&self) -> bool {
         self.0 == Self::NO_TEXT
     }

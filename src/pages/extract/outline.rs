@@ -15,7 +15,7 @@ pub(super) struct Outline {
     anchors: HashMap<String, u32>,
     anchor: Option<String>,
     text: String,
-    /// Is the first heading the title of a document that has none?
+    /// Whether the first heading is the title of a document that has none.
     may_entitle: bool,
     /// Takes the marks of the format out of headings and texts.
     plain: fn(&str) -> String,

@@ -15,11 +15,11 @@ use super::{
 };
 
 const MAX_FILES: usize = 20_000;
-/// Of one part, unpacked.
+/// The largest part, unpacked.
 const MAX_PART_BYTES: u64 = 64 * 1024 * 1024;
-/// Of all that is read of a package, unpacked.
+/// The most that is read of a package, unpacked.
 const MAX_BYTES: u64 = 192 * 1024 * 1024;
-/// Of all that a package says that it holds.
+/// The most that a package may say that it holds.
 const MAX_PROMISED_BYTES: u128 = 2 * 1024 * 1024 * 1024;
 
 /// An opened package.
@@ -159,7 +159,7 @@ impl<'a> Package<'a> {
         self.xml(name)?.ok_or_else(damaged)
     }
 
-    /// Where the relations of a part lead, by their ids, with their kinds.
+    /// Returns where the relations of a part lead, by their ids, with their kinds.
     ///
     /// # Errors
     /// As [`Self::optional`].
@@ -174,7 +174,7 @@ impl<'a> Package<'a> {
         Ok(tree.root.elements().filter_map(relation).collect())
     }
 
-    /// What an office document of Microsoft's kind says of itself.
+    /// Returns what an office document of Microsoft's kind says of itself.
     ///
     /// # Errors
     /// As [`Self::optional`].
@@ -198,7 +198,7 @@ pub(super) struct Properties {
 }
 
 impl Properties {
-    /// Those under an element, with the names of dates and authors that count, the best first.
+    /// Reads the properties under an element, with the names of dates and authors that count, the best first.
     pub fn of(element: &Element, dates: &[&str], authors: &[&str]) -> Self {
         let value = |name: &&str| element.find(name)?.line();
         Self {
@@ -219,7 +219,7 @@ impl Properties {
     }
 }
 
-/// Is a title what a program writes there by itself?
+/// Returns whether a title is what a program writes there by itself.
 pub(super) fn is_by_program(title: &str) -> bool {
     let lower = title.to_lowercase();
     ["untitled", "microsoft word", "word document", "document1", "powerpoint", "präsentation"]

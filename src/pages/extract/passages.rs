@@ -114,7 +114,7 @@ fn torn(text: &str, most: usize) -> Vec<&str> {
     pieces
 }
 
-/// Where to tear: after the last line, else sentence, else word that ends in the second half.
+/// Finds where to tear: after the last line, else sentence, else word that ends in the second half.
 fn tear_point(head: &str) -> usize {
     let floor = head.char_indices().nth(TARGET_CHARS / 2).map_or(0, |(at, _)| at);
     let tail = &head[floor..];

@@ -8,7 +8,7 @@ use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError, St
 use super::{Document, Section, Unreadable, caught::catch, date, glyphs::Glyphs, package, text, widths};
 
 const MAX_PAGES: usize = 5_000;
-/// More on one page is not something a person wrote.
+/// The longest text of a page; more is not something a person wrote.
 const MAX_PAGE_CHARS: usize = 200_000;
 /// Levels of pages trees and of forms within forms; the parser follows both without a bound of its own.
 const MAX_NESTING: usize = 32;
@@ -160,8 +160,8 @@ fn resolve<'a>(pdf: &'a Pdf, object: &'a Object) -> Option<&'a Object> {
     pdf.dereference(object).ok().map(|(_, object)| object)
 }
 
-/// Neither the page's ancestors nor its forms go in circles: the parser would follow them until the stack ends,
-/// and no guard catches that.
+/// Returns whether neither the page's ancestors nor its forms go in circles: the parser would follow them until the
+/// stack ends, and no guard catches that.
 fn is_sane(pdf: &Pdf, page: ObjectId) -> bool {
     let Ok(dictionary) = pdf.get_dictionary(page) else { return false };
     let mut ancestor = dictionary;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn junk_is_told_from_text() {
+    fn junk_differs_from_text() {
         let check = |text: &str, expected: bool| assert_eq!(is_junk(text), expected, "{text}");
         check("Petrel stood still for nineteen days.", false);
         check("潮汐能游客中心参观指南,潮汐能游客中心参观指南,潮汐能", false);

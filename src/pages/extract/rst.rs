@@ -94,7 +94,7 @@ impl Reader {
         Some(used)
     }
 
-    /// What begins with two dots: a directive, a note, a target or a comment, with what is indented below it.
+    /// Reads what begins with two dots: a directive, a note, a target or a comment, with what is indented below it.
     fn explicit(&mut self, lines: &[&str], depth: usize) -> Option<usize> {
         let head = lines[0].trim_start();
         let rest = head.strip_prefix("..").filter(|rest| rest.is_empty() || rest.starts_with(' '))?.trim();
@@ -184,7 +184,7 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '\t']).len()
 }
 
-/// Does a table begin with that line whose columns stand below marks?
+/// Returns whether a table begins with that line whose columns stand below marks.
 fn is_border(line: &str) -> bool {
     let line = line.trim();
     line.len() > 3 && line.contains(' ') && line.chars().all(|char| matches!(char, '=' | ' '))
@@ -340,7 +340,7 @@ fn marked<'a>(rest: &'a str, plain: &mut String) -> &'a str {
     chars.as_str()
 }
 
-/// What follows a role such as `:ref:` that stands before a quoted text.
+/// Returns what follows a role such as `:ref:` that stands before a quoted text.
 fn role(rest: &str) -> Option<&str> {
     let near = &rest[..rest.floor_char_boundary(MAX_ROLE)];
     let (name, _) = near.strip_prefix(':')?.split_once(":`")?;

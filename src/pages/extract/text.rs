@@ -74,7 +74,7 @@ fn unmarked_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// More than one character in thirty is a control or replacement character.
+/// Returns whether more than one character in thirty is a control or replacement character.
 fn is_junk(text: &str) -> bool {
     let (mut all, mut odd) = (0_usize, 0_usize);
     for char in text.chars().take(200_000) {
@@ -85,7 +85,7 @@ fn is_junk(text: &str) -> bool {
     odd * 30 > all
 }
 
-/// As [`tidied`], but for spaces at the beginning.
+/// Tidies a text as [`tidied`] does, but for spaces at the beginning.
 pub(super) fn tidy(text: &str) -> String {
     let mut tidied = String::with_capacity(text.len());
     let mut empty_lines = 0;
@@ -176,7 +176,7 @@ pub(super) fn raised(text: &str) -> Option<String> {
     raised.filter(|raised| !raised.is_empty())
 }
 
-/// All white space and control characters to single spaces, trimmed.
+/// Turns all white space and control characters into single spaces, and trims.
 pub fn one_line(text: &str) -> String {
     let words: Vec<_> = text.split(|char: char| char.is_whitespace() || char.is_control()).collect();
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")

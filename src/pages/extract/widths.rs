@@ -23,7 +23,7 @@ pub(super) fn write_out(pdf: &mut Pdf) {
     }
 }
 
-/// Those of the fonts in an object; `elsewhere` are the ids of those that are objects of their own.
+/// Writes out the widths of the fonts in an object; `elsewhere` are the ids of those that are objects of their own.
 fn in_fonts(object: &mut Object, depth: usize, elsewhere: &mut Vec<ObjectId>) {
     if depth > MAX_DEPTH {
         return;

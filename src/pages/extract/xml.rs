@@ -77,7 +77,7 @@ impl Element {
         }
     }
 
-    /// All text below, as it stands.
+    /// Returns all text below, as it stands.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.say(&mut text);
@@ -93,7 +93,7 @@ impl Element {
         }
     }
 
-    /// All text below on one line, when there is any.
+    /// Returns all text below on one line, when there is any.
     pub fn line(&self) -> Option<String> {
         Some(text::one_line(&self.text())).filter(|line| !line.is_empty())
     }

@@ -11,12 +11,12 @@ use url::Url;
 use super::WebPage;
 
 const MAX_PAGES: usize = 200;
-/// Of all texts.
+/// The bytes of all texts together.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
-/// So old a page is taken without a question.
+/// The age up to which a page is taken without a question.
 const MAX_AGE: Duration = Duration::from_secs(15 * 60);
 
-/// By what a server tells whether a page has changed (RFC 9110, 8.8).
+/// The marks by which a server says whether a page has changed (RFC 9110, 8.8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Validators {
     /// Who sent them, behind redirects.
@@ -26,7 +26,7 @@ pub(super) struct Validators {
 }
 
 impl Validators {
-    /// Those of an answer of that address; `None` when it has none.
+    /// Reads the validators of an answer of that address; `None` when it has none.
     pub(super) fn of(url: &Url, answer: &HeaderMap) -> Option<Self> {
         let sent_back = [(ETAG, IF_NONE_MATCH), (LAST_MODIFIED, IF_MODIFIED_SINCE)];
         let headers: Vec<_> =
@@ -34,7 +34,7 @@ impl Validators {
         (!headers.is_empty()).then(|| Self { url: url.clone(), headers })
     }
 
-    /// What a request for that address asks by; nothing for another one.
+    /// Returns what a request for that address asks by; nothing for another one.
     pub(super) fn for_url(&self, url: &Url) -> HeaderMap {
         let headers = if *url == self.url { &self.headers[..] } else { &[] };
         headers.iter().cloned().collect()
@@ -43,7 +43,7 @@ impl Validators {
 
 /// A page that was read.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct CachedPage {
     pub page: Arc<WebPage>,
     pub validators: Option<Validators>,
     /// It need not be asked for again.
@@ -77,14 +77,14 @@ impl Cache {
         Self { pages: Mutex::default(), max_age }
     }
 
-    pub(super) fn get(&self, address: &str) -> Option<Known> {
+    pub(super) fn get(&self, address: &str) -> Option<CachedPage> {
         let pages = self.pages.lock();
         let entry = pages.iter().rev().find(|entry| entry.asked == address || entry.page.url == address)?;
         let is_fresh = entry.at.elapsed() < self.max_age;
         let Entry { page, validators, .. } = entry;
         // Without validators it can only be read again.
         let is_of_use = is_fresh || validators.is_some();
-        is_of_use.then(|| Known { page: Arc::clone(page), validators: validators.clone(), is_fresh })
+        is_of_use.then(|| CachedPage { page: Arc::clone(page), validators: validators.clone(), is_fresh })
     }
 
     pub(super) fn insert(&self, address: &str, page: &Arc<WebPage>, validators: Option<Validators>) {

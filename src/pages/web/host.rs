@@ -17,13 +17,13 @@ use crate::net;
 
 /// Calls to a host at a time.
 const AT_ONCE: usize = 2;
-/// Between the beginnings of two calls.
+/// The time between the beginnings of two calls.
 const PAUSE: Duration = Duration::from_millis(500);
 /// A host that asks for a longer rest is not waited for.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// How long a robots.txt counts before it is fetched again (RFC 9309, 2.4).
 const RULES_COUNT: Duration = Duration::from_secs(24 * 60 * 60);
-/// After so many failures in a row a host is left alone for a while.
+/// The failures in a row after which a host is left alone for a while.
 const MAX_FAILURES: u32 = 3;
 const REST: Duration = Duration::from_secs(300);
 /// Hosts remembered; those in use are never forgotten.
@@ -104,7 +104,7 @@ impl Host {
 
     /// # Errors
     /// The host's robots.txt asks to leave this page alone, or cannot be had.
-    pub(super) async fn obey_robots(
+    pub(super) async fn follow_robots(
         &self,
         client: &reqwest::Client,
         url: &Url,
@@ -185,11 +185,11 @@ mod tests {
     use super::*;
 
     /// What a site answers, whatever it is asked: a status, a text, and where it sends.
-    type Said = Arc<Mutex<(u16, &'static str, Option<Url>)>>;
+    type ScriptedReply = Arc<Mutex<(u16, &'static str, Option<Url>)>>;
 
-    async fn site() -> (Url, Said, JoinSet<()>) {
-        let said: Said = Arc::new(Mutex::new((404, "", None)));
-        let answer = async |State(said): State<Said>| -> Response {
+    async fn site() -> (Url, ScriptedReply, JoinSet<()>) {
+        let said: ScriptedReply = Arc::new(Mutex::new((404, "", None)));
+        let answer = async |State(said): State<ScriptedReply>| -> Response {
             let (status, text, to) = said.lock().clone();
             let to = to.map_or_else(String::new, String::from);
             (StatusCode::from_u16(status).unwrap(), [(LOCATION, to)], text).into_response()
@@ -209,7 +209,7 @@ mod tests {
     async fn a_robots_txt_counts_for_a_day() {
         let (url, said, _server) = site().await;
         let (hosts, client) = (Hosts::default(), client());
-        let is_free = async || hosts.of(&url).obey_robots(&client, &url, |_| true).await.is_ok();
+        let is_free = async || hosts.of(&url).follow_robots(&client, &url, |_| true).await.is_ok();
         let later = async |time: Duration| {
             tokio::time::pause();
             tokio::time::advance(time).await;
@@ -234,7 +234,7 @@ mod tests {
         *rules.lock() = (200, "User-agent: *\nDisallow: /", None);
         *said.lock() = (302, "", Some(other.clone()));
         let is_free = async |may_call: &dyn Fn(&Url) -> bool| {
-            Hosts::default().of(&url).obey_robots(&client(), &url, may_call).await.is_ok()
+            Hosts::default().of(&url).follow_robots(&client(), &url, may_call).await.is_ok()
         };
         assert!(!is_free(&|_| true).await);
         assert!(is_free(&|next| next.port() != other.port()).await, "the other port is not asked");

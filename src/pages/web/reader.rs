@@ -21,7 +21,7 @@ const TIMEOUTS: Timeouts =
 /// Pages at a time, of all runs.
 const AT_ONCE: usize = 4;
 
-/// As settings name them: nobody's first.
+/// The readers as settings name them: nobody's first.
 pub const READERS: &[&str] = &["none", "jina", "firecrawl"];
 
 /// Whose reader it is.
@@ -74,7 +74,7 @@ pub struct ReaderSettings {
 
 /// A text that it sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Read {
+pub(super) struct PageRead {
     pub title: Option<String>,
     pub published: Option<String>,
     pub markdown: String,
@@ -100,19 +100,19 @@ impl Reader {
         Ok(Self { vendor, url, key, clients: ApiClients::new(TIMEOUTS)?, places: Semaphore::new(AT_ONCE) })
     }
 
-    /// As sources name it.
+    /// Returns the name that sources have for it.
     pub fn name(&self) -> &'static str {
         self.vendor.title()
     }
 
-    /// May it learn of a page that is there?
+    /// Returns whether it may learn of a page that is there.
     pub fn may_see(&self, page: IpAddr) -> bool {
         net::is_public(page) || !Reach::Public(Networks::default()).covers(&self.url)
     }
 
     /// # Errors
     /// Why it has no text of the page.
-    pub async fn read(&self, page: &Url) -> Result<Read, NotRead> {
+    pub async fn read(&self, page: &Url) -> Result<PageRead, NotRead> {
         let _place = self.places.acquire().await.ok();
         let body = match self.vendor {
             Vendor::Jina => json!({"url": page.as_str()}),
@@ -132,7 +132,7 @@ impl Reader {
         self.text_of(&body)
     }
 
-    fn text_of(&self, body: &[u8]) -> Result<Read, NotRead> {
+    fn text_of(&self, body: &[u8]) -> Result<PageRead, NotRead> {
         let answer: Answer = serde_json::from_slice(body).map_err(|_| self.failed("its answer cannot be read"))?;
         let Data { title, warning, published_time, content, markdown, metadata } = answer.data;
         // It read what the site said in place of the page.
@@ -143,7 +143,11 @@ impl Reader {
         }
         let markdown = markdown.or(content).filter(|text| !text.trim().is_empty());
         let markdown = markdown.ok_or_else(|| self.failed("it found no text"))?;
-        Ok(Read { title: title.or(metadata.title), published: published_time.or(metadata.published_time), markdown })
+        Ok(PageRead {
+            title: title.or(metadata.title),
+            published: published_time.or(metadata.published_time),
+            markdown,
+        })
     }
 
     fn failed(&self, why: impl std::fmt::Display) -> NotRead {

@@ -10,7 +10,7 @@ use crate::pages::{Format, extract::looks_like_html};
 
 /// A page with fewer characters of text may be one that scripts have to write.
 pub(super) const LITTLE_TEXT: usize = 200;
-/// So much markup around so little text is a program.
+/// The markup around little text from which on a page is a program.
 const MUCH_MARKUP: usize = 10 * 1024;
 
 /// # Errors
@@ -88,13 +88,13 @@ pub(super) fn utf8(content_type: &str, format: Format, body: &[u8]) -> Vec<u8> {
     }
 }
 
-/// May it be that scripts would have to write the text of a page that has none?
+/// Returns whether scripts may have to write the text of a page that has none.
 pub(super) fn needs_script(format: Format, body: &[u8]) -> bool {
     let has_script = || body.windows(7).any(|window| window.eq_ignore_ascii_case(b"<script"));
     is_mostly_markup(format, body) || (format == Format::Html && has_script())
 }
 
-/// Is a page with little text so large that its scripts have to write the rest?
+/// Returns whether a page with little text is so large that its scripts have to write the rest.
 pub(super) fn is_mostly_markup(format: Format, body: &[u8]) -> bool {
     format == Format::Html && body.len() > MUCH_MARKUP
 }

@@ -61,13 +61,14 @@ pub(super) async fn fetch(
     Ok(Robots::Free)
 }
 
-/// Is it of the same host?
+/// Returns whether it is of the same host.
 fn is_beside(next: &Url, place: &Url) -> bool {
     next.host_str() == place.host_str() && next.scheme().starts_with("http")
 }
 
 impl Robots {
-    /// May this page be read? A hostile pattern takes long to match, so it is matched beside the runtime's threads.
+    /// Returns whether this page may be read. A hostile pattern takes long to match, so it is matched beside the
+    /// runtime's threads.
     pub(super) async fn allows(&self, url: &Url) -> bool {
         let Self::Rules(rules) = self else { return true };
         let (rules, url) = (rules.clone(), url.to_string());
