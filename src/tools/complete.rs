@@ -38,7 +38,7 @@ pub struct Complete {
 }
 
 #[derive(Deserialize)]
-struct Given {
+struct SubQuestionStatus {
     sub_question: usize,
     status: AnswerStatus,
     #[serde(default)]
@@ -102,12 +102,12 @@ impl Tool for Complete {
     }
 }
 
-/// What a call says of sub-questions, as far as it can be read.
+/// Returns what a call says of sub-questions, as far as it can be read.
 fn read(arguments: &str) -> Vec<(usize, Judgement)> {
     let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     let answers = arguments["answers"].as_array().map(Vec::as_slice).unwrap_or_default();
     let one = |answer: &Value| {
-        let Given { sub_question, status, ids } = Given::deserialize(answer).ok()?;
+        let SubQuestionStatus { sub_question, status, ids } = SubQuestionStatus::deserialize(answer).ok()?;
         Some((sub_question, Judgement { status, ids: ids.iter().filter_map(|id| source_id(id)).collect() }))
     };
     answers.iter().filter_map(one).collect()

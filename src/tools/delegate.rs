@@ -113,7 +113,7 @@ struct Arguments {
 }
 
 impl Delegate {
-    /// Its researchers are numbered on from `taken`, the highest number in use before.
+    /// Makes the tool; its researchers are numbered on from `taken`, the highest number in use before.
     pub fn new(cx: &Cx, taken: u32, researching: Researching, delegations: Arc<Delegations>) -> Self {
         let prompts = cx.prompts();
         let description = prompts.text("tools/conduct_research.research_topic", ());

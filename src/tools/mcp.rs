@@ -20,7 +20,7 @@ use super::{Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, ad
 use crate::{
     context::Cx,
     domain::{Event, OF_SERVER, Source, SourceId, ToolKind, WarningCode, digest, shortened},
-    journal::{Asked, Entry, StepKind, Stop},
+    journal::{Entry, Fingerprint, StepKind, Stop},
     llm::{Part, Text, ToolCall, ToolSpec},
     mcp::{Clients, Error, MAX_PIECES, Offer, Piece, Progress, Reply, Settings},
     net,
@@ -32,11 +32,11 @@ const STEP: &str = "mcp/tools";
 const RESOURCES: &str = "read_resource";
 /// Characters of an answer that a model is shown.
 const SHOWN_CHARS: usize = 20_000;
-/// Between two events about the progress of a call.
+/// The time between two events about the progress of a call.
 const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
-/// Of a tool's name, as providers have it.
+/// The longest name of a tool, as providers have it.
 const MAX_NAME_CHARS: usize = 64;
-/// Of an address that a server gives.
+/// The longest address that a server gives.
 const MAX_ADDRESS_CHARS: usize = 2_000;
 /// Characters of the arguments in a source's title.
 const TITLE_CHARS: usize = 80;
@@ -65,7 +65,7 @@ pub async fn load(cx: &Cx, settings: &Settings) -> Result<Option<Loaded>, Stop> 
         return Ok(None);
     }
     let (servers, problem) = settings.of_run(options);
-    let asked = Asked::from(digest::sha256_json(&(&options.mcp_servers, &options.mcp_config)));
+    let asked = Fingerprint::from(digest::sha256_json(&(&options.mcp_servers, &options.mcp_config)));
     let clients = Arc::new(Clients::new(servers));
     let work = async {
         let mut listed = Vec::new();
@@ -279,7 +279,8 @@ fn announced<'a>(cx: &'a Cx, call_id: &'a str, name: &'a str) -> impl Fn(Progres
     }
 }
 
-/// What the model hears of a failure; who runs the service hears of a server that is gone, the user of a sign-in.
+/// Returns what the model hears of a failure; who runs the service hears of a server that is gone, the user of a
+/// sign-in.
 async fn failed(cx: &Cx, site: Site<'_>, server: &str, error: Error) -> ToolError {
     let problem = format!("MCP server {server}: {error}");
     let said = match &error {
@@ -384,7 +385,7 @@ fn output(cx: &Cx, first: SourceId, origin: &Origin, reply: Reply) -> ToolOutput
     ToolOutput { text: Text(vec![Part::Flexible(text.into())]), ..output }
 }
 
-/// Where it is, without an address that a model could copy as a link.
+/// Names the place, without an address that a model could copy as a link.
 fn location(url: &str) -> &str {
     match url.split_once("://") {
         Some((scheme, rest)) if !scheme.contains(':') => rest.split('/').next().unwrap_or_default(),

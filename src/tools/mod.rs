@@ -53,8 +53,8 @@ pub trait Tool: Send + Sync {
         &[]
     }
 
-    /// Is a whole call one outside effect? Then the loop makes it one step of the journal. A tool that says no keeps
-    /// its own steps, or has none.
+    /// Returns whether a whole call is one outside effect. Then the loop makes it one step of the journal. A tool that
+    /// says no keeps its own steps, or has none.
     fn is_one_step(&self) -> bool {
         true
     }
@@ -132,7 +132,7 @@ impl From<String> for Refusal {
     }
 }
 
-/// Where a call is made.
+/// The place where a call is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// The journal path of the turn.
@@ -200,7 +200,7 @@ impl ToolOutput {
         self.sources.push(source);
     }
 
-    /// What a model hears of a call that failed, in words that may be anybody's.
+    /// Returns what a model hears of a call that failed, in words that may be anybody's.
     pub fn failed(cx: &Cx, tool: &str, problem: String) -> Self {
         let values = json!({"name": tool, "error": untrusted(problem.trim_end_matches('.'))});
         Self { failed: vec![problem], ..Self::text(cx.prompts().text("tool_failed", values)) }
@@ -340,7 +340,7 @@ impl Toolbox {
         Self { web: Some(web), ..self }
     }
 
-    /// Without what the operator's keys pay for beside models and search engines.
+    /// Leaves out what the operator's keys pay for beside models and search engines.
     pub fn unpaid(self) -> Self {
         Self { web: self.web.map(Web::without_reader), ..self }
     }
@@ -429,7 +429,7 @@ fn admitted<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     serde_json::from_value(arguments).map_err(|error| ToolError::Model(error.to_string()))
 }
 
-/// Can this be the address of something that is opened, and this a place in it?
+/// Refuses what cannot be the address of something that is opened, or a place in it.
 fn place_in(address: &str, place: Option<usize>) -> Result<(), Refusal> {
     let problem = match (address.trim(), place) {
         ("", _) => "address is empty",

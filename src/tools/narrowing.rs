@@ -48,7 +48,7 @@ pub struct Narrowing {
 /// The arguments of a model, whatever they are; also under the names that engines have for them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Said {
+pub struct GivenNarrowing {
     time_range: Value,
     sites: Value,
     include_domains: Value,
@@ -61,8 +61,8 @@ pub struct Said {
     max_results: Value,
 }
 
-impl Said {
-    /// What of it the run offers, whose queries have `results` at most: as many or more is nothing said.
+impl GivenNarrowing {
+    /// Returns what of it the run offers, whose queries have `results` at most: as many or more is nothing said.
     pub fn offered(&self, cx: &Cx, results: u32) -> Narrowing {
         let offered = offered(cx);
         let said = |argument, value| if offered.contains(&argument) { value } else { &Value::Null };
@@ -115,7 +115,7 @@ pub fn properties(cx: &Cx, results: u32) -> impl Iterator<Item = (&'static str, 
     })
 }
 
-/// What an engine of the run knows and its options leave open.
+/// Returns what an engine of the run knows and its options leave open.
 fn offered(cx: &Cx) -> Vec<Argument> {
     let known = |filter| cx.search().is_some_and(|engine: &Engine| engine.knows(filter));
     let offers = |argument: &Argument| argument.filter().is_none_or(known) && argument.is_open(cx.options());
@@ -138,7 +138,7 @@ impl Argument {
         }
     }
 
-    /// What an engine has to know for it; every engine knows how many results it sends.
+    /// Returns what an engine has to know for it; every engine knows how many results it sends.
     fn filter(self) -> Option<Filter> {
         match self {
             Self::TimeRange => Some(Filter::TimeRange),
@@ -150,7 +150,7 @@ impl Argument {
         }
     }
 
-    /// Do the options leave anything to choose?
+    /// Returns whether the options leave anything to choose.
     fn is_open(self, options: &RunOptions) -> bool {
         match self {
             Self::TimeRange => ranges(options).next().is_some(),
@@ -175,7 +175,7 @@ impl Argument {
     }
 }
 
-/// Those that are narrower than the run's.
+/// Lists the ranges that are narrower than the run's.
 fn ranges(options: &RunOptions) -> impl Iterator<Item = TimeRange> + use<> {
     let most = options.search_time_range.map_or(u16::MAX, TimeRange::days);
     TimeRange::ALL.into_iter().filter(move |range| range.days() < most)
@@ -232,9 +232,10 @@ mod tests {
         assert_eq!(name::<TimeRange>(&json!("Week")), Some(TimeRange::Week));
         assert_eq!((name::<Topic>(&json!("news")), name::<Topic>(&json!("sport"))), (Some(Topic::News), None));
         assert_eq!([number(&json!(3)), number(&json!(" 3 ")), number(&json!(0))], [Some(3), Some(3), None]);
-        let twice: Said = serde_json::from_value(json!({"sites": ["a.test"], "include_domains": ["b.test"]})).unwrap();
+        let twice: GivenNarrowing =
+            serde_json::from_value(json!({"sites": ["a.test"], "include_domains": ["b.test"]})).unwrap();
         assert_eq!(sites(either(&twice.sites, &twice.include_domains)), ["a.test"]);
-        let other: Said = serde_json::from_value(json!({"include_domains": ["b.test"]})).unwrap();
+        let other: GivenNarrowing = serde_json::from_value(json!({"include_domains": ["b.test"]})).unwrap();
         assert_eq!(sites(either(&other.sites, &other.include_domains)), ["b.test"]);
         assert_eq!([number(&json!(-1)), number(&json!(2.5)), number(&json!("few"))], [None; 3]);
     }

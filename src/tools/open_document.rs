@@ -103,7 +103,7 @@ fn output(cx: &Cx, id: SourceId, opened: &Opened, first: usize, count: usize) ->
     let total = opened.passages.len();
     let source = source(id, opened, found);
     let evidence = source.snapshot.to_string();
-    let shown = opened::Shown {
+    let shown = opened::ShownText {
         tool: NAME,
         location: untrusted(source.url.split('#').next().unwrap_or_default()),
         missing: None,
@@ -115,7 +115,7 @@ fn output(cx: &Cx, id: SourceId, opened: &Opened, first: usize, count: usize) ->
     shown.output(cx, source, evidence)
 }
 
-/// What was shown, under the address of its first passage.
+/// Returns what was shown, under the address of its first passage.
 fn source(id: SourceId, opened: &Opened, shown: &[Passage]) -> Source {
     let text = |passage: &Passage| match &passage.section {
         Some(section) => format!("{section}\n{}", passage.text),

@@ -29,7 +29,7 @@ pub struct Passage<'a> {
 }
 
 /// What one call shows.
-pub struct Shown<'a> {
+pub struct ShownText<'a> {
     /// The tool that reads on.
     pub tool: &'a str,
     /// Where it lies; harmless for prompts.
@@ -45,7 +45,7 @@ pub struct Shown<'a> {
     pub links: &'a [Link],
 }
 
-impl Shown<'_> {
+impl ShownText<'_> {
     /// The answer of the call: one source, whose evidence is that text.
     pub fn output(&self, cx: &Cx, source: Source, evidence: String) -> ToolOutput {
         let mut output = ToolOutput::text(Text(vec![Part::Flexible(self.rendered(cx, &source).into())]));

@@ -2,7 +2,8 @@
 
 use crate::text::{is_unspaced, start};
 
-/// Of a question, which a model may make as long as it likes: each of its words is looked for in each passage.
+/// The longest question that is read, which a model may make as long as it likes: each of its words is looked for in
+/// each passage.
 const QUESTION_CHARS: usize = 2_000;
 
 /// A question's words of fewer letters say nothing about a passage.
@@ -80,7 +81,7 @@ impl Asked {
         weights
     }
 
-    /// Which of them stand in a passage. A page has thousands of words, so none is copied for itself.
+    /// Returns which of them stand in a passage. A page has thousands of words, so none is copied for itself.
     fn held_by(&self, passage: &str) -> Vec<bool> {
         let mut held = vec![false; self.words.len()];
         let mut stem = String::new();

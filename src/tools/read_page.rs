@@ -149,7 +149,7 @@ impl Chosen {
         let passages: Vec<_> =
             self.passages.iter().map(|(number, text)| Passage { number: *number, heading: None, text }).collect();
         let evidence = passages.iter().map(|passage| passage.text).collect::<Vec<_>>().join("\n\n");
-        let shown = Shown {
+        let shown = ShownText {
             tool: NAME,
             location: location(page),
             missing: page.missing.as_deref(),

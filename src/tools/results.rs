@@ -45,7 +45,7 @@ impl PageShown {
     }
 }
 
-/// What the call brought.
+/// Returns what the call brought.
 pub fn output(
     cx: &Cx,
     queries: &[String],
@@ -120,7 +120,7 @@ fn shown(stored: &StoredHit, page: &PageText, excerpts: &[String]) -> Value {
     })
 }
 
-/// Where a source is, without an address that a model could copy as a link.
+/// Names the place of a source, without an address that a model could copy as a link.
 fn location(hit: &Hit) -> String {
     let place = hit.url.split_once("://").map_or(hit.url.as_str(), |(_, rest)| rest);
     let place = if hit.url.contains("://") { place.split('/').next() } else { place.split('#').next() };

@@ -18,7 +18,7 @@ use crate::{
     search::{About, Caller, Engine, Error, Hit, Limits},
 };
 
-/// For the pages of one search; those that are not there by then keep their excerpts.
+/// The time for the pages of one search; those that are not there by then keep their excerpts.
 const PAGES_TIME: Duration = Duration::from_secs(30);
 
 /// What came of a query.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     Admitted, LeftOut, Refusal, Site, Tool, ToolFuture, ToolOutput, admitted, arguments,
     hits::{StoredHit, source, stored},
-    narrowing::{self, Narrowing, Said},
+    narrowing::{self, GivenNarrowing, Narrowing},
     property,
     results::{FailedQuery, PageShown, output},
     retrieval::{self, Retrieved, StandIn},
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     context::{Cx, Error, PageText, is_refusal, page_key},
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, digest},
-    journal::{Asked, Entry, StepKind},
+    journal::{Entry, Fingerprint, StepKind},
     llm::{ToolCall, ToolSpec},
     pages::Web,
     search::{self, Corpus, Engine, Filters, Hit, Limits},
@@ -45,12 +45,12 @@ struct Arguments {
     #[serde(deserialize_with = "one_or_many", alias = "query")]
     queries: Vec<String>,
     #[serde(flatten)]
-    said: Said,
+    said: GivenNarrowing,
 }
 
 /// The same, as it was admitted.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct AdmittedArguments {
     queries: Vec<String>,
     #[serde(flatten)]
     narrowing: Narrowing,
@@ -149,13 +149,13 @@ impl Tool for SearchWeb {
         Ok(Admitted {
             source_ids: self.results.saturating_mul(u32::try_from(queries.len()).unwrap_or(u32::MAX)),
             left_out: (!left_out.is_empty()).then(|| self.left_out(cx, &left_out)),
-            arguments: json!(Kept { queries, narrowing }),
+            arguments: json!(AdmittedArguments { queries, narrowing }),
         })
     }
 
     fn call<'a>(&'a self, cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
         async move {
-            let given: Kept = admitted(arguments)?;
+            let given: AdmittedArguments = admitted(arguments)?;
             let max_results = given.narrowing.results(self.results);
             let filters = given.narrowing.over(Filters::from(cx.options()));
             let limits = Limits { max_results, filters };
@@ -179,7 +179,7 @@ struct Searched {
     /// Pages that it read, or that the engine sent: what the run counts.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pages: usize,
-    /// Are there pages that were not read because the run may read no more?
+    /// Whether there are pages that were not read because the run may read no more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pages_left_out: bool,
 }
@@ -203,7 +203,7 @@ fn spec(cx: &Cx, results: u32) -> ToolSpec {
     super::spec(NAME, prompts.text("tools/search_web", values), parameters)
 }
 
-/// What is searched.
+/// Returns the kind of what is searched.
 pub(super) fn corpus(cx: &Cx) -> Corpus {
     cx.search().map_or(Corpus::Web, Engine::corpus)
 }
@@ -379,8 +379,8 @@ fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, Option<Stan
     Some((hits?, stand_in, inherited.at))
 }
 
-/// What the agent knows of each hit, by the source as which it does: a text that it has read, a page that it has
-/// opened, the same text further up, or, for a hit without a text, a page of which it has seen anything.
+/// Returns what the agent knows of each hit, by the source as which it does: a text that it has read, a page that it
+/// has opened, the same text further up, or, for a hit without a text, a page of which it has seen anything.
 fn known(hits: &[StoredHit], site: Site<'_>) -> Vec<Option<SourceId>> {
     let mut above = HashMap::new();
     let of = |stored: &StoredHit| {

@@ -228,7 +228,7 @@ async fn summarise(cx: &Cx, reading: &Reading<'_>, page: &Arc<str>) -> Result<Su
     cx.ask_structured(key, Role::Summarization, request, form(), Some(deadline)).await
 }
 
-/// Of one schema, since many pages are read at the same time.
+/// Returns the form of a summary, of one schema, since many pages are read at the same time.
 fn form() -> Form {
     static SCHEMA: LazyLock<Arc<Value>> = LazyLock::new(|| {
         let schema = json!({
@@ -255,12 +255,12 @@ fn verified(excerpts: &[String], page: &str) -> Vec<String> {
     excerpts.iter().take(MOST_LOOKED_AT).filter(stands).take(MOST_EXCERPTS).cloned().collect()
 }
 
-/// As [`str::contains`], many bytes at a time: pages are long.
+/// Returns whether `text` contains `part`, as [`str::contains`] does, many bytes at a time: pages are long.
 fn contains(text: &str, part: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
 }
 
-/// In lower case, with one space between words.
+/// Returns the text in lower case, with one space between words.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for word in text.split_whitespace() {
