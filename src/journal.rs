@@ -93,7 +93,7 @@ impl<T> Entry<T> {
 
 /// What a step asks for, as the journal recognises it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct Fingerprint {
     /// SHA-256 of the whole request, hex; empty where the key says everything.
     pub request: String,
     /// SHA-256 of what the request is about, whatever words say it and whichever model is asked, hex.
@@ -101,7 +101,7 @@ pub struct Asked {
 }
 
 /// Of a request without words of ours in it.
-impl From<String> for Asked {
+impl From<String> for Fingerprint {
     fn from(hash: String) -> Self {
         Self { request: hash.clone(), inputs: hash }
     }
@@ -171,7 +171,7 @@ impl Journal {
     }
 
     /// The answer that a run which this one retries got to a request about the same; each is handed out once.
-    pub fn inherited<T: DeserializeOwned>(&self, key: &str, asked: &Asked) -> Option<Inherited<T>> {
+    pub fn inherited<T: DeserializeOwned>(&self, key: &str, asked: &Fingerprint) -> Option<Inherited<T>> {
         let mut inherited = self.inherited.lock();
         let steps = inherited.get_mut(key)?;
         let fits = |step: &Step| step.request_hash == asked.request || step.input_hash == asked.inputs;
@@ -216,7 +216,7 @@ impl Journal {
         &self,
         key: &str,
         kind: StepKind,
-        asked: impl Into<Asked>,
+        asked: impl Into<Fingerprint>,
         work: impl Future<Output = Result<Entry<T>, Stop>>,
     ) -> Result<T, Stop> {
         if let Some(stop) = self.stopped.get() {
@@ -233,7 +233,7 @@ impl Journal {
         &self,
         key: &str,
         kind: StepKind,
-        asked: Asked,
+        asked: Fingerprint,
         work: impl Future<Output = Result<Entry<T>, Stop>>,
     ) -> Result<T, Stop> {
         if let Some(step) = self.take(key) {
@@ -401,7 +401,7 @@ impl Journal {
         self.activity.is_at_rest().await;
     }
 
-    fn replayed<T: DeserializeOwned>(&self, step: &Step, asked: &Asked) -> Result<T, Stop> {
+    fn replayed<T: DeserializeOwned>(&self, step: &Step, asked: &Fingerprint) -> Result<T, Stop> {
         if step.request_hash != asked.request && !self.is_reworded(step, asked) {
             return Err(Stop::Mismatch { key: step.key.clone() });
         }
@@ -410,7 +410,7 @@ impl Journal {
 
     /// Returns whether the same was asked for in the words of another release. One that did not note what its requests
     /// were about has the benefit of the doubt.
-    fn is_reworded(&self, step: &Step, asked: &Asked) -> bool {
+    fn is_reworded(&self, step: &Step, asked: &Fingerprint) -> bool {
         let unknown = step.input_hash.is_empty() && step.kind == StepKind::Model;
         step.prompts != self.prompts && (unknown || step.input_hash == asked.inputs)
     }

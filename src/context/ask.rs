@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     domain::{Cost, Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode},
-    journal::{Asked, Entry, Inherited, StepKind, Stop},
+    journal::{Entry, Fingerprint, Inherited, StepKind, Stop},
     llm::{
         self, Completion, OutputFormat, Request, Sending, StopReason,
         structured::{self, Strategies, Strategy},
@@ -240,7 +240,7 @@ impl Cx {
 
     /// The text that a run which this one retries was given. One without a word may be what it failed for: another
     /// model, or the same one, is asked.
-    fn inherited_answer(&self, key: &str, asked: &Asked) -> Option<Inherited<Outcome>> {
+    fn inherited_answer(&self, key: &str, asked: &Fingerprint) -> Option<Inherited<Outcome>> {
         std::iter::from_fn(|| self.run.journal.inherited::<Outcome>(key, asked))
             .find(|inherited| inherited.value.as_ref().is_ok_and(|completion| !completion.text.trim().is_empty()))
     }

@@ -14,7 +14,7 @@ use crate::{
 /// The latter leaves out our own words, the model and its limits, and for an agent's turn also what came before: that
 /// turn was answered once, and its answer counts although another one might be given today. What is made of the
 /// findings has to rest on the same ones.
-pub(super) fn asked(role: Role, request: &Request, task: &Task) -> Asked {
+pub(super) fn asked(role: Role, request: &Request, task: &Task) -> Fingerprint {
     let form = match &request.output {
         OutputFormat::Text => None,
         OutputFormat::JsonSchema { name, .. } => Some(name),
@@ -38,7 +38,7 @@ pub(super) fn asked(role: Role, request: &Request, task: &Task) -> Asked {
     };
     let is_text = matches!(task, Task::Other | Task::Answer { .. } | Task::Compress { .. } | Task::Report { .. });
     let said: Vec<&str> = if is_text { request.messages.iter().filter_map(said).collect() } else { Vec::new() };
-    Asked {
+    Fingerprint {
         request: digest::sha256_json(request),
         inputs: digest::sha256_json(&(role.as_str(), form, request.tool_choice, tools, about, said)),
     }

@@ -46,7 +46,7 @@ use crate::{
         Event, Failure, ModelName, Note, RunOptions, Scope, Source, SourceId, Timestamp, Usage, WarningCode,
         limits::{EndedBy, Limits},
     },
-    journal::{self, Asked, Entry, Journal, NewEvent, StepKind, Stop},
+    journal::{self, Entry, Fingerprint, Journal, NewEvent, StepKind, Stop},
     llm::Llm,
     prompts::Prompts,
     search::{Engine, Gate, Rest},
@@ -307,7 +307,7 @@ impl Cx {
     /// # Errors
     /// [`Stop`].
     pub async fn date(&self) -> Result<&str, Stop> {
-        let asked = Asked::from(String::new());
+        let asked = Fingerprint::from(String::new());
         let journal = &self.run.journal;
         let zone = &self.run.options.timezone;
         let today = journal.step("date", StepKind::Value, asked.clone(), async {

@@ -82,11 +82,11 @@ pub struct Gathered {
     pub(super) read: HashMap<String, usize>,
     /// Why calls brought nothing.
     pub failures: Vec<String>,
-    /// Was anything retrieved or delegated, whatever came of it?
+    /// Whether anything was retrieved or delegated, whatever came of it.
     pub has_worked: bool,
     /// The last turn with calls.
     pub turns: u32,
-    /// Has the model reflected since it last retrieved or delegated?
+    /// Whether the model has reflected since it last retrieved or delegated.
     pub has_reflected: bool,
     /// Ids reserved for sources.
     pub(super) reserved: u32,

@@ -10,7 +10,7 @@ use super::agent::{Agent, Answer};
 use crate::{
     context::{Cx, Error, Registered, is_refusal},
     domain::{Event, Failure, SourceId, ToolKind, WarningCode, digest},
-    journal::{Asked, Entry, StepKind, Stop},
+    journal::{Entry, Fingerprint, StepKind, Stop},
     llm::{Part, ToolCall},
     telemetry::{metrics, spans},
     tools::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, ToolSet},
@@ -68,7 +68,7 @@ pub async fn carry_out(cx: &Cx, agent: &mut Agent<'_>, turn: &str, calls: &[Tool
     Ok(Carried { answers: answers.into_iter().flatten().collect(), ends })
 }
 
-/// With `require_think`, retrieving and delegating wait until the model has reflected in a reply of its own.
+/// Returns whether the calls wait, with `require_think`, until the model has reflected in a reply of its own.
 fn must_think(cx: &Cx, agent: &Agent<'_>, calls: &[ToolCall]) -> bool {
     let thinking = calls.iter().any(|call| agent.tools.kind(&call.name) == Some(ToolKind::Think));
     cx.requires_thought() && (thinking || !agent.gathered.has_reflected)
@@ -220,7 +220,7 @@ fn remember(cx: &Cx, tool: &dyn Tool, arguments: &Value, result: &Result<ToolOut
     }
 }
 
-/// How a call failed, in one word; `None` when it did not.
+/// Returns how a call failed, in one word; `None` when it did not.
 fn error_of(kind: ToolKind, result: &Result<ToolOutput, ToolError>) -> Option<&'static str> {
     match result {
         Err(ToolError::Ends(error)) => Some(error.code()),
@@ -251,7 +251,7 @@ async fn perform(
         return tool.call(cx, site, arguments).await;
     }
     let key = format!("{}/call/{}", site.turn, site.index);
-    let asked = Asked::from(digest::sha256_json(&(name, &arguments)));
+    let asked = Fingerprint::from(digest::sha256_json(&(name, &arguments)));
     let work = async {
         if let Some(inherited) = cx.journal().inherited::<Result<ToolOutput, Failed>>(&key, &asked)
             // Sources of another run would have to be taken over with their texts: they are retrieved again. So is what

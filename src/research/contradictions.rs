@@ -71,25 +71,26 @@ fn held_against(contradictions: &[Contradiction], report: &Report) -> Vec<Contra
     contradictions.iter().map(|one| Contradiction { settled: settled(one), ..one.clone() }).collect()
 }
 
-/// Does the text name the figures of a statement?
+/// Returns whether the text names the figures of a statement.
 fn names(text: &Reference, stated: &Stated) -> bool {
     let lacking = text.lacks(&stated.text);
     stated.figures.iter().all(|figure| !lacking.contains(figure))
 }
 
-/// Does the text name the figures of a statement, and what they are of?
+/// Returns whether the text names the figures of a statement, and what they are of.
 fn states(text: &str, stated: &Stated) -> bool {
     names(&Reference::of(text), stated) && claims::has_word_of(text, &stated.text)
 }
 
-/// Does a line state it as what held at a date: `2032-06: The fare is 3 crowns`?
+/// Returns whether a line states it as what held at a date: `2032-06: The fare is 3 crowns`.
 fn states_dated(text: &str, stated: &Stated) -> bool {
     let is_date = |label: &str| label.len() >= 4 && label.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     let dated = text.lines().filter_map(|line| line.trim_start_matches(['-', '*', ' ']).split_once(": "));
     dated.filter(|(label, _)| is_date(label)).any(|(_, line)| states(line, stated))
 }
 
-/// Does a paragraph, a list or a table name both figures: in one sentence, or in several that say what they are of?
+/// Returns whether a paragraph, a list or a table names both figures: in one sentence, or in several that say what they
+/// are of.
 fn sets_beside(part: &str, one: &Stated, other: &Stated) -> bool {
     let names_in = |text: &str, stated: &Stated| names(&Reference::of(text), stated);
     if !names_in(part, one) || !names_in(part, other) {

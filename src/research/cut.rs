@@ -11,7 +11,7 @@ pub fn whole_words(text: &str) -> &str {
     before_last_word(text).unwrap_or(text)
 }
 
-/// As [`whole_words`]; `None` while the whole text may be one word.
+/// Cuts a text as [`whole_words`] does; `None` while the whole text may be one word.
 fn before_last_word(text: &str) -> Option<&str> {
     let mut end = text.len();
     for (count, (at, character)) in text.char_indices().rev().enumerate() {
@@ -26,7 +26,7 @@ fn before_last_word(text: &str) -> Option<&str> {
     None
 }
 
-/// From the CJK radicals on, scripts write no spaces between words.
+/// Returns whether the character is of a script that writes no spaces between words; all are from the CJK radicals on.
 fn is_unspaced(character: char) -> bool {
     character >= '\u{2E80}'
 }

@@ -98,8 +98,8 @@ pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<EarlierFindings, Err
     Ok(known)
 }
 
-/// What there is room for: notes, and sources that the reports and then the notes cite; all sources when nothing is
-/// cited.
+/// Returns what there is room for: notes, and sources that the reports and then the notes cite; all sources when
+/// nothing is cited.
 fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
     let researchers = highest_researcher(&earlier);
     let Earlier { texts, sources, mut notes, .. } = earlier;

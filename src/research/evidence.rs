@@ -36,7 +36,7 @@ pub struct Card {
 }
 
 impl Card {
-    /// Does the quotation hold the statement, word for word?
+    /// Returns whether the quotation holds the statement, word for word.
     pub fn is_quotation(&self) -> bool {
         self.quotation.contains(self.statement.trim_end_matches(['.', '…']))
     }

@@ -95,7 +95,7 @@ pub async fn revise(cx: &Cx, conversation: &Conversation, known: &EarlierFinding
     writer::compose(cx, "report", about, prompt, Task::Other).await
 }
 
-/// What the user wrote last.
+/// Returns what the user wrote last.
 fn newest(conversation: &Conversation) -> &str {
     conversation.messages.last().map_or("", |message| message.content.as_str())
 }

@@ -3,7 +3,7 @@
 use super::citations::Resolver;
 use crate::domain::{Source, SourceId};
 
-/// What becomes of a report that comes in pieces of so many characters, and how many citations it has.
+/// Returns what becomes of a report that comes in pieces of so many characters, and how many citations it has.
 pub fn resolved(text: &str, piece: usize) -> (String, usize) {
     let sources = [(1001, "https://example.org/a"), (1002, "guide.md#costs"), (2001, "https://example.org/b_(c)")];
     let mut resolver = Resolver::new(sources.map(|(id, url)| source(id, url)).to_vec());

@@ -90,7 +90,7 @@ async fn translated(cx: &Cx, name: &str, draft: &Draft, wanted: &str) -> Result<
     Ok(Some(rewritten(cx, completion.text, report.dropped_citations).await?))
 }
 
-/// Is it in the wanted language, with four in five of the citations at least?
+/// Returns whether it is in the wanted language, with four in five of the citations at least.
 fn is_faithful(translated: &Draft, draft: &Draft, wanted: &str) -> bool {
     let language = wording::language_code(&prose(&translated.report.markdown));
     let (kept, before) = (translated.report.citations.len(), draft.report.citations.len());
@@ -122,14 +122,14 @@ fn of_report(markdown: &str) -> Option<&'static str> {
     halves.iter().all(|half| wording::language_code(half) == Some(whole)).then_some(whole)
 }
 
-/// Does a question name the language, in whatever language? Parts of words are enough: it is the safe side.
+/// Returns whether a question names the language, in whatever language. Parts of words are enough: it is the safe side.
 fn names(asked: &str, code: &str) -> bool {
     let asked = asked.to_lowercase();
     let stems = NAMES.iter().filter(|(known, ..)| *known == code).flat_map(|(_, _, stems)| stems.split(' '));
     stems.into_iter().any(|stem| asked.contains(stem))
 }
 
-/// What the writer has put into words: without code, tables, quotations and numbers of sources.
+/// Returns what the writer has put into words: without code, tables, quotations and numbers of sources.
 fn prose(markdown: &str) -> String {
     let mut in_code = false;
     let mut is_prose = |line: &&str| {
@@ -162,7 +162,7 @@ fn unquoted(line: &str) -> String {
     if until.is_some() { line.to_owned() } else { kept }
 }
 
-/// What ends a quotation that the mark begins.
+/// Returns what ends a quotation that the mark begins.
 fn closing(mark: char) -> Option<&'static [char]> {
     match mark {
         '"' => Some(&['"']),

@@ -89,7 +89,7 @@ pub fn shown(prompts: &Prompts, notes: &[Note], flexible: &mut Flexible) -> Vec<
     notes.iter().map(shown).collect()
 }
 
-/// All that the report is made of, the newest first.
+/// Returns all that the report is made of, the newest first.
 pub fn notes<'a>(findings: &'a Findings, known: Option<&'a EarlierFindings>) -> impl Iterator<Item = &'a Note> {
     findings.notes.iter().chain(known.into_iter().flat_map(|known| &known.notes))
 }

@@ -77,7 +77,7 @@ impl Conversation {
         }
     }
 
-    /// What the user wrote since the newest report or answer, in order.
+    /// Returns what the user wrote since the newest report or answer, in order.
     pub fn question(&self) -> String {
         let answered = self.messages.iter().rposition(|message| {
             message.role == MessageRole::Assistant && message.run_id.is_some_and(|id| self.answered_by.contains(&id))
@@ -117,8 +117,8 @@ pub struct Findings {
     questions: Vec<questions::Judged>,
 }
 
-/// What the newest message of the thread asks for: an answer from earlier findings, another form of the report, or
-/// the whole pipeline.
+/// Returns what the newest message of the thread asks for: an answer from earlier findings, another form of the report,
+/// or the whole pipeline.
 ///
 /// `toolbox` holds what researchers may call beside the tools that all have.
 ///

@@ -133,8 +133,8 @@ pub async fn judged(
     Ok(judged)
 }
 
-/// How far the words of the notes answer the questions at some places. Reading the notes takes time, so it is not done
-/// for none.
+/// Returns how far the words of the notes answer the questions at some places. Reading the notes takes time, so it is
+/// not done for none.
 async fn by_words(
     places: Vec<usize>,
     questions: &[String],
@@ -149,8 +149,9 @@ async fn by_words(
     Ok(places.into_iter().zip(found).collect())
 }
 
-/// What the report makes of them: one whose sources it does not cite is answered only in part, and so is everything in
-/// a report that cites nothing. What nobody judged is no better answered than the report says in its opening.
+/// Returns what the report makes of them: one whose sources it does not cite is answered only in part, and so is
+/// everything in a report that cites nothing. What nobody judged is no better answered than the report says in its
+/// opening.
 pub fn in_report(judged: &[Judged], report: &Report, sources: &[Source]) -> Vec<SubQuestion> {
     let cited: BTreeSet<SourceId> = report.citations.iter().map(|citation: &Citation| citation.source_id).collect();
     let own = |id: &SourceId| {

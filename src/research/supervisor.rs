@@ -148,7 +148,7 @@ async fn findings(
     Ok(findings)
 }
 
-/// What the writer is to know of a topic without notes.
+/// Returns what the writer is to know of a topic without notes.
 fn without(topic: &str, code: FailureCode) -> String {
     match code {
         FailureCode::NoEvidence => format!("Nothing could be found out about this topic: {topic}"),

@@ -223,7 +223,7 @@ fn shown(number: usize, claim: &Claim, text: &str, report: &Report, texts: &Text
     })
 }
 
-/// What of a source stands for a statement, as the prompts show it.
+/// Returns what of a source stands for a statement, as the prompts show it.
 fn passage(citation: &Citation, claim: &Claim, texts: &Texts) -> Option<String> {
     texts.around(citation.source_id, citation.passage.as_ref(), &claim.text, AROUND)
 }
@@ -253,8 +253,8 @@ fn fitting(repaired: &str, written: &str) -> Option<String> {
     (is_cited && bars(text) == bars(written)).then(|| text.to_owned())
 }
 
-/// Is a repaired statement still about what it was? It has words of the old one, and mostly such as stand there or in
-/// the passages, or says in short that the sources do not state it.
+/// Returns whether a repaired statement is still about what it was: it has words of the old one, and mostly such as
+/// stand there or in the passages, or says in short that the sources do not state it.
 fn is_of(repaired: &str, written: &str, passages: &[String]) -> bool {
     let is_short = repaired.chars().count() <= SHORT_CHARS.max(written.chars().count());
     claims::keeps_to(repaired, written, passages) || is_short && admission::admits(repaired)

@@ -226,7 +226,7 @@ impl Failed {
     }
 }
 
-/// Is a message declined for want of a language model? Such an answer rests on no source.
+/// Returns whether a message is declined for want of a language model. Such an answer rests on no source.
 fn is_declined(cx: &Cx, task: &Task) -> bool {
     matches!(task, Task::Answer { .. }) && cx.options().final_report_model.first().is_offline()
 }
@@ -239,7 +239,7 @@ fn own_wording(cx: &Cx, task: &Task) -> Option<&'static Wording> {
     is_offline.then(|| offline::wording(brief))
 }
 
-/// Why an answer says nothing.
+/// Returns why an answer says nothing.
 fn nothing(completion: &Completion) -> String {
     match completion.stop {
         StopReason::Length => {
@@ -250,7 +250,7 @@ fn nothing(completion: &Completion) -> String {
     }
 }
 
-/// May the same call, made again, go better?
+/// Returns whether the same call, made again, may go better.
 fn is_passing(code: FailureCode) -> bool {
     matches!(code, FailureCode::ModelUnavailable | FailureCode::Timeout | FailureCode::ModelOutput)
 }
@@ -440,7 +440,7 @@ pub struct Draft {
     /// What resolved it last.
     pub resolver: Resolver,
     pub report: Report,
-    /// Is it what its readers saw come?
+    /// Whether it is what its readers saw come.
     pub as_streamed: bool,
     /// Statements that were written once more, since their sources did not hold them.
     pub repaired: usize,

@@ -7,7 +7,7 @@ const LONGEST_SCHEME: usize = 32;
 /// A DOI that no word announces has so many bytes behind its publisher's number; less may be a fraction.
 const SURE_DOI: usize = 4;
 
-/// Does `text` begin with an address that a reader's program may turn into a link?
+/// Returns whether `text` begins with an address that a reader's program may turn into a link.
 pub(super) fn is_address(text: &str) -> bool {
     let starts = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     starts("http://") || starts("https://") || starts("www.")
@@ -52,7 +52,7 @@ pub(super) fn paper(text: &str) -> Option<(usize, String)> {
     Some((text.len() - rest.len() + length, format!("{place}{}", &rest[..length])))
 }
 
-/// What stands behind these words, of which the first has to be there, each with a colon or spaces behind it.
+/// Returns what stands behind these words, of which the first has to be there, each with a colon or spaces behind it.
 fn behind_name<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
     let mut rest = None;
     for word in words {
@@ -80,14 +80,14 @@ fn arxiv(text: &str) -> Option<usize> {
     (month.len() >= 4 && month.bytes().all(|byte| byte.is_ascii_digit()) && !own.is_empty()).then_some(id.len())
 }
 
-/// Is the host of an address a number, which says nothing to a reader?
+/// Returns whether the host of an address is a number, which says nothing to a reader.
 pub(super) fn has_numeric_host(address: &str) -> bool {
     let host = host(address);
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     name.parse::<std::net::Ipv4Addr>().is_ok()
 }
 
-/// What follows the scheme of an address of any kind (`mailto:`, `ftp://`), which angle brackets make a link.
+/// Returns what follows the scheme of an address of any kind (`mailto:`, `ftp://`), which angle brackets make a link.
 pub(super) fn behind_scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
     let fits = scheme.len() >= 2 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte));

@@ -68,7 +68,8 @@ const SIGNS: [&str; 26] = [
     "zeitschrift",
 ];
 
-/// Is the line, behind its label, nothing but a reference: names, and a year in parentheses or several signs?
+/// Returns whether the line, behind its label, is nothing but a reference: names, and a year in parentheses or several
+/// signs.
 pub(super) fn is_bibliographic(line: &str) -> bool {
     let entry = entries::label(line).rest.trim_end_matches(['*', '_']);
     // Without capital letters a sentence may begin like a name, but it is no item of a list.
@@ -100,12 +101,12 @@ pub(super) fn are_names(text: &str) -> bool {
     text.len() <= LONGEST_NAMES && (text.contains(char::is_uppercase) || is_caseless(text)) && words.all(is_name)
 }
 
-/// Is it a short text in a script that has no capital letters?
+/// Returns whether it is a short text in a script that has no capital letters.
 fn is_caseless(text: &str) -> bool {
     text.chars().count() <= LONGEST_CASELESS && text.contains(char::is_alphabetic) && !text.contains(char::is_lowercase)
 }
 
-/// Does what stands behind a year or a name begin like a title, rather than go on like a sentence?
+/// Returns whether what stands behind a year or a name begins like a title, rather than goes on like a sentence.
 pub(super) fn begins_title(rest: &str) -> bool {
     rest.chars().find(|c| !(c.is_whitespace() || ".,:;*_-–—".contains(*c))).is_none_or(|first| !first.is_lowercase())
 }

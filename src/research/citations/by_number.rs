@@ -111,7 +111,7 @@ impl Reader<'_, '_> {
         Some(self.cite_targets(at, end, &targets))
     }
 
-    /// Where numbers lead, when there are any and the model's own list has all of them.
+    /// Returns where numbers lead, when there are any and the model's own list has all of them.
     pub(super) fn targets(&self, numbers: &[u32]) -> Option<Vec<Target>> {
         let targets = numbers.iter().map(|number| self.numbering.target(&number.to_string(), self.before.line));
         targets.collect::<Option<Vec<_>>>().filter(|targets| !targets.is_empty())

@@ -50,18 +50,18 @@ impl Catalogue {
         self.by_url.get(&address::normal(address)).copied()
     }
 
-    /// Is the text the title of a source, whatever its case and punctuation?
+    /// Returns whether the text is the title of a source, whatever its case and punctuation.
     pub(super) fn is_title(&self, text: &str) -> bool {
         self.titles.contains(&words(text))
     }
 
-    /// Does a line have the id of a source?
+    /// Returns whether a line has the id of a source.
     pub(super) fn has_id(&self, line: &str) -> bool {
         ids::ids_in(line).into_iter().take(IDS_LOOKED_AT).any(|(_, _, id)| self.by_id.contains_key(&id))
     }
 
-    /// Does a line say something for which it cites a source by its id? More than what the source is called, which an
-    /// entry of a list says.
+    /// Returns whether a line says something for which it cites a source by its id: more than what the source is
+    /// called, which an entry of a list says.
     pub(super) fn states(&self, line: &str) -> bool {
         ids::ids_in(line).into_iter().take(IDS_LOOKED_AT).any(|(start, end, id)| {
             let (before, behind) =
@@ -88,7 +88,7 @@ fn words(text: &str) -> String {
     words.flat_map(|word| [word.to_lowercase(), " ".to_owned()]).collect()
 }
 
-/// Does a text have no word but those in a source's title, author and address, or the word "source"?
+/// Returns whether a text has no word but those in a source's title, author and address, and the word "source".
 fn is_name_of(source: &Source, text: &str) -> bool {
     let (author, site) = (source.author.as_deref(), source.site.as_deref());
     let names = [Some("source sources quelle id"), Some(&source.title), author, site, Some(&source.url)];

@@ -34,7 +34,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// May an entry with such a label stand without a heading over it?
+    /// Returns whether an entry with such a label may stand without a heading over it.
     pub(super) fn stands_alone(self) -> bool {
         matches!(self, Self::Bracket | Self::Footnote | Self::Definition | Self::Superscript)
     }
@@ -52,7 +52,7 @@ pub(super) struct Label {
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     pub label: Option<Label>,
-    /// Does a marker of a list stand in front?
+    /// Whether a marker of a list stands in front.
     pub is_item: bool,
     pub rest: &'a str,
 }
@@ -134,8 +134,8 @@ fn number(text: &str) -> Option<(Label, &str)> {
     (!rest.starts_with(|c: char| c.is_ascii_digit())).then(|| (named(number, Form::Ordered), rest))
 }
 
-/// What a line says for which it cites by a number, as `- Dues pay half of it [3]`. An entry has its number in front,
-/// or an address.
+/// Returns what a line says for which it cites by a number, as `- Dues pay half of it [3]`. An entry has its number in
+/// front, or an address.
 pub(super) fn said_by_number(line: &str) -> Option<&str> {
     let found = label(line);
     if found.label.as_ref().is_some_and(|label| label.form.stands_alone()) {
@@ -147,7 +147,7 @@ pub(super) fn said_by_number(line: &str) -> Option<&str> {
     (says && Numbers::read(inside).is_some_and(|read| !read.footnote)).then_some(said)
 }
 
-/// Does the text end with an address, or begin with one?
+/// Returns whether the text ends with an address, or begins with one.
 pub(super) fn address_at_end(text: &str) -> bool {
     let (mut done, mut starts, mut last) = (0, true, None);
     for (at, character) in text.char_indices() {

@@ -29,7 +29,7 @@ fn retrieved() -> Vec<Source> {
 /// Of [`spelt`]; the last one is understood in lists and links alone.
 const WAYS: usize = 12;
 
-/// How models spell an address that they were given otherwise.
+/// Returns how models spell an address that they were given otherwise.
 fn spelt(url: &str, way: usize) -> String {
     let join = if url.contains('?') { '&' } else { '?' };
     match way % WAYS {

@@ -33,13 +33,13 @@ pub(super) enum Piece<'a> {
 pub(super) struct Before<'a> {
     /// The end of the line's text so far.
     pub text: &'a str,
-    /// Does a backslash take its meaning from the segment's first character?
+    /// Whether a backslash takes its meaning from the segment's first character.
     pub escaped: bool,
-    /// Are code spans recognised?
+    /// Whether code spans are recognised.
     pub spans: bool,
-    /// Is there a word on the line already? Only then a tag cannot begin a block of HTML.
+    /// Whether there is a word on the line already. Only then a tag cannot begin a block of HTML.
     pub inside_line: bool,
-    /// Does the segment stand in a formula that takes several lines?
+    /// Whether the segment stands in a formula that takes several lines.
     pub in_formula: bool,
     /// The number of the line in the model's text, from 0.
     pub line: usize,
@@ -57,7 +57,7 @@ pub(super) struct Parsed<'a> {
     pub removed: u32,
     /// Numbers of the model's own.
     pub numbers: Vec<u32>,
-    /// Is a retrieved source cited by its id?
+    /// Whether a retrieved source is cited by its id.
     pub by_id: bool,
     /// The retrieved source to which an `<a>` leads that is still open.
     pub anchor: Option<usize>,
@@ -260,7 +260,7 @@ impl<'a> Reader<'a, '_> {
         end
     }
 
-    /// What a bracket's content cites; `None` when it is no citation at all.
+    /// Returns what a bracket's content cites; `None` when it is no citation at all.
     fn citation(
         &mut self,
         from: usize,
@@ -406,12 +406,12 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Does a bracket mark where text begins or ends that is cited behind it, as `[cite_start]`?
+/// Returns whether a bracket marks where text begins or ends that is cited behind it, as `[cite_start]`.
 fn marks_cited_text(inside: &str) -> bool {
     matches!(inside, "cite_start" | "cite_end")
 }
 
-/// Where each bracket and parenthesis is closed, by its own kind alone.
+/// Finds where each bracket and parenthesis is closed, by its own kind alone.
 fn closing(text: &str) -> HashMap<usize, usize> {
     let mut open: [Vec<usize>; 1 + OPENING.len()] = Default::default();
     let mut closing = HashMap::new();

@@ -44,7 +44,7 @@ pub(super) fn ids_in_bracket(inside: &str) -> Vec<(usize, usize, u32)> {
     ids
 }
 
-/// Is there nothing beside the ids but separators and words like "Source"?
+/// Returns whether there is nothing beside the ids but separators and words like "Source".
 pub(super) fn only_ids(inside: &str, ids: &[(usize, usize, u32)]) -> bool {
     let mut from = 0;
     let mut between = String::new();

@@ -268,8 +268,8 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Is a line that follows a blank one indented so far that it is code? Not an item of a list, which models indent
-    /// as they like.
+    /// Returns whether a line that follows a blank one is indented so far that it is code. An item of a list is not,
+    /// which models indent as they like.
     pub(super) fn is_indented(&self, line: &str) -> bool {
         let (mut quotes, mut rest) = (0, line);
         while let Some(inner) = behind_quotes(rest, 1) {
@@ -346,21 +346,22 @@ fn begins_with_digit(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// What stands behind `Sources:` on its line.
+/// Returns what stands behind `Sources:` on its line.
 pub(super) fn behind_title(line: &str) -> Option<&str> {
     let (title, rest) = line.split_once([':', '：']).filter(|(title, _)| title.len() <= LONGEST_HEADING)?;
     let title = title.trim_matches(['*', '_', ' ']).to_lowercase();
     SOURCE_HEADINGS.contains(&title.as_str()).then(|| rest.trim_start_matches(['*', '_', ' ']))
 }
 
-/// Is this a list of sources in one line, or the first one of such a list: `Sources: [1] Title, https://…`?
+/// Returns whether this is a list of sources in one line, or the first one of such a list: `Sources: [1] Title,
+/// https://…`.
 pub(super) fn is_list_in_line(line: &str) -> bool {
     let Some(list) = behind_title(line.trim()) else { return false };
     let is_numbered = |form| matches!(form, Form::Bracket | Form::Ordered);
     holds_address(list) && label(list).label.is_some_and(|label| is_numbered(label.form))
 }
 
-/// Is the line one that says of what follows that it is sources, as `Sources consulted:`?
+/// Returns whether the line says of what follows that it is sources, as `Sources consulted:`.
 pub(super) fn announces_sources(trimmed: &str) -> bool {
     let title = trimmed.trim_end_matches(['*', '_']);
     let fits = title.len() <= LONGEST_LEAD && title.ends_with([':', '：']) && !title.contains(['[', '.']);
@@ -384,7 +385,7 @@ pub(super) struct SourceHeading {
     pub plain: bool,
 }
 
-/// Is this a heading over a source list, or perhaps one?
+/// Reads a heading over a source list, or what may be one.
 pub(super) fn source_heading(trimmed: &str) -> Option<SourceHeading> {
     let (level, title) = heading(trimmed).unwrap_or((7, trimmed));
     let plain = !(level < 7 || title.starts_with(['*', '_']) || title.ends_with([':', '：']));
@@ -399,7 +400,7 @@ pub(super) fn source_heading(trimmed: &str) -> Option<SourceHeading> {
     (certain || perhaps()).then_some(SourceHeading { level, certain, plain })
 }
 
-/// Is the line a heading, or one in bold letters?
+/// Returns whether the line is a heading, or one in bold letters.
 pub(super) fn is_title(trimmed: &str) -> bool {
     let bold = trimmed.strip_prefix("**").map(|rest| rest.trim_end_matches([':', '：', ' ']));
     let bold = bold.and_then(|rest| rest.strip_suffix("**").or(rest.strip_suffix(":**")));
@@ -411,20 +412,20 @@ pub(super) fn is_table_rule(trimmed: &str) -> bool {
     trimmed.starts_with('|') && trimmed.contains("--") && trimmed.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
 }
 
-/// Does a formula of several lines begin here: `$$` or `\[`, not closed on its line?
+/// Returns whether a formula of several lines begins here: `$$` or `\[`, not closed on its line.
 pub(super) fn opens_formula(line: &str) -> bool {
     let text = without_containers(line).trim_end();
     let open = |mark: &str, end: &str| text.strip_prefix(mark).is_some_and(|rest| !rest.contains(end));
     open("$$", "$$") || open("\\[", "\\]")
 }
 
-/// Does such a formula end with this text?
+/// Returns whether such a formula ends with this text.
 pub(super) fn ends_formula(text: &str) -> bool {
     let text = text.trim_end_matches([' ', '.', ',']);
     text.ends_with("$$") || text.ends_with("\\]")
 }
 
-/// Is this the text of a footnote: `[^1]: …`? One that is called by the id of a source is none.
+/// Returns whether this is the text of a footnote: `[^1]: …`. One that is called by the id of a source is none.
 pub(super) fn is_footnote(line: &str) -> bool {
     without_containers(line).strip_prefix("[^").and_then(|rest| rest.split_once(']')).is_some_and(|(label, rest)| {
         !label.is_empty()
@@ -440,26 +441,27 @@ pub(super) fn is_underline(trimmed: &str) -> bool {
     ["-", "="].iter().any(|sign| !trimmed.is_empty() && trimmed.trim_start_matches(sign).is_empty())
 }
 
-/// Does the line begin with the marker of a list?
+/// Returns whether the line begins with the marker of a list.
 pub(super) fn is_item(trimmed: &str) -> bool {
     marker(trimmed).is_some_and(|width| trimmed[width..].starts_with([' ', '\t']))
 }
 
-/// Does a line belong to a list, when the list has no heading of its own?
+/// Returns whether a line belongs to a list, when the list has no heading of its own.
 pub(super) fn is_list_line(trimmed: &str) -> bool {
     let first = trimmed.chars().next();
     first.is_none_or(|first| ("-*+•".contains(first) || OPENING.contains(&first)) || first.is_ascii_digit())
         || is_reference(trimmed)
 }
 
-/// Is it an item of a list that is no sentence? Under a heading like "Sources" it may be the title of a source.
+/// Returns whether it is an item of a list that is no sentence. Under a heading like "Sources" it may be the title of a
+/// source.
 pub(super) fn is_short_item(trimmed: &str) -> bool {
     let rest = behind_marker(trimmed);
     rest.len() < trimmed.len() && !rest.ends_with(['.', '。', '!', '?', '！', '？', ':', '：'])
 }
 
-/// Does a line under a heading like "Sources" name a source, rather than say something? It does with an address, an
-/// id or a number in brackets at its front.
+/// Returns whether a line under a heading like "Sources" names a source, rather than says something. It does with an
+/// address, an id or a number in brackets at its front.
 pub(super) fn is_reference(trimmed: &str) -> bool {
     let rest = behind_marker(trimmed);
     let cites = rest.starts_with(OPENING)
@@ -468,7 +470,7 @@ pub(super) fn is_reference(trimmed: &str) -> bool {
     cites || holds_address(rest)
 }
 
-/// Does a line begin with an address, behind markers of lists and words like `URL:`?
+/// Returns whether a line begins with an address, behind markers of lists and words like `URL:`.
 pub(super) fn begins_with_address(line: &str) -> bool {
     let rest = behind_marker(line.trim());
     let word = rest.split_once(':').filter(|(word, _)| word.len() <= 12 && !word.contains(['/', ' ']));
@@ -485,12 +487,13 @@ pub(super) fn holds_address(text: &str) -> bool {
     words.any(|word| is_address(word) || address_in_word(word).is_some())
 }
 
-/// Is the last word of a line an address?
+/// Returns whether the last word of a line is an address.
 pub(super) fn ends_with_address(trimmed: &str) -> bool {
     trimmed.split_whitespace().next_back().is_some_and(holds_address)
 }
 
-/// Does the line define where `[label]` leads? The target is one word; a title in quotation marks may follow.
+/// Returns the label whose target the line defines, as in `[label]: target`. The target is one word; a title in
+/// quotation marks may follow.
 pub(super) fn definition(line: &str) -> Option<&str> {
     let label = without_containers(line).strip_prefix('[')?;
     let (label, target) = label.split_once("]:")?;

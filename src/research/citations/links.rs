@@ -15,7 +15,7 @@ const LONGEST_NUMBER: usize = 12;
 /// Bytes of an address and its title.
 const LONGEST_TARGET: usize = 2_048;
 
-/// Where a number leads, and the line that says so.
+/// The target of a number, and the line that names it.
 type Place = (usize, Target);
 
 /// The numbers of links.

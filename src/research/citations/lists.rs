@@ -10,10 +10,10 @@ pub(super) const LIST_BYTES: usize = 64 * 1024;
 pub(super) struct SourceList {
     /// The level of its heading; 7 for a line that serves as one.
     level: usize,
-    /// Does the heading say nothing but "Sources"? Under another one, as "Open-source tools", only what has a label in
-    /// brackets and an address is a reference.
+    /// Whether the heading says nothing but "Sources". Under another one, as "Open-source tools", only what has a label
+    /// in brackets and an address is a reference.
     certain: bool,
-    /// Does nothing mark the heading as one? Then it goes only with a reference.
+    /// Whether nothing marks the heading as one. Then it goes only with a reference.
     plain: bool,
     lines: Vec<Line>,
     bytes: usize,
@@ -100,9 +100,9 @@ impl SourceList {
         inside != lines::Inside::Outside
     }
 
-    /// Does a line stand behind the list? A further heading of the kind begins a list of its own. Under one that is not
-    /// certain anything but an entry ends the list: text under "What the sources say" must not be held back until the
-    /// section is over.
+    /// Returns whether a line stands behind the list. A further heading of the kind begins a list of its own. Under one
+    /// that is not certain anything but an entry ends the list: text under "What the sources say" must not be held back
+    /// until the section is over.
     pub(super) fn ends_before(&self, line: &Line) -> bool {
         let trimmed = line.text.trim();
         if self.lines.len() == 1 && lines::is_underline(trimmed) {
@@ -119,7 +119,7 @@ impl SourceList {
         }
     }
 
-    /// Can a line be an entry, or a part of one?
+    /// Returns whether a line can be an entry, or a part of one.
     fn may_hold(&self, line: &str, trimmed: &str) -> bool {
         let is_labelled = || entries::label(trimmed).label.is_some_and(|label| label.form.stands_alone());
         let is_indented = || self.lines.len() > 1 && (line.starts_with("  ") || line.starts_with('\t'));
@@ -146,7 +146,7 @@ impl SourceList {
         Judged { goes, lines: self.lines.into_iter().zip(&roles).map(judge).collect() }
     }
 
-    /// Where most lines are references, so are the other items.
+    /// Settles the other items: where most lines are references, they are too.
     fn settle_items(&self, roles: &mut [Role]) {
         let count = |role| roles.iter().filter(|&&found| found == role).count();
         let most = self.earlier + count(Role::Reference) > count(Role::Item) + count(Role::Other);

@@ -194,7 +194,7 @@ fn word() -> impl Strategy<Value = String> {
     "[bdfgklmnprtvwz]{5,9}"
 }
 
-/// What stands in brackets in reports, and is no citation.
+/// Returns what stands in brackets in reports, and is no citation.
 fn data() -> impl Strategy<Value = String> {
     (word(), prop::collection::vec(1..100u32, 3), 0..12usize).prop_map(|(word, n, shape)| match shape {
         0 => format!("{word} [{}-{}]", n[0], n[1]),

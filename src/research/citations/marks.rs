@@ -195,7 +195,7 @@ impl<'a> Reader<'a, '_> {
         self.replace(from - space, end, [])
     }
 
-    /// What is a citation in parentheses; `¹` and `(1)`, where the model numbers its sources so.
+    /// Reads a citation in parentheses; `¹` and `(1)`, where the model numbers its sources so.
     pub(super) fn unbracketed(&mut self, at: usize, to: usize) -> Option<usize> {
         let rest = &self.text[at..to];
         if rest.starts_with('(')
@@ -256,7 +256,7 @@ impl<'a> Reader<'a, '_> {
         self.replace(at, end, [Piece::Text(host(address))])
     }
 
-    /// What stands before a place, as far as one looks back.
+    /// Returns what stands before a place, as far as one looks back.
     pub(super) fn behind(&self, at: usize) -> String {
         format!("{}{}", self.before.text, tail(&self.text[..at]))
     }
@@ -297,7 +297,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Where an `<a>` of this content leads.
+/// Returns where an `<a>` of this content leads.
 fn href(inside: &str) -> Option<&str> {
     let at = inside.find("href").or_else(|| inside.find("HREF"))?;
     let value = inside[at + "href".len()..].trim_start().strip_prefix('=')?.trim_start();
@@ -308,7 +308,7 @@ fn href(inside: &str) -> Option<&str> {
     }
 }
 
-/// Is this one HTML tag that only marks text, without an attribute?
+/// Returns whether this is one HTML tag that only marks text, without an attribute.
 pub(super) fn is_harmless_tag(html: &str) -> bool {
     let Some(inside) = html.strip_prefix('<').and_then(|html| html.strip_suffix('>')) else { return false };
     let name = inside.strip_prefix('/').unwrap_or(inside);

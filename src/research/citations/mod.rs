@@ -76,17 +76,18 @@ pub struct Resolver {
     lists: Lists,
     fence: Option<Fence>,
     list: Option<SourceList>,
-    /// Are code spans recognised? Not behind a run of backticks that may find its partner on a later line.
+    /// Whether code spans are recognised. They are not behind a run of backticks that may find its partner on a later
+    /// line.
     spans: bool,
-    /// Does the current line follow a blank one or code, so that an indented one is code?
+    /// Whether the current line follows a blank one or code, so that an indented one is code.
     after_blank: bool,
-    /// Does the line stand in a formula of several lines?
+    /// Whether the line stands in a formula of several lines.
     in_formula: bool,
     /// The model's text so far, what its lines are, and the numbers of its own that it cites.
     text: String,
     kinds: Vec<Kind>,
     numbers: BTreeSet<u32>,
-    /// Does the text cite by an id?
+    /// Whether the text cites by an id.
     by_id: bool,
     /// The retrieved source to which an `<a>` leads that is still open.
     anchor: Option<usize>,
@@ -197,7 +198,7 @@ impl Resolver {
         Some((again, markdown))
     }
 
-    /// How far the numbers that the text cites count from 1.
+    /// Returns how far the numbers that the text cites count from 1.
     fn counted(&self) -> u32 {
         (1..)
             .zip(&self.numbers)
@@ -222,7 +223,7 @@ impl Resolver {
         self.dropped + self.output.parted()
     }
 
-    /// What else was removed: lines of a source list or with the definition of a link, HTML tags.
+    /// Returns how much else was removed: lines of a source list or with the definition of a link, HTML tags.
     pub fn removed(&self) -> u32 {
         self.removed
     }
@@ -261,7 +262,7 @@ impl Resolver {
         if self.fence.is_some() || self.list.is_some() || is_code() { Head::Whole } else { lines::head(&self.line) }
     }
 
-    /// From here on the line is read segment by segment.
+    /// Reads the line segment by segment from here on.
     fn read_segments(&mut self) {
         let line = std::mem::take(&mut self.line);
         // A fence whose line is too long to be judged is shown as text, and must not be one.

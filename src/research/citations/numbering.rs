@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Listed,
 }
 
-/// Where a number or label leads.
+/// The target of a number or label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// A retrieved source, by index.
@@ -75,14 +75,14 @@ pub(super) struct Numbering {
     /// Lines of lists without a heading over them.
     gone: HashSet<usize>,
     highest: u32,
-    /// Has an entry of a list a number, other than a footnote?
+    /// Whether an entry of a list has a number, other than a footnote.
     listed: bool,
     /// Entries of lists without labels.
     unnumbered: u32,
     pub bare: Bare,
-    /// Are superscript digits citations?
+    /// Whether superscript digits are citations.
     pub superscripts: bool,
-    /// Are numbers in parentheses citations?
+    /// Whether numbers in parentheses are citations.
     pub parentheses: bool,
 }
 
@@ -105,7 +105,8 @@ impl Numbering {
         reader.finish(&lines)
     }
 
-    /// Of a text without a list or a certain citation, whose numbers cite nothing: those up to `highest` are taken out.
+    /// Makes the numbering of a text without a list or a certain citation, whose numbers cite nothing: those up to
+    /// `highest` are taken out.
     pub(super) fn of_nothing(highest: u32) -> Self {
         Self { highest, bare: Bare::Cites, ..Self::default() }
     }
@@ -125,17 +126,17 @@ impl Numbering {
         Self { bare, ..self }
     }
 
-    /// Does nothing here change how the text is read?
+    /// Returns whether nothing here changes how the text is read.
     pub(super) fn is_empty(&self) -> bool {
         self.targets.is_empty() && self.works.is_empty()
     }
 
-    /// Does any number or label lead to a source, or to a remark?
+    /// Returns whether any number or label leads to a source, or to a remark.
     fn leads(&self) -> bool {
         self.targets.values().flatten().any(|(_, target)| *target != Target::Foreign)
     }
 
-    /// Where a label on that line leads: as the next list says, or else the last one.
+    /// Returns where a label on that line leads: as the next list says, or else the last one.
     pub(super) fn target(&self, label: &str, line: usize) -> Option<Target> {
         let places = self.targets.get(label)?;
         let next = places.partition_point(|(place, _)| *place < line);
@@ -150,13 +151,13 @@ impl Numbering {
         }
     }
 
-    /// Where `[text][label]` leads.
+    /// Returns where `[text][label]` leads.
     pub(super) fn linked(&self, label: &str, line: usize) -> Option<Target> {
         let label = label.trim().to_lowercase();
         self.target(&label, line).filter(|_| self.defined.contains(&label))
     }
 
-    /// Where a name in brackets leads that a list of the model's own has.
+    /// Returns where a name in brackets leads that a list of the model's own has.
     pub(super) fn named(&self, name: &str, line: usize) -> Option<Target> {
         let name = name.trim().to_lowercase();
         let mut places = self.targets.get(&name)?.iter().map(|(_, target)| target);
@@ -165,12 +166,12 @@ impl Numbering {
         self.target(&name, line).filter(|_| is_clear && self.named.contains(&name))
     }
 
-    /// Where a work leads that a list of the model's own has; `None` when it is not clear which entry is meant.
+    /// Returns where a work leads that a list of the model's own has; `None` when it is not clear which entry is meant.
     pub(super) fn work(&self, cited: &Cited) -> Option<Target> {
         self.works.target(cited)
     }
 
-    /// Is this line part of a list that goes?
+    /// Returns whether this line is part of a list that goes.
     pub(super) fn is_gone(&self, line: usize) -> bool {
         self.gone.contains(&line)
     }
@@ -260,7 +261,7 @@ impl<'a> Reader<'a> {
         self.contents(at, found.rest);
     }
 
-    /// Has the last entry no address yet?
+    /// Returns whether the last entry has no address yet.
     fn is_waiting(&self) -> bool {
         self.list.last().is_some_and(|entry| entry.target.is_none())
     }
@@ -310,12 +311,12 @@ impl<'a> Reader<'a> {
         words.find_map(|word| Some((self.catalogue.by_target(word)?, word.len())))
     }
 
-    /// Is the text an address, or a word that is one of those that were retrieved?
+    /// Returns whether the text is an address, or a word that is one of those that were retrieved.
     fn is_place(&self, text: &str) -> bool {
         is_address(text) || (!text.trim().contains(char::is_whitespace) && self.place(text.trim()).is_some())
     }
 
-    /// Is one of the last words an address that was retrieved, although no scheme shows that it is one?
+    /// Returns whether one of the last words is an address that was retrieved, although no scheme shows that it is one.
     fn ends_with_place(&self, text: &str) -> bool {
         let words = text.rsplit(|c: char| c.is_whitespace() || "<>[]|".contains(c)).filter(|word| !word.is_empty());
         words.take(LAST_WORDS).any(|word| self.place(word.trim_start_matches('(')).is_some())
@@ -542,7 +543,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Does a line without an address cite by an id in brackets? Then it is text, with whatever it begins.
+/// Returns whether a line without an address cites by an id in brackets. Then it is text, with whatever it begins.
 fn cites_by_id(line: &str) -> bool {
     let is_cited = |(start, ..): (usize, usize, u32)| line[..start].ends_with(OPENING);
     !lines::holds_address(line) && ids_in(line).into_iter().any(is_cited)

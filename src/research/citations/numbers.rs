@@ -7,7 +7,7 @@ use super::ids::LONGEST_LIST;
 
 /// Numbers that one bracket may cite, ranges written out.
 const MOST_NUMBERS: usize = 100;
-/// By their value.
+/// The superscript digits by their value.
 const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 /// Words that make a bracket with numbers a citation, in lower case.
 const CITING_WORDS: [&str; 31] = [
@@ -191,18 +191,19 @@ impl Reader {
     }
 }
 
-/// Is this a word for a source, behind which a number is that of one, even between parentheses?
+/// Returns whether this is a word for a source, behind which a number is that of one, even between parentheses.
 pub(super) fn is_word_for_source(word: &str) -> bool {
     const OTHERS: [&str; 9] = ["cite", "cites", "doc", "fn", "footnote", "see", "siehe", "voir", "web"];
     is_citing_word(word) && !OTHERS.contains(&word.to_lowercase().as_str())
 }
 
-/// Does the word make what follows it a citation?
+/// Returns whether the word makes what follows it a citation.
 pub(super) fn is_citing_word(word: &str) -> bool {
     CITING_WORDS.contains(&word.to_lowercase().as_str())
 }
 
-/// Is this a citation by number, given the text in front of it and the highest number that can be meant?
+/// Returns whether this is a citation by number, given the text in front of it and the highest number that can be
+/// meant.
 ///
 /// An interval (`95% CI [22, 54]`, `[0, 1]`), an index (`a[1]`) or a year is none.
 pub(super) fn is_citation(read: &Numbers, before: &str, highest: usize) -> bool {
@@ -211,7 +212,7 @@ pub(super) fn is_citation(read: &Numbers, before: &str, highest: usize) -> bool 
     read.marked || !(read.numbers.contains(&0) || beyond || is_indexed(before) || is_interval(before))
 }
 
-/// Does an identifier end right here, as in `a[1]` or `x_max[2]`?
+/// Returns whether an identifier ends right here, as in `a[1]` or `x_max[2]`.
 fn is_indexed(before: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut before = before;
@@ -229,7 +230,8 @@ fn is_interval(before: &str) -> bool {
     INTERVAL_WORDS.contains(&word.as_str()) || word.ends_with(['=', '≈', '∈'])
 }
 
-/// Are the numbers behind `before`, and in front of `behind`, certainly data unless the model's own list has them?
+/// Returns whether the numbers behind `before`, and in front of `behind`, are certainly data unless the model's own
+/// list has them.
 pub(super) fn is_data(read: &Numbers, before: &str, behind: &str) -> bool {
     let word = before.split_whitespace().next_back().unwrap_or_default();
     let word = word.trim_matches(['(', ':', ',', '*', '_']).to_lowercase();
@@ -241,7 +243,7 @@ pub(super) fn is_data(read: &Numbers, before: &str, behind: &str) -> bool {
     NUMBERED_WORDS.contains(&word.as_str()) || is_isotope()
 }
 
-/// With the digits of full width and of Arabic as ASCII has them.
+/// Writes the digits of full width and of Arabic as ASCII has them.
 fn with_plain_digits(text: &str) -> Cow<'_, str> {
     let digit = |c: char| {
         let zero = [0xFF10, 0x0660, 0x06F0, 0x0966].into_iter().find(|zero| (*zero..zero + 10).contains(&u32::from(c)));
@@ -272,7 +274,7 @@ pub(super) fn tool_mark(text: &str) -> Option<usize> {
     (found && !rest.starts_with(char::is_alphanumeric)).then(|| text.len() - rest.len())
 }
 
-/// What follows a result that `text` begins with.
+/// Returns what follows a result that `text` begins with.
 fn behind_result(text: &str) -> Option<&str> {
     let digits = |text: &str| text.bytes().take(4).take_while(u8::is_ascii_digit).count();
     let rest = text.strip_prefix("turn")?;
@@ -319,8 +321,9 @@ pub(super) fn superscripts(text: &str) -> Option<(Vec<u32>, usize)> {
     Some((numbers, bytes))
 }
 
-/// Can raised numbers behind this text be citations, rather than a power (`km²`, `40 metres²`) or a unit? They can
-/// behind punctuation and behind a word of four letters, unless it says of what a number in front of it is a measure.
+/// Returns whether raised numbers behind this text can be citations, rather than a power (`km²`, `40 metres²`) or a
+/// unit. They can behind punctuation and behind a word of four letters, unless it says of what a number in front of it
+/// is a measure.
 pub(super) fn may_carry_superscript(before: &str, numbers: &[u32]) -> bool {
     let mut before = before.trim_end_matches(is_superscript);
     while let Some(at) = before.strip_suffix("</sup>").and_then(|rest| rest.rfind("<sup>")) {
@@ -337,7 +340,7 @@ pub(super) fn may_carry_superscript(before: &str, numbers: &[u32]) -> bool {
         || last.is_some_and(|last| matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '”' | '"' | '。' | '，' | ')'))
 }
 
-/// Does a number that is no year end the text, with a space behind it?
+/// Returns whether a number that is no year ends the text, with a space behind it.
 fn is_measure(front: &str) -> bool {
     let text = front.trim_end();
     let number = &text[text.trim_end_matches(|c: char| c.is_numeric() && !is_superscript(c)).len()..];

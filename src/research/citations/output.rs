@@ -21,9 +21,9 @@ pub(super) struct Output {
     written: usize,
     /// The last character, and the one before it.
     tail: [char; 2],
-    /// Does a backslash take its meaning from the next character?
+    /// Whether a backslash takes its meaning from the next character.
     escaping: bool,
-    /// Was the last character escaped?
+    /// Whether the last character was escaped.
     escaped: bool,
     /// Only white space and markers of quotations and lists stand on the line.
     at_head: bool,
@@ -76,7 +76,7 @@ impl Default for Output {
 }
 
 impl Output {
-    /// What was written since the last time.
+    /// Returns what was written since the last time.
     pub(super) fn take(&mut self) -> String {
         std::mem::take(&mut self.text)
     }

@@ -11,7 +11,7 @@ use super::{
 };
 
 impl<'a> Reader<'a, '_> {
-    /// What stands between the parentheses that are opened here, when it is certainly a citation.
+    /// Returns what stands between the parentheses that are opened here, when it is certainly a citation.
     pub(super) fn parenthesis(&mut self, at: usize, to: usize) -> Option<usize> {
         let close = *self.closing.get(&at).filter(|&&close| close < to && close - at <= LONGEST_CITATION)?;
         let inside = &self.text[at + 1..close];
@@ -49,7 +49,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Those of `targets` that were retrieved, each once; the others are counted.
+    /// Returns those of `targets` that were retrieved, each once; the others are counted.
     fn known(&mut self, targets: &[Option<usize>]) -> Vec<usize> {
         let mut known: Vec<usize> = Vec::new();
         for index in targets.iter().flatten() {

@@ -95,7 +95,7 @@ fn before_place(part: &str) -> Option<Numbers> {
     seams.find_map(|(at, _)| Numbers::read(&part[..at]).filter(|_| is_place(&part[at + 1..])))
 }
 
-/// Is this nothing but a place in a source: `p. 3`, `pp. 12–14 and 20`, `Seite 7 f.`, `第3页`?
+/// Returns whether this is nothing but a place in a source: `p. 3`, `pp. 12–14 and 20`, `Seite 7 f.`, `第3页`.
 pub(super) fn is_place(text: &str) -> bool {
     let text = text.trim();
     let is_known = |list: &[&str], word: &str| list.contains(&word.to_lowercase().as_str());

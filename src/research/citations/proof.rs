@@ -117,7 +117,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// What a reader's program would make a link, load or take for HTML.
+/// Returns what a reader's program would make a link, load or take for HTML.
 fn findings(markdown: &str) -> Vec<Edit> {
     let listed = text_alone(markdown).len();
     let mut finder = Finder { markdown, listed, edits: Vec::new(), links: Vec::new(), code: 0, text: 0..0 };

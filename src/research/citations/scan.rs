@@ -56,7 +56,7 @@ impl Segmenter {
         segment
     }
 
-    /// What is left; the line ends here.
+    /// Returns what is left; the line ends here.
     pub(super) fn take(&mut self) -> Option<String> {
         let text = std::mem::take(self).text;
         (!text.is_empty()).then_some(text)
@@ -134,7 +134,7 @@ impl Segmenter {
     }
 }
 
-/// Is the word one behind which the number of a paper stands?
+/// Returns whether the word is one behind which the number of a paper stands.
 fn announces_paper(word: &str) -> bool {
     const WORDS: [&str; 6] = ["doi", "doi:", "arXiv", "arXiv:", "arXiv preprint", "arXiv preprint:"];
     WORDS.iter().any(|announcing| announcing.eq_ignore_ascii_case(word))

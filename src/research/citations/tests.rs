@@ -136,7 +136,7 @@ pub(super) fn settled(text: &str) -> (String, u32) {
     }
 }
 
-/// What a reader's program links to or loads.
+/// Returns what a reader's program links to or loads.
 pub(super) fn links(markdown: &str) -> Vec<String> {
     use pulldown_cmark::{Options, Parser, html};
     let mut page = String::new();

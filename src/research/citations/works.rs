@@ -57,7 +57,7 @@ impl Work {
         Some(Self { first: last.into_iter().chain([first]).collect(), names, year })
     }
 
-    /// What it may be called: each name of its first author, with its year.
+    /// Returns what it may be called: each name of its first author, with its year.
     fn keys(&self) -> impl Iterator<Item = Key> {
         self.first.iter().map(|first| (first.clone(), self.year.clone()))
     }
@@ -92,7 +92,8 @@ impl<T: Copy + PartialEq> Works<T> {
         self.by_key.is_empty()
     }
 
-    /// Where the work leads that a text cites; `None` when there is none, or when it is not clear which one is meant.
+    /// Returns where the work leads that a text cites; `None` when there is none, or when it is not clear which one is
+    /// meant.
     pub(super) fn target(&self, cited: &Cited) -> Option<T> {
         let alike = self.by_key.get(&(cited.first.clone(), cited.year.clone()))?;
         let is_meant = |work: &Work| cited.second.as_ref().is_none_or(|second| work.names.contains(second));

@@ -14,7 +14,7 @@ use super::{
 const SMALL: i128 = 100 * ONE;
 /// Places of a number that are looked at.
 const MOST_PLACES: usize = 200;
-/// Of these, such as are read closely.
+/// The most of these that are read closely.
 const MOST_READ: usize = 24;
 /// Written as words, numbers up to this one may be counts of the writer's.
 const COUNTED: i128 = 12 * ONE;
@@ -30,7 +30,7 @@ pub struct Statement<'a> {
     pub roles: BTreeSet<WordKey>,
 }
 
-/// Where a figure of a statement was found in a page.
+/// The standing of a figure of a statement in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// In this sentence; beyond the last one: in what is known around the text.
@@ -111,8 +111,8 @@ impl<'a> Statement<'a> {
         let unmultiplied = || {
             // As in a table whose head says `in millions`.
             let raw = number.readings.iter().map(|reading| reading.value / number.multiple);
-            let is_told = number.multiple > 1 && page.has_any(words::multiples(number.multiple));
-            is_told.then(|| raw.into_iter().find_map(place)).flatten()
+            let names_multiple = number.multiple > 1 && page.has_any(words::multiples(number.multiple));
+            names_multiple.then(|| raw.into_iter().find_map(place)).flatten()
         };
         let parts = || page.side_by_side(&number.parts);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
@@ -156,7 +156,7 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
         || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here)
 }
 
-/// Is the value less than the last written digit away, and a tenth at most?
+/// Returns whether the value is less than the last written digit away, and a tenth at most.
 fn is_near(reading: Reading, value: i128) -> bool {
     let away = reading.value.abs_diff(value);
     away < reading.last_digit().unsigned_abs()

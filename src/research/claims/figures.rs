@@ -11,7 +11,7 @@ use crate::text::is_unspaced;
 /// Characters of a number in Chinese or Japanese; a longer run of them is none.
 const MOST_SIGNS: usize = 32;
 
-/// Something in a text that is right or wrong.
+/// A part of a text that is right or wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
     Number(Number),
@@ -50,12 +50,12 @@ pub struct Number {
 }
 
 impl Number {
-    /// May it be this value, with or without the word for so many behind it?
+    /// Returns whether it may be this value, with or without the word for so many behind it.
     pub fn is(&self, value: i128) -> bool {
         self.readings.iter().any(|reading| reading.value == value || reading.value / self.multiple == value)
     }
 
-    /// Can both count the same? Not when their units measure something else.
+    /// Returns whether both can count the same. They cannot when their units measure something else.
     pub fn counts_as(&self, other: &Self) -> bool {
         let is_known = |number: &Self| number.unit.is_some() && !number.is_compound;
         let is_apart = self.unit.zip(other.unit).is_some_and(|(one, other)| one.quantity != other.quantity);
@@ -78,7 +78,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What the last digit counts that is not zero.
+    /// Returns what the last digit counts that is not zero.
     pub fn last_digit(self) -> i128 {
         let mut step = self.step.max(1);
         while let Some(next) = step.checked_mul(10).filter(|next| self.value != 0 && self.value % next == 0) {
@@ -104,7 +104,7 @@ pub struct Date {
     pub day: Option<u8>,
 }
 
-/// All figures of a text, in order.
+/// Returns all figures of a text, in order.
 pub fn figures(text: &str, tokens: &[Token<'_>]) -> Vec<PlacedFigure> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         self.tokens.get(self.at + ahead).copied()
     }
 
-    /// Do the tokens stand together without a space?
+    /// Returns whether the tokens stand together without a space.
     fn is_glued(self, ahead: usize) -> bool {
         let pair = self.token(ahead).zip(self.token(ahead + 1));
         pair.is_some_and(|(one, next)| one.end() == next.at)
@@ -330,7 +330,7 @@ impl<'a> Reader<'a> {
         has_digits.then(|| (Figure::Code(self.text[first.at..last.end()].to_lowercase()), used))
     }
 
-    /// What a character of a script without spaces multiplies by that follows another one at once.
+    /// Returns what a character of a script without spaces multiplies by that follows another one at once.
     fn multiple_sign(self, ahead: usize) -> Option<i128> {
         let token = self.token(ahead).filter(|token| token.text.starts_with(is_unspaced))?;
         words::multiple(token.text).filter(|_| self.is_glued(ahead - 1))
@@ -419,7 +419,7 @@ const EMPTY: Number = Number {
     is_about: false,
 };
 
-/// In lower case. Most words are, and a page has thousands.
+/// Returns the word in lower case. Most words are, and a page has thousands.
 fn lower(word: &str) -> Cow<'_, str> {
     match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         true => Cow::Borrowed(word),
@@ -449,7 +449,7 @@ fn plain(text: &str) -> Option<i64> {
     text.chars().try_fold((0, 0), add).filter(|(_, count)| *count > 0).map(|(value, _)| value)
 }
 
-/// What three numbers in a row may be: year, month, day, or day and month before the year.
+/// Returns what three numbers in a row may be: year, month, day, or day and month before the year.
 fn dates([one, two, three]: [i64; 3]) -> Option<Vec<Date>> {
     let date = |year: i64, month: i64, day: i64| {
         let is_date = (1000..=2200).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
@@ -462,7 +462,8 @@ fn dates([one, two, three]: [i64; 3]) -> Option<Vec<Date>> {
     (!dates.is_empty()).then_some(dates)
 }
 
-/// Which numbers a run of digits with separators may be: one number, read in one of several ways, or several numbers.
+/// Returns which numbers a run of digits with separators may be: one number, read in one of several ways, or several
+/// numbers.
 fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return (reading(text, "").into_iter().collect(), Vec::new());

@@ -110,8 +110,8 @@ impl Texts {
         (!text.trim().is_empty()).then_some(text)
     }
 
-    /// Where the sources come nearest to a statement, cited or not: of each that shares a word or figure with it one
-    /// passage, the nearest first.
+    /// Finds where the sources come nearest to a statement, cited or not: of each that shares a word or figure with it
+    /// one passage, the nearest first.
     pub fn nearest(&self, statement: &str) -> Vec<(SourceId, Passage)> {
         let tokens = tokens(statement);
         let statement = Statement::read(statement, &tokens);
@@ -141,8 +141,8 @@ fn related_words(statement: &str) -> impl Iterator<Item = &'static str> {
     text::terms(statement, language).into_iter().flat_map(related).map(|(word, _)| word)
 }
 
-/// Does a text keep to a statement? It has a word of it, if the statement has any, and half of its words stand there or
-/// in the passages.
+/// Returns whether a text keeps to a statement: it has a word of it, if the statement has any, and half of its words
+/// stand there or in the passages.
 pub fn keeps_to(text: &str, statement: &str, passages: &[String]) -> bool {
     let (own, stated) = (keys(text), keys(statement));
     let known: HashSet<WordKey> = passages.iter().flat_map(|passage| keys(passage)).collect();
@@ -150,7 +150,7 @@ pub fn keeps_to(text: &str, statement: &str, passages: &[String]) -> bool {
     (stated.is_empty() || own.is_empty() || !own.is_disjoint(&stated)) && count * 2 >= own.len()
 }
 
-/// Has a text a word of the statement?
+/// Returns whether a text has a word of the statement.
 pub fn has_word_of(text: &str, statement: &str) -> bool {
     !keys(text).is_disjoint(&keys(statement))
 }
@@ -205,7 +205,7 @@ pub fn check(text: &str, citations: &mut [Citation], texts: &Texts, question: &s
 }
 
 /// A page that a statement cites, and what of the statement stands there.
-struct Held<'a> {
+struct PageMatch<'a> {
     page: &'a Page,
     /// Of what is checked, figures first, then names.
     found: HashSet<usize>,
@@ -249,7 +249,7 @@ fn checked(text: &str, citations: &mut [Citation], texts: &Texts, all: &Names) -
         let names = if !names.is_empty() && cited.language() == all.language { names.as_slice() } else { &[] };
         Some(held_against(&cited.page, &statement, names, &mut checkable))
     });
-    let mut held: Vec<Option<Held<'_>>> = held.collect();
+    let mut held: Vec<Option<PageMatch<'_>>> = held.collect();
     add_derived(&statement, &checkable, &mut held);
     for (citation, held) in citations.iter_mut().zip(&held) {
         let verdict = held.as_ref().map(|held| verdict(held.found.len(), checkable.len()));
@@ -271,7 +271,7 @@ fn held_against<'a>(
     statement: &Statement<'_>,
     names: &[(String, Vec<WordKey>)],
     checkable: &mut HashSet<usize>,
-) -> Held<'a> {
+) -> PageMatch<'a> {
     let (mut found, mut sentences) = (HashSet::new(), Vec::new());
     for (number, standing) in statement.standings(page).into_iter().enumerate() {
         match standing {
@@ -290,11 +290,11 @@ fn held_against<'a>(
             found.insert(number);
         }
     }
-    Held { page, found, best: page.best_sentence(&statement.keys, &sentences) }
+    PageMatch { page, found, best: page.best_sentence(&statement.keys, &sentences) }
 }
 
 /// What stands nowhere may follow from what stands in all of the pages together.
-fn add_derived(statement: &Statement<'_>, checkable: &HashSet<usize>, held: &mut [Option<Held<'_>>]) {
+fn add_derived(statement: &Statement<'_>, checkable: &HashSet<usize>, held: &mut [Option<PageMatch<'_>>]) {
     let pages: Vec<(&Page, Option<usize>)> = held.iter().flatten().map(|held| (held.page, held.best)).collect();
     for (number, figure) in statement.figures.iter().enumerate().filter(|(number, _)| checkable.contains(number)) {
         let is_found = held.iter().flatten().any(|held| held.found.contains(&number));

@@ -19,7 +19,7 @@ const COMMON: &str = "monday tuesday wednesday thursday friday saturday sunday j
     republicans democrats republican democrat labour conservatives liberals parliament senate congress government council court company board \
     commission committee ministry department agency state states city county university church army navy police press";
 
-/// Is it worth looking for names in a text of that language?
+/// Returns whether names can be looked for in a text of that language.
 pub fn has_names(language: Option<&str>) -> bool {
     language.is_some_and(|code| LANGUAGES.contains(&code))
 }
@@ -92,12 +92,12 @@ fn acronyms(tokens: &[Token<'_>]) -> impl Iterator<Item = Vec<usize>> {
     places.filter(move |at| is_apart(*at) && is_among(*at)).map(|at| vec![at])
 }
 
-/// Is it all capital letters, and long enough to be no abbreviation of many things?
+/// Returns whether it is all capital letters, and long enough to be no abbreviation of many things.
 pub fn is_acronym(word: &str) -> bool {
     word.chars().count() >= SHORTEST && word.chars().all(char::is_uppercase)
 }
 
-/// Does the word tell this name from others?
+/// Returns whether the word tells this name from others.
 pub fn is_telling(word: &str) -> bool {
     let lower = word.to_lowercase();
     word.chars().count() >= SHORTEST && !COMMON.split_whitespace().any(|known| known == lower)

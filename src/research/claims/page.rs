@@ -27,8 +27,8 @@ const MOST_NUMBERS: usize = 3_000;
 const LONGEST_GAP: usize = 4;
 /// Sentences before one that may say what it is about.
 const MOST_BEFORE: usize = 3;
-/// Of the numbers of a page that can be read in one way only, so many times as many as the others have to have a mark
-/// before their fraction for it to be the page's.
+/// How clearly a mark has to stand before fractions to be the page's: of the numbers that can be read in one way only,
+/// so many times as many have it as have another one.
 const CLEARLY: usize = 4;
 /// Characters of a passage.
 const PASSAGE_CHARS: usize = 400;
@@ -191,7 +191,7 @@ impl Page {
         &self.all_numbers
     }
 
-    /// Those of them that stand in a sentence.
+    /// Returns those of them that stand in a sentence.
     pub fn numbers_in(&self, sentence: usize) -> &[PlacedNumber] {
         let from = self.all_numbers.partition_point(|placed| placed.sentence < sentence);
         let count = self.all_numbers[from..].partition_point(|placed| placed.sentence == sentence);
@@ -218,7 +218,7 @@ impl Page {
         self.all_numbers.windows(values.len()).find(is_row).map(|row| row[0].sentence)
     }
 
-    /// How many of the words stand in each sentence; words in very many of them do not count.
+    /// Returns how many of the words stand in each sentence; words in very many of them do not count.
     pub fn shared_words(&self, keys: &BTreeSet<WordKey>) -> Vec<u16> {
         let mut shared = vec![0_u16; self.sentences.len()];
         let places = keys.iter().map(|key| self.places(*key)).filter(|places| places.len() <= MOST_PLACES);
@@ -270,7 +270,7 @@ impl Page {
         (!self.is_ended(before)).then_some(before)
     }
 
-    /// Does a paragraph end with the sentence?
+    /// Returns whether a paragraph ends with the sentence.
     fn is_ended(&self, sentence: usize) -> bool {
         let Some(range) = self.sentences.get(sentence) else { return true };
         let text = &self.text[range.clone()];
@@ -297,7 +297,7 @@ impl Page {
         self.sentences_with(i128::from(year) * ONE).next().is_some() || self.around_has(i128::from(year) * ONE)
     }
 
-    /// Do title, date or address hold the number?
+    /// Returns whether title, date or address hold the number.
     pub fn around_has(&self, value: i128) -> bool {
         self.around.iter().any(|figure| match figure {
             Figure::Number(number) => {
@@ -337,7 +337,7 @@ impl Page {
             })
     }
 
-    /// Does one of the words, in lower case, stand in the text by itself, in whatever case?
+    /// Returns whether one of the words, in lower case, stands in the text by itself, in whatever case.
     pub fn has_any(&self, words: impl IntoIterator<Item = &'static str>) -> bool {
         let text = &self.lower().text;
         let is_end = |char: Option<char>| char.is_none_or(|char| !char.is_alphabetic() || is_unspaced(char));
@@ -347,7 +347,7 @@ impl Page {
         words.into_iter().any(|word| text.match_indices(word).take(MOST_PLACES).any(|(at, _)| stands(word, at)))
     }
 
-    /// Where a word with this key stands in the text.
+    /// Returns where a word with this key stands in the text.
     fn places(&self, key: WordKey) -> &[WordPlace] {
         let first = WordPlace::new(key, 0);
         let from = self.words.partition_point(|place| *place < first);
@@ -355,12 +355,12 @@ impl Page {
         &self.words[from..from + count]
     }
 
-    /// Does a word with this key stand in the text, its title or its address?
+    /// Returns whether a word with this key stands in the text, its title or its address.
     pub fn has_word(&self, key: WordKey) -> bool {
         !self.places(key).is_empty() || self.around_words.contains(&key)
     }
 
-    /// Do the first letters of words in a row make the acronym? Short words may be passed over.
+    /// Returns whether the first letters of words in a row make the acronym. Short words may be passed over.
     pub fn spells(&self, acronym: &str) -> bool {
         let initials = self.initials.get_or_init(|| {
             let words = || self.text.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -372,7 +372,8 @@ impl Page {
         initials.iter().any(|initials| initials.contains(&acronym))
     }
 
-    /// Do a sentence or its neighbours hold one of the words? Always so when the text holds none of them.
+    /// Returns whether a sentence or its neighbours hold one of the words. They always do when the text holds none of
+    /// them.
     pub fn is_about(&self, sentence: usize, keys: &BTreeSet<WordKey>) -> bool {
         let places = keys.iter().map(|key| self.places(*key));
         let mut shared = places.filter(|places| !places.is_empty()).peekable();
@@ -388,7 +389,7 @@ impl Page {
         self.nearest_sentence(keys, figures).map(|(sentence, _)| sentence)
     }
 
-    /// As [`Self::best_sentence`], with how much it shares.
+    /// Finds a sentence as [`Self::best_sentence`] does, with how much it shares.
     pub fn nearest_sentence(&self, keys: &BTreeSet<WordKey>, figures: &[usize]) -> Option<(usize, f64)> {
         let mut scores = vec![0.0; self.sentences.len()];
         let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
@@ -431,7 +432,7 @@ fn in_order<T: Ord>(pairs: &mut Vec<T>) {
     pairs.shrink_to_fit();
 }
 
-/// Of pairs in order, those with that key.
+/// Returns those with that key, of pairs in order.
 fn with_key<T: Ord>(pairs: &[(T, usize)], key: T) -> &[(T, usize)] {
     let from = pairs.partition_point(|(other, _)| *other < key);
     let count = pairs[from..].partition_point(|(other, _)| *other == key);
@@ -512,7 +513,7 @@ fn squeezed(code: &str) -> String {
     code.chars().filter(|char| char.is_alphanumeric()).collect()
 }
 
-/// Where a text's sentences are: they end at a line's end, and at a full stop before a space.
+/// Finds a text's sentences: they end at a line's end, and at a full stop before a space.
 fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut sentences = Vec::new();
     let mut start = 0;

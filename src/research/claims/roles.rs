@@ -29,7 +29,7 @@ pub struct Roles<'a> {
     shared: OnceCell<Shared>,
 }
 
-/// Where the words of the statement stand in the page.
+/// The places where the words of the statement stand in the page.
 #[derive(Debug)]
 struct Shared {
     /// How many of them, by sentence.
@@ -56,12 +56,13 @@ impl<'a> Roles<'a> {
         })
     }
 
-    /// Are so many words more than half of the statement's?
+    /// Returns whether so many words are more than half of the statement's.
     fn are_most(&self, count: usize) -> bool {
         count > 1 && count * 2 > self.statement.roles.len()
     }
 
-    /// May the number of the page be the one that the statement means? A year holds for all that follows it.
+    /// Returns whether the number of the page may be the one that the statement means. A year holds for all that
+    /// follows it.
     pub fn is_meant(&self, number: &Number, there: &PlacedNumber) -> bool {
         let is_of_another = || self.is_of_another_clause(number, there) || self.is_of_another_sentence(number, there);
         number.counts_as(&there.number) && (number.is_year() || !is_of_another())
@@ -83,9 +84,9 @@ impl<'a> Roles<'a> {
             && !is_own()
     }
 
-    /// Does the number's clause say something, with none of the statement's words, and have most of them the clause of
-    /// a rival behind it? A later clause may leave out what an earlier one has said; an earlier one needs its own
-    /// words.
+    /// Returns whether the number's clause says something with none of the statement's words, while the clause of a
+    /// rival behind it has most of them. A later clause may leave out what an earlier one has said; an earlier one
+    /// needs its own words.
     fn is_of_another_clause(&self, number: &Number, there: &PlacedNumber) -> bool {
         let beside = self.page.numbers_in(there.sentence).iter();
         let mut rivals = beside
@@ -107,7 +108,8 @@ impl<'a> Roles<'a> {
         word_keys(&tokens).map(|(key, _)| key).collect()
     }
 
-    /// Do none of the statement's words stand around the number, and most of them in a sentence with a rival?
+    /// Returns whether none of the statement's words stand around the number, and most of them in a sentence with a
+    /// rival.
     fn is_of_another_sentence(&self, number: &Number, there: &PlacedNumber) -> bool {
         let Shared { words, most } = self.shared();
         let is_about = |at: usize| words.get(at).is_some_and(|count| *count > 0);
@@ -118,7 +120,7 @@ impl<'a> Roles<'a> {
         rivals.into_iter().any(|other| self.is_rival(number, there, other))
     }
 
-    /// Does the sentence give the years and numbers of the statement in other pairs?
+    /// Returns whether the sentence gives the years and numbers of the statement in other pairs.
     pub fn has_years_swapped(&self, sentence: usize) -> bool {
         let of_statement = self.statement.figures.iter().filter_map(|found| match &found.figure {
             Figure::Number(number) => Some((number, found.start, found.end)),

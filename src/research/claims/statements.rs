@@ -97,7 +97,7 @@ fn of_line(text: &str, line: Range<usize>, groups: &[Group]) -> Vec<Cited> {
     statements
 }
 
-/// Where the last sentence begins that says something.
+/// Finds where the last sentence begins that says something.
 fn last_sentence(text: &str) -> Option<usize> {
     let last = sentences(text).into_iter().rfind(|sentence| has_words(sentence))?;
     Some(last.as_ptr() as usize - text.as_ptr() as usize)

@@ -34,7 +34,7 @@ nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertie
 ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто сто тысяча
 صفر واحد اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة - - - - - - - - - عشرون ثلاثون أربعون خمسون ستون سبعون ثمانون تسعون مئة ألف";
 
-/// Behind a number: it is so many thousands (as a power of ten).
+/// The words behind a number that make it so many thousands (as a power of ten).
 const MULTIPLES: &[(i8, &str)] = &[
     (2, "百 백"),
     (3, "thousand thousands tausend tsd mille mil miles mila duizend тысяч тысячи тысяча тыс ألف آلاف k 千 천"),
