@@ -416,7 +416,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_of_something_is_told_from_it() {
+    fn what_is_asked_of_something_differs_from_it() {
         assert_eq!(focus("What recycling rate does the city aim for?"), ["recycling", "rate"]);
         assert_eq!(focus("What does Ada Lund earn?"), ["earn"]);
         assert_eq!(focus("Wie hoch ist das Haushaltsbudget der Stadt Holt?"), ["Haushaltsbudget"]);

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_is_told_apart_from_what_holds() {
+    fn what_is_older_differs_from_what_holds() {
         let notes = "### Note A\n- Skua supplies as much as 1,130 households on the island use in a year. [S1001]\n\
             ### Note B\n- Skua supplies as much as 1,310 households on the island use in a year. [S1002]";
         let sources = [source(1001, "Note A", "2030-05-22"), source(1002, "Note B", "2031-05-22")];

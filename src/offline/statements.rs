@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_and_contradicting_statements_are_told_apart() {
+    fn repeated_statements_differ_from_contradicting_ones() {
         let print = Fingerprint::of;
         let one = "Skua is expected to supply 4,350 MWh, as much as 1,310 households use.";
         let other = "Skua is expected to supply 4,350 MWh, as much as 1,130 households use.";
