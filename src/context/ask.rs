@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    Cx, Deadline, Error, Role, RunCaller,
-    asked::asked,
+    Cx, Deadline, Error, Role, RunCaller, fingerprint,
     fit::{self, Fitted, Room},
     paid::Paid,
     sink::{NoText, TextSink, poured},
@@ -170,7 +169,7 @@ impl Cx {
         call: Call,
         deadline: Option<Deadline>,
     ) -> Result<Completion, Error> {
-        let asked = asked(role, &call.request, &call.task);
+        let asked = fingerprint::of(role, &call.request, &call.task);
         let work = async {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
                 return Ok(Entry::inherited(inherited));
@@ -217,7 +216,7 @@ impl Cx {
         call: Call,
         sink: &mut impl TextSink,
     ) -> Result<Result<Completion, Unanswered>, Stop> {
-        let asked = asked(role, &call.request, &call.task);
+        let asked = fingerprint::of(role, &call.request, &call.task);
         let mut streamed = false;
         let work = async {
             if let Some(inherited) = self.inherited_answer(key, &asked) {
@@ -493,7 +492,7 @@ impl Cx {
         deadline: Option<Deadline>,
     ) -> Result<Outcome, Stop> {
         let (nominal, strategy) = (strategies.nominal_request(&base.request), strategies.strategy());
-        let asked = asked(role, &nominal, &base.task);
+        let asked = fingerprint::of(role, &nominal, &base.task);
         let request = if strategy == strategies.nominal() { nominal } else { strategies.request(&base.request) };
         let call = Call { request, task: Arc::clone(&base.task) };
         let work = async {

@@ -4,7 +4,7 @@
 //! waits, `watch.rs` traces them, `spending.rs` counts them. `pages.rs` keeps what was retrieved.
 
 mod ask;
-mod asked;
+mod fingerprint;
 mod fit;
 mod pages;
 mod paid;

@@ -161,7 +161,7 @@ impl Cx {
     pub fn notes_deadline(&self, agents: Deadline, least: Duration) -> Deadline {
         let own = self.deadline(least);
         let later = if own.comes_after(&agents) { own } else { agents };
-        Deadline { latest: self.patience_ends(Role::Compression), ..later }
+        Deadline { latest: self.retries_end(Role::Compression), ..later }
     }
 
     fn end_of(&self, deadline: Deadline) -> Instant {
@@ -193,13 +193,13 @@ impl Cx {
 
     /// Returns the caller of a model of that role, which waits no longer than it is of use.
     pub(super) fn caller(&self, role: Role) -> RunCaller<'_> {
-        RunCaller { cx: self, ends: self.patience_ends(role) }
+        RunCaller { cx: self, ends: self.retries_end(role) }
     }
 
     /// The same while another model stands ready: it waits no longer than for a short limit of its rate.
     pub(super) fn brief_caller(&self, role: Role) -> RunCaller<'_> {
         let soon = Instant::now() + HURRY;
-        RunCaller { cx: self, ends: Some(self.patience_ends(role).map_or(soon, |ends| ends.min(soon))) }
+        RunCaller { cx: self, ends: Some(self.retries_end(role).map_or(soon, |ends| ends.min(soon))) }
     }
 
     /// Returns the caller of a search engine.
@@ -209,7 +209,7 @@ impl Cx {
 
     /// Findings may be compressed in half of the time that is kept for writing, the report may be waited for to the
     /// end.
-    fn patience_ends(&self, role: Role) -> Option<Instant> {
+    fn retries_end(&self, role: Role) -> Option<Instant> {
         let research_ends = self.run.research_ends;
         match role {
             Role::Research | Role::Summarization => Some(research_ends),

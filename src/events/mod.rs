@@ -175,7 +175,7 @@ impl EventLog {
             Some(reader) => Ok(reader.next().await?.map(|(frame, reader)| (frame, Some(reader)))),
             None => Ok(None),
         };
-        Reader::open_patiently(Arc::clone(&self.shared), subject, after_seq)
+        Reader::open_with_retries(Arc::clone(&self.shared), subject, after_seq)
             .map_ok(move |reader| try_unfold(reader, next))
             .try_flatten_stream()
     }

@@ -130,7 +130,11 @@ impl Reader {
 
     /// Opens a reader as [`Reader::open`] does, and tries for a while when the database is away; `None` when nothing
     /// will come.
-    pub async fn open_patiently(shared: Arc<Shared>, subject: Subject, after_seq: i64) -> Result<Option<Self>, Error> {
+    pub async fn open_with_retries(
+        shared: Arc<Shared>,
+        subject: Subject,
+        after_seq: i64,
+    ) -> Result<Option<Self>, Error> {
         let retry = OutageRetry::new();
         let opened = loop {
             let answer = Self::open(&shared, subject, after_seq, None).await;

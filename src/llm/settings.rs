@@ -1,4 +1,4 @@
-//! Where the models are and how patient we are with them.
+//! Where the models are, and the time limits and retries of calls to them.
 //!
 //! Plain data, filled by `config` and checked there; `server.rs` makes the running parts of it.
 

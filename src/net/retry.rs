@@ -16,7 +16,7 @@ use crate::domain::{Usage, WaitKind};
 /// The doubling of waits stops here, so that a provider that is back is noticed soon.
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 /// The attempts after which a provider that asks for short waits gets those of an exponential backoff.
-const PATIENT_ATTEMPTS: u32 = 10;
+const ASKED_WAITS: u32 = 10;
 /// Answers nobody can read may have been paid for, and may be a proxy's trouble, which passes: half a minute of
 /// attempts.
 const UNREADABLE_ATTEMPTS: u32 = 8;
@@ -304,7 +304,7 @@ impl Waits<'_> {
 /// asking for less than `own` does not get it.
 pub(super) fn length(asked: Option<Duration>, own: Duration, attempts: u32) -> Duration {
     match asked.filter(|asked| !asked.is_zero()) {
-        Some(asked) if attempts > PATIENT_ATTEMPTS => asked.max(own),
+        Some(asked) if attempts > ASKED_WAITS => asked.max(own),
         Some(asked) => asked,
         None => own,
     }

@@ -48,9 +48,9 @@ pub struct Settings {
     /// Parser processes at once; further documents wait.
     pub processes: usize,
     /// How long what runs read waits for one: less than runs wait for the pages of a search.
-    pub run_patience: Duration,
+    pub run_wait: Duration,
     /// The same for what is given to a thread.
-    pub upload_patience: Duration,
+    pub upload_wait: Duration,
     /// For one document; its process is killed when it takes longer.
     pub document_time: Duration,
     /// The same for a page of a search result.
@@ -62,8 +62,8 @@ impl Default for Settings {
         Self {
             program: None,
             processes: thread::available_parallelism().map_or(2, NonZero::get).max(2),
-            run_patience: Duration::from_secs(20),
-            upload_patience: Duration::from_secs(30),
+            run_wait: Duration::from_secs(20),
+            upload_wait: Duration::from_secs(30),
             document_time: Duration::from_secs(20),
             page_time: Duration::from_secs(10),
         }

@@ -123,12 +123,11 @@ impl Pool {
         }
         let (hash, asked) = (super::hashed(request.bytes).await, Instant::now());
         self.refuse_known(request.job, &hash, asked)?;
-        let patience = match request.reader {
-            Reader::Run => self.settings.run_patience,
-            Reader::Upload(_) => self.settings.upload_patience,
+        let limit = match request.reader {
+            Reader::Run => self.settings.run_wait,
+            Reader::Upload(_) => self.settings.upload_wait,
         };
-        let turn =
-            self.turns.take(request.reader, patience).await.ok_or(Error::Busy { seconds: patience.as_secs() })?;
+        let turn = self.turns.take(request.reader, limit).await.ok_or(Error::Busy { seconds: limit.as_secs() })?;
         self.refuse_known(request.job, &hash, asked)?;
         let answer = self.parse(&request).await;
         if let Err(Error::Unreadable(unreadable)) = &answer {
@@ -415,8 +414,8 @@ mod tests {
     #[tokio::test]
     async fn nobody_waits_for_a_parser_without_a_bound() {
         let pool = Scripted::new(&[HELLO, "exec sleep 600"]);
-        let patience = Duration::from_millis(50);
-        let pool = Pool::new(Settings { upload_patience: patience, ..pool.pool.settings.clone() });
+        let limit = Duration::from_millis(50);
+        let pool = Pool::new(Settings { upload_wait: limit, ..pool.pool.settings.clone() });
         let first = Request { limit: LONG, ..REQUEST };
         let owner = crate::domain::Owner::local();
         let second = Request { bytes: b"<p>2", reader: Reader::Upload(&owner), ..REQUEST };

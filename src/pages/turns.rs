@@ -52,12 +52,12 @@ impl Turns {
         }
     }
 
-    /// Waits for a parser; `None` when none is free within `patience`.
+    /// Waits for a parser; `None` when none is free within `limit`.
     ///
     /// # Cancel safety
     /// Who is dropped loses the place in the queue and takes nothing.
-    pub async fn take(&self, reader: Reader<'_>, patience: Duration) -> Option<Turn<'_>> {
-        timeout(patience, self.wait(reader)).await.ok().flatten()
+    pub async fn take(&self, reader: Reader<'_>, limit: Duration) -> Option<Turn<'_>> {
+        timeout(limit, self.wait(reader)).await.ok().flatten()
     }
 
     /// An owner waits for the own share first: so each has no more than that in the queue of all uploads. None of the

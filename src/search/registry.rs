@@ -384,6 +384,14 @@ mod tests {
     }
 
     #[test]
+    fn documents_alone_are_no_pages_of_the_web() {
+        let engines = Engines::new(Settings::default(), Parser::new(pages::Settings::default())).unwrap();
+        let reads_web = |names: &str| engines.reads_web(&names.parse().unwrap());
+        assert!(["auto", "tavily", "local,tavily", "wikipedia"].into_iter().all(reads_web));
+        assert!(!["local", "none"].into_iter().any(reads_web));
+    }
+
+    #[test]
     fn credentials_in_addresses_are_not_used_with_the_keys_of_others() {
         let server = Settings::default()
             .with("search.searxng.base_url", "https://me:pa55@search.test")

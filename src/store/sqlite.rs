@@ -74,7 +74,7 @@ impl Engine {
     pub async fn open(path: &Path, synchronous: Synchronous) -> Result<Self, Error> {
         create_privately(path)?;
         let options = writer_options(path, synchronous);
-        migrate_patiently(&options, path).await?;
+        migrate_with_retries(&options, path).await?;
         let pool = |connections| {
             SqlitePoolOptions::new()
                 .max_connections(connections)
@@ -180,7 +180,7 @@ pub async fn look(path: &Path) -> Result<Schema, Error> {
     Ok(schema)
 }
 
-async fn migrate_patiently(options: &SqliteConnectOptions, path: &Path) -> Result<(), Error> {
+async fn migrate_with_retries(options: &SqliteConnectOptions, path: &Path) -> Result<(), Error> {
     let since = Instant::now();
     loop {
         match migrate(options).await {

@@ -22,7 +22,7 @@ use crate::{
 const MAX_TOKENS: u32 = 8_000;
 /// No wait for a provider that is away, or limits the rate, ends later than this after the call began: an evaluation
 /// goes on without a score, and can be taken up again.
-const PATIENCE: Duration = Duration::from_secs(180);
+const RETRY_TIME: Duration = Duration::from_secs(180);
 
 /// The form of an answer.
 pub struct Form {
@@ -87,7 +87,7 @@ impl Asker {
 
     async fn complete(&self, request: &Request, spent: &mut Spent) -> Result<Completion, Error> {
         let begun = Instant::now();
-        let caller = UntilDeadline { ends: tokio::time::Instant::now() + PATIENCE };
+        let caller = UntilDeadline { ends: tokio::time::Instant::now() + RETRY_TIME };
         let done = self.llm.complete(request, &caller).await;
         spent.seconds += begun.elapsed().as_secs_f64();
         spent.calls += 1;

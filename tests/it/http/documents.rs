@@ -123,7 +123,7 @@ async fn a_document_for_which_no_parser_is_free_is_to_come_back() {
     config.parser = pages::Settings {
         program: Some(engine::parser_that_hangs(world.folder())),
         processes: 1,
-        upload_patience: Duration::from_millis(200),
+        upload_wait: Duration::from_millis(200),
         ..config.parser
     };
     let service = Service::of(&config, &database, Timeouts::default()).await;

@@ -153,7 +153,7 @@ async fn pages_for_which_no_parser_is_free_are_a_warning() {
     config.parser = pages::Settings {
         program: Some(parser_that_hangs(folder.path())),
         processes: 1,
-        run_patience: Duration::from_millis(200),
+        run_wait: Duration::from_millis(200),
         document_time: Duration::from_secs(3),
         ..config.parser
     };

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::Role;
 use crate::{
     domain::digest,
-    journal::Asked,
+    journal::Fingerprint,
     llm::{self, OutputFormat, Request},
     offline::{Evidence, Task},
 };
@@ -14,7 +14,7 @@ use crate::{
 /// The latter leaves out our own words, the model and its limits, and for an agent's turn also what came before: that
 /// turn was answered once, and its answer counts although another one might be given today. What is made of the
 /// findings has to rest on the same ones.
-pub(super) fn asked(role: Role, request: &Request, task: &Task) -> Fingerprint {
+pub(super) fn of(role: Role, request: &Request, task: &Task) -> Fingerprint {
     let form = match &request.output {
         OutputFormat::Text => None,
         OutputFormat::JsonSchema { name, .. } => Some(name),
