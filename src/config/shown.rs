@@ -229,6 +229,24 @@ mod tests {
         assert_eq!(missing("azure"), Some("AZURE_OPENAI_BASE_URL"));
     }
 
+    #[test]
+    fn what_to_do_about_nothing_to_search_depends_on_why() {
+        let remedy = |variables: &[(&str, &str)]| {
+            let environment = |name: &str| {
+                let given = variables.iter().chain(&[("HOME", "/home/ada")]).find(|(key, _)| *key == name);
+                given.map(|(_, value)| (*value).to_owned())
+            };
+            Config::read(&super::super::Flags::default(), &environment).unwrap().nothing_to_search().to_string()
+        };
+        let nothing = remedy(&[]);
+        assert!(nothing.contains("set TAVILY_API_KEY") && nothing.contains("add documents"), "{nothing}");
+        let none = remedy(&[("FATHOM_SEARCH_API", "none"), ("TAVILY_API_KEY", "tvly-0123456789")]);
+        assert!(none.contains("search_api is none") && none.contains("(search_api=auto, tavily, "), "{none}");
+        assert!(!none.contains("TAVILY_API_KEY"), "it is set: {none}");
+        let without_keys = remedy(&[("FATHOM_SEARCH_API", "none")]);
+        assert!(!without_keys.contains("auto,") && without_keys.contains("wikipedia"), "{without_keys}");
+    }
+
     /// What is shown as usable is what calls can be made to.
     #[test]
     fn what_is_shown_as_missing_is_what_calls_lack() {

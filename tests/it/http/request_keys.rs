@@ -95,7 +95,10 @@ async fn what_they_do_not_reach_is_refused_before_the_start() {
     assert_eq!((&*pointer, text.contains("send a key of tavily in api_keys")), ("/options/search_api", true), "{text}");
     let auto = json!({ "search_api": "auto" });
     let (_, text) = refused(json!({ "openai": "sk-s3cret" }), auto, "not_configured").await;
-    assert!(text.contains("send a key of a search engine"), "{text}");
+    assert!(
+        text.contains("send a key of a search engine") && text.contains("(search_api=") && text.contains("wikipedia"),
+        "{text}"
+    );
     let (pointer, text) = refused(json!({ "tavily": "s3cret" }), json!({}), "not_configured").await;
     assert!(pointer.ends_with("_model") && text.contains("send a key of openai in api_keys"), "{pointer}: {text}");
     let offline = ["research_model", "summarization_model", "compression_model", "final_report_model"];

@@ -169,6 +169,18 @@ async fn no_page_is_opened_beyond_what_the_run_may_read() {
     world.finish();
 }
 
+/// The tool says which address it opens.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_report_names_a_page_that_could_not_be_read() {
+    let site = Site::start().await;
+    let [ledger, pay] = ["/ledger", "/pay"].map(|path| site.at(path));
+    let world = World::start(reading([read(json!({ "address": ledger })), read(json!({ "address": pay }))])).await;
+    let story = story(&world, &[]).await;
+    let limit = story.markdown().lines().find(|line| line.contains("Pages that could not be read"));
+    assert!(limit.is_some_and(|line| line.contains("/pay")), "{}", story.markdown());
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_is_read_by_its_address_and_cited() {
     let site = Site::start().await;
