@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments,
-    opened::{self, Passage, Shown, fitting},
+    opened::{self, Passage, ShownText, fitting},
     place_in, source_id, spec,
 };
 use crate::{

@@ -251,16 +251,17 @@ async fn one_query(
     let Some(engine) = cx.search() else { return Ok(Err("no search engine is configured".to_owned())) };
     let first = site.first_source.0 + results.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
     let wanted = Wanted::of(*site, query);
-    let asked = Asked::from(asked_for(cx, query, limits));
+    let fingerprint = Fingerprint::from(asked_for(cx, query, limits));
     let work = async {
-        if let Some((hits, stand_in, at)) = inherited(cx, &key, &asked) {
+        if let Some((hits, stand_in, at)) = inherited(cx, &key, &fingerprint) {
             let entry = announced(cx, stand_in.as_ref(), stored(cx, wanted, first, hits).await);
             let entry = Entry { inherited: Some(at), ..entry };
             return Ok(entry.map(|outcome| Searched { stand_in, ..Searched::from(outcome) }));
         }
         Ok(searched(cx, engine, search, query, first).await)
     };
-    let Searched { outcome, stand_in, .. } = cx.journal().step(&key, StepKind::Search, asked.clone(), work).await?;
+    let Searched { outcome, stand_in, .. } =
+        cx.journal().step(&key, StepKind::Search, fingerprint.clone(), work).await?;
     if outcome.as_ref().is_err_and(|reason| !is_refusal(reason)) {
         cx.limit(|limits| limits.search_failed(engine.name()));
     }
@@ -364,8 +365,12 @@ fn asked_for(cx: &Cx, query: &str, limits: &Limits) -> String {
 
 /// What a run that this one retries found, with the texts of its pages, who answered in place of others, and when;
 /// `None` when there is no such run, or not all of them are there.
-fn inherited(cx: &Cx, key: &str, asked: &Asked) -> Option<(Vec<Hit>, Option<StandIn>, (Timestamp, Timestamp))> {
-    let inherited = cx.journal().inherited::<Searched>(key, asked)?;
+fn inherited(
+    cx: &Cx,
+    key: &str,
+    fingerprint: &Fingerprint,
+) -> Option<(Vec<Hit>, Option<StandIn>, (Timestamp, Timestamp))> {
+    let inherited = cx.journal().inherited::<Searched>(key, fingerprint)?;
     let Searched { outcome, stand_in, .. } = inherited.value;
     let whole = |stored: StoredHit| {
         let raw_content = match (stored.own_text, stored.text_hash) {
