@@ -168,7 +168,7 @@ async fn answer(State(seen): State<Arc<Seen>>, method: Method, uri: Uri, headers
 }
 
 fn filtered(filters: Filters) -> Limits {
-    Limits { max_results: 5, filters, ..Limits::default() }
+    Limits { max_results: 5, filters }
 }
 
 async fn search(fake: &Fake, case: &Case, limits: &Limits) -> Result<Vec<Hit>, Error> {
