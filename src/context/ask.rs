@@ -299,7 +299,9 @@ impl Cx {
         model != models.first() && before.as_ref() != Some(model)
     }
 
-    /// Makes the call to one model, with a higher output limit, as high as it has one, when it has thought until the limit and said nothing.
+    /// Makes the call to one model, with a higher output limit, up to its own, when it has thought until the limit and
+    /// said nothing.
+    ///
     /// The rest of the run begins with the limit that this took, which is no part of a step's hash: a process that
     /// takes the run up learns it once more.
     async fn with_room<S: TextSink>(

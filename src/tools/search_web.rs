@@ -253,7 +253,7 @@ async fn one_query(
     let wanted = Wanted::of(*site, query);
     let fingerprint = Fingerprint::from(asked_for(cx, query, limits));
     let work = async {
-        if let Some((hits, stand_in, at)) = inherited(cx, &key, &fingerprint) {
+        if let Some(TakenOver { hits, stand_in, at }) = inherited(cx, &key, &fingerprint) {
             let entry = announced(cx, stand_in.as_ref(), stored(cx, wanted, first, hits).await);
             let entry = Entry { inherited: Some(at), ..entry };
             return Ok(entry.map(|outcome| Searched { stand_in, ..Searched::from(outcome) }));
@@ -363,13 +363,17 @@ fn asked_for(cx: &Cx, query: &str, limits: &Limits) -> String {
     }
 }
 
-/// What a run that this one retries found, with the texts of its pages, who answered in place of others, and when;
-/// `None` when there is no such run, or not all of them are there.
-fn inherited(
-    cx: &Cx,
-    key: &str,
-    fingerprint: &Fingerprint,
-) -> Option<(Vec<Hit>, Option<StandIn>, (Timestamp, Timestamp))> {
+/// What a run that this one retries found.
+struct TakenOver {
+    /// With the texts of their pages.
+    hits: Vec<Hit>,
+    stand_in: Option<StandIn>,
+    /// When it began and ended.
+    at: (Timestamp, Timestamp),
+}
+
+/// Returns what a run that this one retries found; `None` when there is no such run, or not all of its texts are there.
+fn inherited(cx: &Cx, key: &str, fingerprint: &Fingerprint) -> Option<TakenOver> {
     let inherited = cx.journal().inherited::<Searched>(key, fingerprint)?;
     let Searched { outcome, stand_in, .. } = inherited.value;
     let whole = |stored: StoredHit| {
@@ -381,7 +385,7 @@ fn inherited(
         Some(Hit { raw_content, ..stored.hit })
     };
     let hits: Option<Vec<Hit>> = outcome.ok()?.into_iter().map(whole).collect();
-    Some((hits?, stand_in, inherited.at))
+    Some(TakenOver { hits: hits?, stand_in, at: inherited.at })
 }
 
 /// Returns what the agent knows of each hit, by the source as which it does: a text that it has read, a page that it

@@ -1,13 +1,16 @@
 //! Context windows: measured before a call, recognised in every vendor's words, and nothing else taken for one.
 
-use fathom::domain::{FailureCode, LongPrompt, Price, WarningCode};
+use fathom::{
+    domain::{FailureCode, LongPrompt, Price, WarningCode},
+    llm::Facts,
+};
 use serde_json::json;
 use test_case::test_case;
 
 use super::{
     binary::{output, text},
     engine::{QUESTION, Story, research},
-    spending::priced,
+    spending::{known, priced},
 };
 use crate::{
     database::TestDatabase,
@@ -352,7 +355,8 @@ async fn a_limit_is_raised_to_the_models_own_at_most() {
     let silent = || reply::empty().cut_by_length();
     let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), [silent(), silent()]);
     let world = World::start(script).await;
-    let story = research(&world, &TestDatabase::sqlite(), &["research_model_max_tokens=20000"]).await;
+    let facts = Facts { max_output: Some(32_768), ..Facts::default() };
+    let story = known(&world, &TestDatabase::sqlite(), &["research_model_max_tokens=20000"], facts).await;
     let turns = limits(&world, Kind::Researcher);
     assert!(turns[0] == 20_000 && turns[1..].iter().all(|limit| *limit == 32_768), "{turns:?}");
     let cut = story.warned(WarningCode::OutputCut);

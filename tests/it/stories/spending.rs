@@ -155,9 +155,14 @@ async fn tokens_end_softly_too() {
 
 /// One run with models whose prices the operator has written down.
 pub async fn priced(world: &World, database: &TestDatabase, options: &[&str], price: Price) -> Story {
+    known(world, database, options, Facts { price: Some(price), ..Facts::default() }).await
+}
+
+/// One run whose models are all known to be like that.
+pub async fn known(world: &World, database: &TestDatabase, options: &[&str], facts: Facts) -> Story {
     let mut config = engine::config(world, database, options, &[]).unwrap();
     for model in config.options.models().map(ToString::to_string).collect::<Vec<_>>() {
-        config.llm.models.insert(model, Facts { price: Some(price), ..Facts::default() });
+        config.llm.models.insert(model, facts);
     }
     let app = App::build(&config).await.unwrap();
     let engine = Engine { app, options: config.options, http: config.http, _database: database.clone() };
