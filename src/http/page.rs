@@ -621,6 +621,9 @@ mod tests {
         let chinese = "# 谁付钱\n\n## 概要\n\nThe gate is paid by harbour dues, which the council of the town sets every year \
                        for all who moor there [1].\n\n### 来源\n\n- [1] A: https://a.test\n";
         assert!(page(chinese, &[]).contains("<html lang=\"zh\">"), "whatever it quotes");
+        let quoting = "Die Schleuse wird aus Hafengebühren bezahlt, die der Rat jedes Jahr neu festsetzt [1]. Niemand \
+                       sonst zahlt dafür.\n\n### Sources\n\n- [1] A: https://a.test\n";
+        assert!(page(quoting, &[]).contains("<html lang=\"en\">"), "in the language of its list");
         let polish = "Śluza jest opłacana z opłat portowych, które rada miasta ustala co roku na nowo dla wszystkich \
                       łodzi.\n\n### Sources\n\n- [1] A: https://a.test\n";
         assert!(page(polish, &[]).contains("<html lang=\"pl\">"));

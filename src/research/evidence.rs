@@ -160,6 +160,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn statements_in_two_languages_may_differ() {
+        let stated = |text: &str, id| statement(text, &[], Verdict::Supported, id, text);
+        let english = stated("The harbour of Skelderwick cost 1,234.5 crowns in 2030.", 1001);
+        let german = "Der Hafen von Skelderwick kostete im Jahr 2030 genau 1.243,5 Kronen.";
+        let sources = [1001, 1002].map(|id| Source::example(id, &format!("https://{id}.test/"), "Gate"));
+        for (id, expected) in [(1002, vec![(0, 1)]), (1001, Vec::new())] {
+            let notes = [note(vec![english.clone(), stated(german, id)])];
+            assert_eq!(of_notes(&notes, &sources).await.differing, expected);
+        }
+    }
+
+    #[tokio::test]
     async fn each_note_has_its_share() {
         let one = statement("Dues of 4 crowns pay", &[], Verdict::Supported, 1001, "Dues of 4 crowns pay.");
         let notes = [50, 1].map(|count| note(vec![one.clone(); count]));

@@ -134,5 +134,13 @@ mod tests {
         check(length, "El muro del puerto de Skelderwick tiene un largo de 1200 metros.", false);
         check(length, "El muro del puerto de Skelderwick tiene un largo de 1300 metros.", true);
         check(cost, "The harbour of Skelderwick cost 1,243.5 crowns in 2030.", false);
+        check(cost, "Die Häfen von Skelderwick kosteten im Jahr 2030 genau 1.243,5 Kronen.", true);
+        check(cost, "Der Hafen von Skelderwick kostete im Jahr 2030 genau 1.243,5 Prozent.", false);
+        check(cost, "Der Hafen von Skelderwick kostete im Jahr 2030 genau 98.765,5 Kronen.", false);
+        let long = "The harbour of Skelderwick cost 1,234.5 crowns in 2030, wrote the angry captain about gulls, nets, \
+            lunch, tobacco and spectacles.";
+        let other = "Beim Hafen von Skelderwick kostete der Ausflug der müden Matrosen mit ihrem Hund Bello und einem \
+            Papagei 2030 genau 1.243,5 Kronen.";
+        check(long, other, false);
     }
 }

@@ -72,6 +72,7 @@ fn what_was_altered_is_not_supported() {
     for (statement, missing) in [
         ("The repair cost 413,000 crowns", "413,000"),
         ("Die Reparatur kostete 412.500 Kronen", "412.500"),
+        ("The repair cost 412,500 crowns", "412,500"),
         ("The repair cost 412 million crowns", "412 million crowns"),
         ("Petrel stopped on 15 November 2030", "15 November 2030"),
         ("Petrel stopped on 2030-10-14", "2030-10-14"),
@@ -89,6 +90,14 @@ fn what_was_altered_is_not_supported() {
     assert_eq!(judged("The repair cost 412,000 crowns", "").0, NotSupported);
 }
 
+/// Both years and both figures stand in the page, and in other pairs.
+#[test]
+fn years_that_are_swapped_are_not_supported() {
+    let swapped = "Petrel supplied 4,350 MWh in 2030 and 3,900 MWh in 2029";
+    assert_eq!(judged(swapped, PAGE), (Partly, vec!["2030".to_owned(), "2029".to_owned()]));
+    assert_eq!(judged("Petrel supplied 3,900 MWh in 2030 and 4,350 MWh in 2029", PAGE).0, Supported);
+}
+
 /// The same number stands in the page, and is that of something else.
 #[test]
 fn a_number_of_another_matter_is_not_supported() {
@@ -102,6 +111,7 @@ fn a_number_of_another_matter_is_not_supported() {
         "The repair cost about 1,000,000 crowns",
         "Over 500,000 visitors came to Petrel",
         "The repair cost around 200,000 crowns",
+        "The repair cost about 405,678 crowns",
     ] {
         let found = judged(statement, PAGE);
         assert_eq!(found.0, NotSupported, "{statement}: {found:?}");
