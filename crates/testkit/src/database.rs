@@ -9,11 +9,12 @@ use std::{
     io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
 use fathom::store::{Database, Store, Synchronous};
+use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
 use tempfile::TempDir;
@@ -45,7 +46,7 @@ enum Files {
 impl Drop for Files {
     fn drop(&mut self) {
         if let Self::Postgres { name, dropped } = self {
-            dropped.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(name));
+            dropped.lock().push(std::mem::take(name));
         }
     }
 }
@@ -68,7 +69,7 @@ impl TestDatabase {
     pub async fn within(cluster: &Cluster) -> Self {
         let name = format!("t_{}", Uuid::now_v7().simple());
         let mut admin = PgConnection::connect(&cluster.url("postgres")).await.unwrap();
-        let dropped = std::mem::take(&mut *cluster.dropped.lock().unwrap_or_else(PoisonError::into_inner));
+        let dropped = std::mem::take(&mut *cluster.dropped.lock());
         for name in dropped {
             admin.execute(format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)").as_str()).await.unwrap();
         }
