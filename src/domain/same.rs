@@ -90,14 +90,14 @@ impl Words {
     }
 }
 
-/// Returns whether it is running text, neither a list nor a table nor a heading?
+/// Returns whether it is running text, neither a list nor a table nor a heading.
 fn is_prose(paragraph: &str) -> bool {
     let paragraph = paragraph.trim();
     let is_list = paragraph.starts_with(['-', '*', '|', '•', '#']);
     !is_list && paragraph.ends_with(['.', '!', '?', '…', '。', '！', '？', '"', '”', '»', ')'])
 }
 
-/// Returns whether it has a number other than one of a date or a time, such as stand around articles?
+/// Returns whether it has a number other than one of a date or a time, such as stand around articles.
 fn has_figure(paragraph: &str) -> bool {
     let mut before = ' ';
     let mut rest = paragraph;

@@ -19,14 +19,23 @@ impl Reader<'_, '_> {
         let here = tail(&self.text[..at]);
         let before = if here.trim().is_empty() { format!("{}{here}", self.before.text) } else { here.to_owned() };
         read.marked |= before.ends_with("<sup>");
-        let highest = match self.numbering.highest() {
-            0 => self.catalogue.sources.len(),
-            highest => highest,
-        };
+        let highest = self.highest(&read.numbers);
         let is_data = !read.marked && numbers::is_data(&read, &before, &self.text[end..]);
         let cites =
             numbers::is_citation(&read, &before, highest) && (!is_data || self.all_known(&read.numbers).is_some());
         cites.then_some(read)
+    }
+
+    /// Returns the highest number that can be meant beside these in a bracket: that of the model's own list. Where the
+    /// model cites in no other way the list may be cut short, so beside a number of it any source can be meant.
+    fn highest(&self, numbers: &[u32]) -> usize {
+        let (listed, retrieved) = (self.numbering.highest(), self.catalogue.sources.len());
+        let is_cut = || self.numbering.bare == Bare::Cites && self.sources_of(numbers).any(|source| source.is_some());
+        match listed {
+            0 => retrieved,
+            _ if is_cut() => listed.max(retrieved),
+            _ => listed,
+        }
     }
 
     /// Puts the sources behind numbers of the model's own in their place; `None` when they have to stay.
@@ -35,8 +44,7 @@ impl Reader<'_, '_> {
         if read.footnote && starts_line && self.text[end..].starts_with(':') {
             return None;
         }
-        let targets = read.numbers.iter().map(|number| self.numbering.target(&number.to_string(), self.before.line));
-        let targets: Vec<_> = targets.collect();
+        let targets: Vec<_> = self.leads(&read.numbers).collect();
         if read.footnote && targets.contains(&Some(Target::Remark)) {
             return None;
         }
@@ -52,17 +60,14 @@ impl Reader<'_, '_> {
         if !cites && !read.marked {
             return self.shown(at, end);
         }
-        let mut indices = Vec::new();
-        for target in &targets {
-            if let Some(Target::Source(index)) = target
-                && !indices.contains(index)
-            {
-                indices.push(*index);
-            }
-        }
-        let known = targets.iter().filter(|target| matches!(target, Some(Target::Source(_)))).count();
-        // Nothing known at all is one claim, however many numbers it has.
-        self.parsed.dropped += if known == 0 { 1 } else { u32::try_from(targets.len() - known).unwrap_or(u32::MAX) };
+        let sources: Vec<_> = targets.iter().map(|target| target.and_then(Target::source)).collect();
+        let indices = if sources.iter().any(Option::is_some) {
+            self.known(&sources)
+        } else {
+            // Nothing known at all is one claim, however many numbers it has.
+            self.parsed.dropped += 1;
+            Vec::new()
+        };
         let spaced = self.is_space(from);
         Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
@@ -113,15 +118,23 @@ impl Reader<'_, '_> {
 
     /// Returns where numbers lead, when there are any and the model's own list has all of them.
     pub(super) fn targets(&self, numbers: &[u32]) -> Option<Vec<Target>> {
-        let targets = numbers.iter().map(|number| self.numbering.target(&number.to_string(), self.before.line));
-        targets.collect::<Option<Vec<_>>>().filter(|targets| !targets.is_empty())
+        self.leads(numbers).collect::<Option<Vec<_>>>().filter(|targets| !targets.is_empty())
+    }
+
+    /// Returns where each number leads; `None` for one that the model's own list does not have.
+    fn leads(&self, numbers: &[u32]) -> impl Iterator<Item = Option<Target>> {
+        numbers.iter().map(|number| self.numbering.target(&number.to_string(), self.before.line))
+    }
+
+    /// Returns the source behind each number, if it is known.
+    fn sources_of(&self, numbers: &[u32]) -> impl Iterator<Item = Option<usize>> {
+        numbers.iter().map(|&number| self.numbering.source(number, self.before.line))
     }
 
     /// Puts what was retrieved of `targets` in the place of the text between `at` and `end`.
     pub(super) fn cite_targets(&mut self, at: usize, end: usize, targets: &[Target]) -> usize {
-        let known = |target: &Target| if let Target::Source(index) = target { Some(*index) } else { None };
-        let indices: Vec<usize> = targets.iter().filter_map(known).collect();
-        self.parsed.dropped += u32::try_from(targets.len() - indices.len()).unwrap_or(u32::MAX);
+        let sources: Vec<_> = targets.iter().map(|target| target.source()).collect();
+        let indices = self.known(&sources);
         self.replace(at, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced: false }))
     }
 
@@ -135,6 +148,6 @@ impl Reader<'_, '_> {
         if numbers.is_empty() {
             return None;
         }
-        numbers.iter().map(|&number| self.numbering.source(number, self.before.line)).collect()
+        self.sources_of(numbers).collect()
     }
 }

@@ -56,6 +56,8 @@ fn numbers_of_a_text_that_cites_nothing_else_are_citations_of_nothing() {
     check("Dues [1], tides [2, 3], gates [4].", "Dues, tides, gates.", 3, 0);
     check("Dues [1], 12 [8-15] days, tides [2].", "Dues, 12 [8-15] days, tides.", 2, 0);
     check("They won [3-2], and [7] men.", "They won [3-2], and \\[7] men.", 0, 0);
+    // A list may be cut short: what else stands beside a number of it was not retrieved.
+    check(&format!("Dues [1], gates [1, 3].\n\n## Sources\n1. T: {A}\n2. M: {B}\n"), "Dues [1], gates [1].", 1, 2);
     // With ids beside a list of its own, numbers cite what the list has.
     let list = format!("## Sources\n1. T: {A}\n2. M: {B}\n");
     check(&format!("Dues [1], [3] men, 9 [8-15] [S1003].\n\n{list}"), "Dues [1], \\[3] men, 9 [8-15] [2].", 0, 2);
@@ -161,6 +163,7 @@ fn citations_in_tags_and_footnotes_are_read() {
         0,
         0,
     );
+    check(&format!("Dues <a hreflang=en data-href='x' HrEf = '{A}'>tariff</a>."), "Dues tariff [1].", 0, 0);
     check(&format!("See <a href=\"{A}\">the\ntariff</a>."), "See the [1]\ntariff.", 0, 1);
     check(
         &format!("Dues<sup><a href=\"#r1\">1</a></sup>.\n\n## Sources\n\n1. <a id=\"r1\"></a>T: {A}\n"),

@@ -299,8 +299,13 @@ impl<'a> Reader<'a, '_> {
 
 /// Returns where an `<a>` of this content leads.
 fn href(inside: &str) -> Option<&str> {
-    let at = inside.find("href").or_else(|| inside.find("HREF"))?;
-    let value = inside[at + "href".len()..].trim_start().strip_prefix('=')?.trim_start();
+    const NAME: &str = "href";
+    let lower = inside.to_ascii_lowercase();
+    let value = lower.match_indices(NAME).find_map(|(at, _)| {
+        let is_whole = !lower[..at].ends_with(|char: char| char.is_alphanumeric() || char == '-');
+        inside[at + NAME.len()..].trim_start().strip_prefix('=').filter(|_| is_whole)
+    });
+    let value = value?.trim_start();
     let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''));
     match quote {
         Some(quote) => value[1..].split(quote).next().map(str::trim),

@@ -49,6 +49,16 @@ pub(super) enum Target {
     Remark,
 }
 
+impl Target {
+    /// Returns the index of the source, if one was retrieved.
+    pub(super) fn source(self) -> Option<usize> {
+        match self {
+            Self::Source(index) => Some(index),
+            Self::Foreign | Self::Remark => None,
+        }
+    }
+}
+
 /// What a bracket is that has nothing but numbers, as `[3]` and `[8-15]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Bare {
@@ -145,10 +155,7 @@ impl Numbering {
 
     /// The source behind a number on that line.
     pub(super) fn source(&self, number: u32, line: usize) -> Option<usize> {
-        match self.target(&number.to_string(), line)? {
-            Target::Source(index) => Some(index),
-            Target::Foreign | Target::Remark => None,
-        }
+        self.target(&number.to_string(), line)?.source()
     }
 
     /// Returns where `[text][label]` leads.

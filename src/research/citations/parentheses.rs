@@ -43,14 +43,11 @@ impl<'a> Reader<'a, '_> {
 
     /// The source that a work is, or that it is none that was retrieved; `None` when no list has it.
     fn work(&self, cited: &Cited) -> Option<Option<usize>> {
-        match self.numbering.work(cited)? {
-            Target::Source(index) => Some(Some(index)),
-            Target::Foreign | Target::Remark => Some(None),
-        }
+        self.numbering.work(cited).map(Target::source)
     }
 
     /// Returns those of `targets` that were retrieved, each once; the others are counted.
-    fn known(&mut self, targets: &[Option<usize>]) -> Vec<usize> {
+    pub(super) fn known(&mut self, targets: &[Option<usize>]) -> Vec<usize> {
         let mut known: Vec<usize> = Vec::new();
         for index in targets.iter().flatten() {
             if !known.contains(index) {
