@@ -39,11 +39,11 @@ pub fn sha256_json(value: &impl Serialize) -> String {
 
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let mut text = String::with_capacity(bytes.len() * 2);
+    text.extend(digits.map(|digit| char::from(DIGITS[usize::from(digit)])));
+    text
 }
 
 impl io::Write for Hasher {

@@ -1,10 +1,10 @@
 //! What is particular to Postgres: connecting, locking clauses, the advisory lock around migrations.
 
-use std::{str::FromStr, time::Duration};
+use std::{str::FromStr, sync::Arc, time::Duration};
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    ConnectOptions, Connection as _, Executor as _,
+    ConnectOptions, Connection as _, Executor as _, Row as _,
     postgres::{PgConnectOptions, PgConnection},
     query_scalar,
 };
@@ -53,6 +53,11 @@ const FOR_UPDATE: &str = " FOR UPDATE";
 const KEEP_ROW: &str = " FOR KEY SHARE";
 /// Locks the rows for those who take what is free and leave the rest to others.
 const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
+
+/// What is selected of a source for [`snapshot`].
+const SNAPSHOT: &str = "snapshot";
+/// The same without reading a text.
+const WITHOUT_SNAPSHOT: &str = "'' AS snapshot";
 
 /// Lets one transaction at a time count what an owner uses and add to it; held to its end.
 const LOCK_OWNER: Option<&str> = Some("SELECT pg_advisory_xact_lock(hashtextextended($1, 5))");
@@ -162,6 +167,11 @@ pub async fn look(url: &SecretString) -> Result<Schema, Error> {
 /// Tries a connection on which nothing is under way but what was given up.
 async fn answers(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     tokio::time::timeout(PING_LIMIT, connection.ping()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+}
+
+/// Reads the text of a row of `sources`.
+fn snapshot(row: &sqlx::postgres::PgRow) -> Result<Arc<str>, Error> {
+    Ok(row.try_get::<&str, _>("snapshot")?.into())
 }
 
 /// The insert of a run met the index that allows one active run per thread.

@@ -16,6 +16,7 @@ use super::{
     migrations::{self, scripts},
 };
 use crate::files;
+use texts::{SNAPSHOT, WITHOUT_SNAPSHOT, snapshot};
 use write::write_group;
 use writer::{InUse, Transaction, Writer};
 
@@ -36,6 +37,7 @@ macro_rules! server_time {
 #[path = "queries/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same queries, compiled for the other engine")]
 mod queries;
+mod texts;
 mod write;
 mod writer;
 

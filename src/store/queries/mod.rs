@@ -42,7 +42,10 @@ mod webhooks;
 
 pub use schema::{check_schema, read_schema};
 
-use super::{Db, Engine, FOR_UPDATE, KEEP_ROW, LIKE, LOCK_OWNER, SKIP_LOCKED, is_thread_busy, write_group};
+use super::{
+    Db, Engine, FOR_UPDATE, KEEP_ROW, LIKE, LOCK_OWNER, SKIP_LOCKED, SNAPSHOT, WITHOUT_SNAPSHOT, is_thread_busy,
+    snapshot, write_group,
+};
 
 /// A connection of the engine at hand.
 type Connection = <Db as sqlx::Database>::Connection;

@@ -6,8 +6,9 @@ use sqlx::{QueryBuilder, Row as _, query};
 use uuid::Uuid;
 
 use super::{
-    Connection, Db, Engine, Row,
+    Connection, Db, Engine, Row, SNAPSHOT, WITHOUT_SNAPSHOT,
     rows::{pieces, unsigned},
+    snapshot,
 };
 use crate::{
     domain::{Note, RunId, Source, SourceId, Timestamp, same},
@@ -19,13 +20,16 @@ use crate::{
 };
 
 /// Everything of a run's sources but their texts.
-static SELECT: LazyLock<String> = LazyLock::new(|| {
-    let columns = names(&SOURCES, "").replace("snapshot", "'' AS snapshot");
-    format!("SELECT {columns} FROM sources WHERE run_id = $1 ORDER BY id")
-});
+static SELECT: LazyLock<String> =
+    LazyLock::new(|| format!("SELECT {} FROM sources WHERE run_id = $1 ORDER BY id", columns(WITHOUT_SNAPSHOT)));
 
 static SELECT_WITH_TEXTS: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {} FROM sources WHERE run_id = $1 ORDER BY id", names(&SOURCES, "")));
+    LazyLock::new(|| format!("SELECT {} FROM sources WHERE run_id = $1 ORDER BY id", columns(SNAPSHOT)));
+
+/// Returns the columns of a source, its text as `snapshot` says.
+fn columns(snapshot: &str) -> String {
+    names(&SOURCES, "").replace("snapshot", snapshot)
+}
 
 /// A page of a run: the run and the SHA-256 of the URL.
 type PageKey = (Uuid, Vec<u8>);
@@ -46,7 +50,7 @@ impl Engine {
         let mut connection = self.reader().await?;
         let mut sources = Vec::new();
         for piece in pieces(ids) {
-            let columns = names(&SOURCES, "");
+            let columns = columns(SNAPSHOT);
             let mut query = QueryBuilder::<Db>::new(format!("SELECT {columns} FROM sources WHERE run_id = "));
             query.push_bind(run_id.0).push(" AND id IN (");
             let mut listed = query.separated(", ");
@@ -163,7 +167,7 @@ fn source(row: &Row) -> Result<Source, Error> {
         site: row.try_get("site")?,
         fetched_at: Timestamp(row.try_get("fetched_at")?),
         content_hash: row.try_get("content_hash")?,
-        snapshot: row.try_get::<&str, _>("snapshot")?.into(),
+        snapshot: snapshot(row)?,
         addresses: Vec::new(),
         keys: keys.map(serde_json::from_str).transpose()?.unwrap_or_default(),
     })

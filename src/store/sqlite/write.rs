@@ -9,7 +9,10 @@ use std::{collections::HashMap, fmt::Write as _, sync::LazyLock};
 use serde_json::Value;
 use sqlx::{Row as _, query};
 
-use super::{Db, Engine};
+use super::{
+    Db, Engine,
+    texts::{COMPRESSED, compress},
+};
 use crate::domain::digest::hex;
 use crate::store::{
     Error,
@@ -62,7 +65,7 @@ pub(super) static OBJECTS: LazyLock<String> = LazyLock::new(|| {
         event_values = names(&EVENTS, "new_row."),
         events = rows("events", &EVENTS),
         steps = insert_of_run("steps", names(&STEPS, ""), &rows("steps", &STEPS)),
-        sources = insert_of_run("sources", names(&SOURCES, ""), &rows("sources", &SOURCES)),
+        sources = insert_of_run("sources", names(&SOURCES, "") + ", " + COMPRESSED, &rows("sources", &SOURCES)),
         notes = insert_of_run("notes", names(&NOTES, ""), &rows("notes", &NOTES)),
         usage = insert_of_run("run_usage", names(&USAGE, ""), &rows("usage", &USAGE)),
         added_usage = added_usage(),
@@ -80,6 +83,7 @@ fn rows<T>(table: &str, columns: &[Column<T>]) -> String {
         // Writing to a string cannot fail.
         let _ = match column.values {
             Values::Id(_) | Values::Hash(_) => write!(select, ", unhex(cells ->> {place}) AS {}", column.name),
+            Values::Long(_) => write!(select, ", '' AS {}, unhex(cells ->> {place}) AS {COMPRESSED}", column.name),
             _ => write!(select, ", cells ->> {place} AS {}", column.name),
         };
     }
@@ -156,6 +160,7 @@ fn push<T>(json: &mut String, values: &Values<T>, row: &T) {
             }
             Ok(())
         }
+        Values::Long(of) => write!(json, "\"{}\"", hex(&compress(&of(row)))),
     };
 }
 

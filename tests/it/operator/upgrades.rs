@@ -484,6 +484,8 @@ async fn the_refusal_is_one_line_of_the_binary() {
 #[test_case("sqlite/0007_settled.sql", "0477386fb463fa32cb2f011e6d01bb6b00521d3d5c9c82e67c9b6ba89306f147"; "seventh, sqlite")]
 #[test_case("postgres/0008_collections.sql", "db6d55bcde97b6e66f698461418948e88335185f4513d3b86985b0f33baf713d"; "eighth, postgres")]
 #[test_case("sqlite/0008_collections.sql", "01dd1b3583da7967ff0ba6f09fa74f6ce04933cc80b309f18b77b7e484061284"; "eighth, sqlite")]
+#[test_case("postgres/0009_texts.sql", "f05a9dc8587e1258163829b3ce15d36123cb234981518f7f14d052762e8bb5e5"; "ninth, postgres")]
+#[test_case("sqlite/0009_texts.sql", "84a8abbb9b541b8e50b9d8de7c4151e077b5e43e2cc5417e9746a0eb12779c3d"; "ninth, sqlite")]
 fn a_released_migration_never_changes(file: &str, digest: &str) {
     let path = format!("{}/migrations/{file}", env!("CARGO_MANIFEST_DIR"));
     assert_eq!(fathom::domain::digest::sha256_hex(&std::fs::read(path).unwrap()), digest);
