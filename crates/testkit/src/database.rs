@@ -303,7 +303,7 @@ impl Cluster {
         // so not below the target folder.
         let folder = tempfile::Builder::new().prefix("fathom-pg-").tempdir().unwrap().keep();
         fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let port = free_port();
+        let port = crate::port::free();
         let mut guardian = as_server_user(&folder)
             .args(["sh", "-c", GUARDIAN, "guardian"])
             .arg(binaries())
@@ -358,12 +358,6 @@ done
 stop "$2"
 rm -rf "$2"
 "#;
-
-/// A port that nobody listens on. Another process may take it before the server does; then the cluster does not start.
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
 
 /// The folder of `initdb` and `postgres`: the newest below /usr/lib/postgresql, or one on the PATH.
 fn binaries() -> PathBuf {

@@ -2,7 +2,7 @@
 //!
 //! [`world`] is a model provider, a search engine and a collector of traces on loopback that follow a script;
 //! [`database`] makes a fresh database for each test; [`fleet`] runs several real services on one database and disturbs
-//! them; [`program`] is the real binary under test; [`vendor`] is a model server of given bytes, for tests of single
+//! them; [`port`] finds free ports; [`program`] is the real binary under test; [`vendor`] is a model server of given bytes, for tests of single
 //! calls.
 
 #![allow(
@@ -15,6 +15,7 @@
 
 pub mod database;
 pub mod fleet;
+pub mod port;
 pub mod program;
 pub mod vendor;
 pub mod world;

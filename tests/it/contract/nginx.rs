@@ -3,12 +3,12 @@
 
 use std::{
     fs,
-    net::TcpListener,
     path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
 };
 
+use fathom_testkit::port;
 use futures::StreamExt as _;
 use reqwest::{
     Client, Response, Version,
@@ -38,14 +38,29 @@ impl Proxy {
         Self::with(folder, upstream, "off").await
     }
 
+    /// Asks for no password over HTTP either, but sends to TLS.
+    async fn with_tls_alone(folder: &Path, upstream: &str) -> Self {
+        let redirect = "#HTTPS if ($scheme = http) { return 308 https://$host";
+        Self::of(folder, upstream, |text, secure| {
+            assert!(text.contains(redirect), "{text}");
+            text.replace(redirect, &format!("if ($scheme = http) {{ return 308 https://{secure}"))
+        })
+        .await
+    }
+
     async fn with(folder: &Path, upstream: &str, sign_in: &str) -> Self {
+        Self::of(folder, upstream, |text, _| text.replace("auth_basic 'Fathom';", &format!("auth_basic {sign_in};")))
+            .await
+    }
+
+    /// `edited`: the configuration, once more changed, and the address that speaks TLS.
+    async fn of(folder: &Path, upstream: &str, edited: impl FnOnce(String, &str) -> String) -> Self {
         let folder = folder.join("nginx");
         fs::create_dir_all(&folder).unwrap();
         let [plain, secure] = free_addresses();
         make_certificate(&folder);
         let configuration = configuration(&folder, upstream, &plain, &secure);
-        let configuration = configuration.replace("auth_basic 'Fathom';", &format!("auth_basic {sign_in};"));
-        fs::write(folder.join("nginx.conf"), configuration).unwrap();
+        fs::write(folder.join("nginx.conf"), edited(configuration, &secure)).unwrap();
         fs::write(folder.join("users"), "ada:{PLAIN}let me in\n").unwrap();
         let master = Command::new(nginx())
             .args(["-e", "stderr", "-g", "daemon off;", "-p"])
@@ -89,10 +104,9 @@ fn nginx() -> &'static str {
     if Path::new("/usr/sbin/nginx").exists() { "/usr/sbin/nginx" } else { "nginx" }
 }
 
-/// Two ports that were free a moment ago; nginx cannot be asked which it chose.
+/// Two addresses that nobody listens on; nginx cannot be asked which it chose.
 fn free_addresses() -> [String; 2] {
-    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().to_string())
+    [(); 2].map(|()| format!("127.0.0.1:{}", port::free()))
 }
 
 /// For 127.0.0.1, signed by itself.
@@ -191,6 +205,25 @@ async fn streams_pass_nginx_as_they_happen() {
         }
         Contract::get().check("GET", &format!("{run}/events"), 200, headers, &stream.0);
     }
+    drop(proxy);
+    service.stop().await;
+    world.finish();
+}
+
+/// A password over plain HTTP can be read on the way.
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_http_is_sent_to_tls_before_a_password_is_asked_for() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::start(&world, &[]).await;
+    let proxy = Proxy::with_tls_alone(world.folder(), &service.address).await;
+    let stranger = Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build().unwrap();
+    let path = "/api/v1/threads?limit=2";
+    let answer = stranger.get(format!("http://{}{path}", proxy.plain)).send().await.unwrap();
+    assert_eq!(answer.status(), 308);
+    assert_eq!(answer.headers()["location"], format!("https://{}{path}", proxy.secure));
+    assert!(!answer.headers().contains_key("www-authenticate"));
+    let known = proxy.client.get(format!("https://{}{path}", proxy.secure)).send().await.unwrap();
+    assert_eq!(known.status(), 200);
     drop(proxy);
     service.stop().await;
     world.finish();
