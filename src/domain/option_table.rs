@@ -110,7 +110,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "effort",
         kind: OptionKind::Choice(&Effort::NAMES),
         default: "\"standard\"",
-        meaning: "how deep to research and how long to write: quick, standard or deep set rounds, turns, results, pages, when researchers stop and the length of the report; options given beside it win",
+        meaning: "how deep to research and how long to write: quick, standard or deep set rounds, turns, results, pages, when researchers stop, the length of the report, and for quick also limits of calls, searches and time (15 minutes); options given beside it win",
     },
     OptionSpec {
         name: "follow_up",

@@ -418,6 +418,11 @@ impl Problem {
         self.0.code.row().3
     }
 
+    /// Returns its stable code, as clients see it.
+    pub fn code(&self) -> &'static str {
+        self.0.code.row().0
+    }
+
     /// Writes the problem as the body of `response`.
     pub fn into_body(self, response: &mut Response, write: WriteProblem, instance: &str, request_id: &str) {
         let (media_type, body) = write(&self.0, instance, request_id);

@@ -88,6 +88,7 @@ async fn complete(Shared(write): Shared<WriteProblem>, request: Request, next: N
     let span = tracing::info_span!("request", request_id, %method, route = route.as_deref());
     let mut response = next.run(request).instrument(span.clone()).await;
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        span.in_scope(|| tracing::info!(status = response.status().as_u16(), code = problem.code(), "refused"));
         problem.into_body(&mut response, write, &path, &request_id);
     }
     if let Ok(value) = HeaderValue::from_str(&request_id) {

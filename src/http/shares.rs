@@ -264,3 +264,18 @@ fn listed(title: &str, entries: &[SharedEntry], words: &Words) -> String {
     let none = if entries.is_empty() { format!("<p>{}</p>", words.no_report) } else { String::new() };
     page::framed(title, "", &format!("<h1>{}</h1>\n{none}<ul class=\"sources\">\n{list}</ul>\n", page::escaped(title)))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn links_speak_the_languages_of_the_page() {
+        let folder = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("web/words")).unwrap();
+        let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+        let of_page: BTreeSet<String> = folder.map(|file| name(&file.unwrap().path())).collect();
+        assert_eq!(WORDS.iter().map(|words| words.language.to_owned()).collect::<BTreeSet<_>>(), of_page);
+    }
+}

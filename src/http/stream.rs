@@ -116,7 +116,8 @@ pub async fn not_now(request: Request, next: Next) -> Response {
     parts.extensions.remove::<Problem>();
     parts.extensions.insert(Refused(refused));
     parts.status = StatusCode::OK;
-    parts.headers.remove(header::RETRY_AFTER);
+    let wait = parts.headers.remove(header::RETRY_AFTER);
+    let seconds = wait.and_then(|wait| wait.to_str().ok()?.parse().ok()).unwrap_or_default();
     for (name, value) in [
         (header::CONTENT_TYPE, EVENT_STREAM),
         (HeaderName::from_static("x-accel-buffering"), "no"),
@@ -125,7 +126,7 @@ pub async fn not_now(request: Request, next: Next) -> Response {
         parts.headers.insert(name, HeaderValue::from_static(value));
     }
     parts.headers.append(header::VARY, HeaderValue::from_static("accept"));
-    Response::from_parts(parts, Body::from(sse::not_now()))
+    Response::from_parts(parts, Body::from(sse::not_now(seconds)))
 }
 
 /// The status of a refusal that was answered as [`not_now`]; metrics and log name it.

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     domain::{
         McpConfig, RunOptions,
-        mcp::{MAX_SERVERS, is_server_name},
+        mcp::{MAX_NAME_CHARS, MAX_SERVERS, is_server_name},
         wildcard,
     },
     net::{Networks, Reach},
@@ -23,6 +23,8 @@ use crate::{
 
 /// The server of `mcp_config`, among those with names.
 const ORIGINAL: &str = "mcp";
+/// Names that mean something else where servers are chosen.
+const RESERVED: [&str; 3] = ["all", "none", ORIGINAL];
 /// The time for a call that reports no progress, unless the settings say otherwise.
 const TIMEOUT_SECONDS: u64 = 60;
 /// The time for a call, whatever it reports, unless the settings say otherwise.
@@ -244,8 +246,9 @@ fn server(
     if given.disabled {
         return Ok(None);
     }
-    let name = name.map(str::to_lowercase).or_else(|| given.name.clone()).unwrap_or_default();
-    if !is_server_name(&name) || ["all", "none", ORIGINAL].contains(&name.as_str()) {
+    let named = |name: &str| if unknown == Unknown::PassedOver { server_name(name) } else { name.to_lowercase() };
+    let name = name.map(named).or_else(|| given.name.clone()).unwrap_or_default();
+    if !is_server_name(&name) || RESERVED.contains(&name.as_str()) {
         return Err(
             "each MCP server needs a name of small letters, digits, - and _ (32 at most; not all, none or mcp)"
                 .to_owned(),
@@ -261,6 +264,14 @@ fn server(
     let tools = given.tools.clone();
     let way = way(given, variables).map_err(problem)?;
     Ok(Some(Server { name, way, tools, timeout, max_time, file: None }))
+}
+
+/// Makes a name as other programs take it (`Google Drive`) one that can be named here (`google-drive`).
+fn server_name(name: &str) -> String {
+    let fits = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_';
+    let lower = name.trim().to_lowercase();
+    let name: String = lower.chars().map(|char| if fits(char) { char } else { '-' }).take(MAX_NAME_CHARS).collect();
+    if RESERVED.contains(&name.as_str()) { format!("{name}-server") } else { name }
 }
 
 fn way(given: ServerEntry, variables: Variables<'_>) -> Result<Way, String> {
@@ -319,12 +330,17 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, SecretString), String>
     Ok((parsed, SecretString::from(value)))
 }
 
-/// The text with `${NAME}` replaced by the variable, so that secrets need not stand in the file.
+/// Replaces `${NAME}` by the variable, so that secrets need not stand in the file, and `${NAME:-default}` by `default`
+/// where the variable is not set or empty.
 fn filled(text: &str, variables: Variables<'_>) -> Result<String, String> {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("${") {
         let Some((name, behind)) = after.split_once('}') else { break };
-        let value = variables(name).ok_or_else(|| format!("the environment variable {name} is not set"))?;
+        let (name, default) = name.split_once(":-").map_or((name, None), |(name, default)| (name, Some(default)));
+        let value = variables(name).filter(|value| default.is_none() || !value.is_empty());
+        let value = value
+            .or_else(|| default.map(str::to_owned))
+            .ok_or_else(|| format!("the environment variable {name} is not set"))?;
         filled.push_str(before);
         filled.push_str(&value);
         rest = behind;
@@ -369,6 +385,29 @@ mod tests {
         let servers = read_json(text, &variables).unwrap();
         assert_eq!(servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>(), ["time", "web"]);
         assert!(read_json("{}", &variables).unwrap_err().contains("mcpServers"));
+    }
+
+    #[test]
+    fn names_of_other_programs_become_ours() {
+        for (theirs, ours) in [("Google Drive", "google-drive"), ("io.github.x", "io-github-x"), ("All", "all-server")]
+        {
+            let servers =
+                read_json(&json!({"mcpServers": {theirs: {"command": "y"}}}).to_string(), &variables).unwrap();
+            assert_eq!(servers[0].name, ours);
+        }
+        let long =
+            read_json(&json!({"mcpServers": {"é".repeat(40): {"command": "y"}}}).to_string(), &variables).unwrap();
+        assert_eq!(long[0].name, "-".repeat(32));
+        assert!(read_json(r#"{"mcpServers": {"": {"command": "y"}}}"#, &variables).is_err());
+    }
+
+    #[test]
+    fn a_variable_may_have_a_default() {
+        let filled = |text: &str| {
+            filled(text, &|name| (name != "MISSING").then(|| (if name == "EMPTY" { "" } else { "x" }).into()))
+        };
+        assert_eq!(filled("${SET:-y} ${MISSING:-y} ${EMPTY:-y} ${MISSING:-}|${EMPTY}").unwrap(), "x y y |");
+        assert!(filled("${MISSING}").unwrap_err().contains("MISSING is not set"));
     }
 
     #[test]

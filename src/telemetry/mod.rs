@@ -23,6 +23,8 @@ use tracing_subscriber::{
 };
 use url::Url;
 
+/// The target of the audit log.
+const AUDIT: &str = "audit";
 /// How long the last spans may take to reach their collector at the end of the process.
 const LAST_SPANS: Duration = Duration::from_secs(5);
 
@@ -143,11 +145,14 @@ impl std::io::Write for Lines {
     }
 }
 
-/// Spans of traces are not for the log, and neither is what the MCP SDK says of each connection, session ids included.
+/// Reads the directives. Spans of traces are not for the log, and neither is what the MCP SDK says of each connection,
+/// session ids included; the audit log is always in it unless the directives name it.
 fn filter(directives: &str) -> EnvFilter {
     let filter = EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("error"));
-    let quiet = [format!("{}=off", spans::TARGET), "rmcp=off".to_owned()];
-    quiet.iter().filter_map(|directive| directive.parse().ok()).fold(filter, EnvFilter::add_directive)
+    let is_named = directives.split(',').any(|directive| directive.trim().split('=').next() == Some(AUDIT));
+    let audit = (!is_named).then(|| format!("{AUDIT}=info"));
+    let fixed = [format!("{}=off", spans::TARGET), "rmcp=off".to_owned()];
+    fixed.iter().chain(&audit).filter_map(|directive| directive.parse().ok()).fold(filter, EnvFilter::add_directive)
 }
 
 #[cfg(test)]
@@ -167,6 +172,16 @@ mod tests {
         for directives in ["trace", "fathom::spans=trace", "nonsense=loud"] {
             let filter = filter(directives).to_string();
             assert!(filter.contains("fathom::spans=off"), "{filter}");
+        }
+    }
+
+    #[test]
+    fn the_audit_log_is_kept_unless_it_is_named() {
+        for (directives, level) in
+            [("warn", "audit=info"), ("error,fathom=debug", "audit=info"), ("audit=off", "audit=off")]
+        {
+            let filter = filter(directives).to_string();
+            assert!(filter.contains(level) && filter.matches("audit=").count() == 1, "{filter}");
         }
     }
 

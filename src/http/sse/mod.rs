@@ -62,9 +62,10 @@ where
     Body::from_stream(chunks(records, dialect, shutdown, HEARTBEAT).map(Ok::<_, Infallible>))
 }
 
-/// The body for those who have to come back later: nothing but when.
-pub fn not_now() -> Bytes {
-    hint(NOT_NOW_MS)
+/// Returns the body for those who have to come back later, after that many seconds at the earliest: nothing but when.
+pub fn not_now(seconds: u64) -> Bytes {
+    let earliest = NOT_NOW_MS.start.max(seconds.saturating_mul(1_000));
+    hint(earliest..earliest.saturating_add(NOT_NOW_MS.end - NOT_NOW_MS.start))
 }
 
 /// Asks the reader to come back after a random time of those. The hasher's keys are the standard library's only source
@@ -264,9 +265,11 @@ mod tests {
 
     #[test]
     fn who_is_sent_away_does_not_come_back_with_all_others() {
-        let pauses: std::collections::BTreeSet<u64> =
-            (0..50).map(|_| pause_in(std::str::from_utf8(&not_now()).unwrap())).collect();
-        assert!(pauses.len() > 30 && pauses.iter().all(|pause| NOT_NOW_MS.contains(pause)), "{pauses:?}");
+        for (seconds, expected) in [(0, NOT_NOW_MS), (1, NOT_NOW_MS), (30, 30_000..33_000)] {
+            let hint = |_| pause_in(std::str::from_utf8(&not_now(seconds)).unwrap());
+            let pauses: std::collections::BTreeSet<u64> = (0..50).map(hint).collect();
+            assert!(pauses.len() > 30 && pauses.iter().all(|pause| expected.contains(pause)), "{pauses:?}");
+        }
     }
 
     #[tokio::test]

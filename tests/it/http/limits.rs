@@ -112,6 +112,18 @@ async fn requests_beyond_those_of_a_minute_are_refused() {
     let refused = refused.expect("one is too many");
     refused.refused(429, "rate_limited");
     assert!((1..=61).contains(&refused.header("retry-after").parse::<u64>().unwrap()));
+    // A browser would give its stream up for good on 429: it comes back when it may.
+    let headers = [("x-api-key", key.as_str()), ("accept", "text/event-stream")];
+    let mut hint = None;
+    for _ in 0..41 {
+        let answer = service.ask("GET", &started.events_path(), &headers, "").await.expect(200);
+        hint = answer.text().strip_prefix("retry: ").and_then(|hint| hint.trim_end().parse::<u64>().ok());
+        if hint.is_some() {
+            break;
+        }
+    }
+    let wait: u64 = list().await.header("retry-after").parse().unwrap();
+    assert!(hint.is_some_and(|hint| hint >= wait * 1_000), "{hint:?} for {wait} s");
     let unlimited = service.key("ann", KeyScope::Read, None).await;
     ask(&service, &unlimited, "GET", "/api/v1/threads", &Value::Null).await.expect(200);
     service.get("/healthz").await.expect(200);
