@@ -112,7 +112,7 @@ impl Cx {
 pub struct KnownSources {
     /// By canonical URL.
     by_url: HashMap<String, Source>,
-    /// The title of the first one with a key.
+    /// The title of the first one with a key that joins.
     titles: HashMap<String, String>,
 }
 
@@ -128,8 +128,9 @@ impl KnownSources {
         if let Some(title) = same_text.find_map(|key| self.titles.get(key)) {
             source.title.clone_from(title);
         }
-        let is_known = source.keys.iter().any(|key| self.titles.contains_key(key));
-        for key in &source.keys {
+        let joining = || source.keys.iter().filter(|key| same::joins(key));
+        let is_known = joining().any(|key| self.titles.contains_key(key));
+        for key in joining() {
             self.titles.entry(key.clone()).or_insert_with(|| source.title.clone());
         }
         self.by_url.insert(source.url.clone(), source.bare());
@@ -156,4 +157,25 @@ pub enum Registered {
     Known,
     /// The page is known with another text.
     OtherText,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Anybody may name an original: pages that name the same one are no less different for it.
+    #[test]
+    fn a_claim_makes_no_page_known() {
+        let original = same::original_key("ledger.test/dues");
+        let mut known = KnownSources::default();
+        let mut register = |id: u32, url: &str, keys: &[&str]| {
+            let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+            let mut source = Source { keys, ..Source::example(id, url, url) };
+            (known.register(&mut source), source.title)
+        };
+        let named = |title: &str, registered: Registered| (registered, title.to_owned());
+        assert_eq!(register(1, "a", &["text:a", &original]), named("a", Registered::New));
+        assert_eq!(register(2, "b", &["text:b", &original]), named("b", Registered::New));
+        assert_eq!(register(3, "c", &["text:b"]), named("b", Registered::Known));
+    }
 }

@@ -160,6 +160,11 @@ pub fn original_key(same_page: &str) -> String {
     key(OF_ORIGINAL, same_page)
 }
 
+/// Returns whether those that share this key are one: not a claim.
+pub fn joins(key: &str) -> bool {
+    !key.starts_with(OF_ORIGINAL)
+}
+
 /// Returns whether this is the key of a text.
 pub fn is_of_text(key: &str) -> bool {
     key.starts_with(OF_TEXT)
@@ -206,7 +211,7 @@ fn firsts(rows: &[Source]) -> Vec<usize> {
     let mut firsts: Vec<usize> = (0..rows.len()).collect();
     let mut by_key: HashMap<&str, usize> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
-        for key in row.keys.iter().filter(|key| !key.starts_with(OF_ORIGINAL)) {
+        for key in row.keys.iter().filter(|key| joins(key)) {
             let other = *by_key.entry(key).or_insert(at);
             let (one, other) = (first_of(&firsts, at), first_of(&firsts, other));
             firsts[one.max(other)] = one.min(other);

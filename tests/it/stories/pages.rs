@@ -353,6 +353,7 @@ async fn a_copy_is_shown_as_the_original_that_it_names_and_a_liar_is_not() {
     let story = story(&world, &[]).await;
     let known: Vec<_> = story.sources.iter().map(|source| (source.url.clone(), source.addresses.clone())).collect();
     assert_eq!(known, [(liar, vec![]), (ledger, vec![copy])]);
+    assert_eq!(story.named("source.found").len(), 2, "the liar and the copy; the ledger is the copy's source");
     world.finish();
 }
 
