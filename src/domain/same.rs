@@ -99,25 +99,36 @@ fn is_prose(paragraph: &str) -> bool {
 
 /// Returns whether it has a number other than one of a date or a time, such as stand around articles.
 fn has_figure(paragraph: &str) -> bool {
-    let mut before = ' ';
     let mut rest = paragraph;
     while let Some(at) = rest.find(|char: char| char.is_ascii_digit()) {
-        before = rest[..at].chars().next_back().unwrap_or(before);
-        let digits =
-            rest[at..].find(|char: char| !char.is_ascii_digit()).map_or(&rest[at..], |end| &rest[at..at + end]);
-        rest = &rest[at + digits.len()..];
-        let mut behind = rest.chars();
-        let (next, after) = (behind.next(), behind.next());
-        let is_split = matches!(next, Some('.' | ',')) && after.is_some_and(|char| char.is_ascii_digit());
-        let is_time = before == ':' || next == Some(':');
-        let is_day = digits.len() <= 2 && digits.parse().is_ok_and(|day: u8| day <= 31);
-        let is_year = digits.len() == 4 && digits.parse().is_ok_and(|year: u16| (1900..2100).contains(&year));
-        if is_split || !(is_time || is_day || is_year) {
+        let is_behind_colon = rest[..at].ends_with(':');
+        let number = number(&rest[at..]);
+        rest = &rest[at + number.len()..];
+        let is_time = (is_behind_colon || rest.starts_with(':')) && !number.contains(['.', ',']);
+        if !is_time && !is_of_date(number) {
             return true;
         }
-        before = '0';
     }
     false
+}
+
+/// The number that a text begins with, with the dots and commas between its digits.
+fn number(text: &str) -> &str {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let ends = |at: &usize| !(is_digit(*at) || matches!(bytes[*at], b'.' | b',') && is_digit(at + 1));
+    &text[..(0..bytes.len()).find(ends).unwrap_or(bytes.len())]
+}
+
+/// Returns whether it is a day, a year, or a date like `03.05.2031`.
+fn is_of_date(number: &str) -> bool {
+    let within = |digits: &str, most: u8| digits.len() <= 2 && digits.parse().is_ok_and(|value: u8| value <= most);
+    let is_year = |digits: &str| digits.len() == 4 && digits.parse().is_ok_and(|year| (1900..2100).contains(&year));
+    match number.split('.').collect::<Vec<_>>()[..] {
+        [only] => within(only, 31) || is_year(only),
+        [day, month, year] => within(day, 31) && within(month, 12) && is_year(year),
+        _ => false,
+    }
 }
 
 /// The words of a text in lower case, and how many letters and digits they have.
@@ -406,6 +417,14 @@ mod tests {
         let check = |text: &str, expected: bool| assert_eq!(has_figure(text), expected, "{text}");
         check("Monday, 3 May 2031, 08:15", false);
         check("© 2031 The Post", false);
+        check("Stand: 03.05.2031, 08:15", false);
+        check("3.5.2031", false);
+        check("3.5.2031.1", true);
+        check("3.13.2031", true);
+        check("3,5,2031", true);
+        check("32.5.2031", true);
+        check("3.5", true);
+        check("10:30.5", true);
         check("High water 4.1 m", true);
         check("412 crowns", true);
         check("1,200", true);
