@@ -64,7 +64,7 @@ fn raise(node: &NodeRef<'_>) {
     let text = node.text();
     let text = text.trim();
     if is_note(node, text) {
-        node.remove_from_parent();
+        link_around(node).unwrap_or(*node).remove_from_parent();
         return;
     }
     let is_number = text.starts_with(|char: char| char.is_ascii_digit());
@@ -80,9 +80,15 @@ fn raise(node: &NodeRef<'_>) {
 fn is_note(node: &NodeRef<'_>, text: &str) -> bool {
     let names = [node.class(), node.id_attr()].into_iter().flatten();
     let is_named = names.map(|name| name.to_lowercase()).any(|name| OF_NOTES.iter().any(|part| name.contains(part)));
-    let has_link = node.descendants_it().any(|child| child.has_name("a"));
+    let is_link = node.descendants_it().any(|child| child.has_name("a")) || link_around(node).is_some();
     let bare = text.trim_matches(['[', ']', '(', ')', ' ']);
-    (is_named || has_link) && bare.chars().count() <= MARK_CHARS && !bare.contains(char::is_whitespace)
+    (is_named || is_link) && bare.chars().count() <= MARK_CHARS && !bare.contains(char::is_whitespace)
+}
+
+/// The link that has nothing else in it.
+fn link_around<'a>(node: &NodeRef<'a>) -> Option<NodeRef<'a>> {
+    let is_alone = node.prev_sibling().is_none() && node.next_sibling().is_none();
+    node.parent().filter(|parent| is_alone && parent.has_name("a"))
 }
 
 /// `10<sub>2</sub>` becomes `10₂`; elsewhere lowered digits are read as others, as in `CO2`.
@@ -225,6 +231,14 @@ mod tests {
         check(
             "<p>In 1931<sup class=footnote>*</sup> it opened<sup><a href='/why'>and why it did</a></sup>.</p>",
             "In 1931 it opened and why it did.",
+        );
+        check(
+            "<p>It cost 1,200<a href='#fn1' class=footnote-ref><sup>1</sup></a> crowns.</p>",
+            "It cost 1,200 crowns.",
+        );
+        check(
+            "<p>It holds <a href='/water'>10<sup>6</sup> m<sup>3</sup></a> of water.</p>",
+            "It holds 10⁶ m³ of water.",
         );
     }
 
