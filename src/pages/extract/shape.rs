@@ -2,7 +2,9 @@
 //! they mean, raised digits, what is struck out. Else `Q1 | 4,100 / 4,300` would read `Q14,1004,300`, ten to the sixth
 //! `106`, and the old price as the price.
 
-use dom_query::{Document, NodeRef};
+use std::collections::HashSet;
+
+use dom_query::{Document, NodeId, NodeRef};
 
 use super::text;
 
@@ -51,9 +53,18 @@ pub(super) fn spell_out(document: &Document) {
 /// author has forgotten to end it.
 fn leave_out_struck(document: &Document) {
     let struck = document.select("del, s, strike, [style*='line-through']");
-    let length = |text: &str| text.split_whitespace().map(str::len).sum::<usize>();
-    let gone: usize = struck.nodes().iter().map(|node| length(&node.text())).sum();
-    let all = document.body().map_or(0, |body| length(&body.text()));
+    let Some(body) = document.body().filter(|_| struck.exists()) else { return };
+    let mut inside: HashSet<NodeId> = struck.nodes().iter().map(|node| node.id).collect();
+    let (mut gone, mut all) = (0, 0);
+    // Parents come before what is in them.
+    for node in body.descendants_it() {
+        if node.parent().is_some_and(|parent| inside.contains(&parent.id)) {
+            inside.insert(node.id);
+        }
+        let length: usize = if node.is_text() { node.text().split_whitespace().map(str::len).sum() } else { 0 };
+        all += length;
+        gone += if inside.contains(&node.id) { length } else { 0 };
+    }
     if gone * 2 <= all {
         struck.remove();
     }
@@ -246,6 +257,7 @@ mod tests {
     fn what_is_struck_out_is_left_out() {
         check("<p>The ticket costs <del>499</del> <s>450</s> 399 crowns.</p>", "The ticket costs 399 crowns.");
         check("<p>Now <span style='text-decoration: line-through'>499</span> 399 crowns.</p>", "Now 399 crowns.");
+        check("<p>Price <del><s>499</s></del> 399</p>", "Price 399");
         check("<p>Now <s>399 crowns, and the gate opens at noon.</p>", "Now 399 crowns, and the gate opens at noon.");
     }
 
