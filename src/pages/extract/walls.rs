@@ -346,31 +346,31 @@ pub fn of(title: &str, text: &str) -> Option<&'static str> {
 impl Wall {
     /// Is the page one of these, as far as its words tell?
     fn is_said(&self, title: &str, sentences: &[&str], chars: usize) -> bool {
-        let is_phrase = |text: &str| self.phrases.iter().any(|phrase| ends_with_marks(text, phrase));
-        if title.split(['|', '–', '—', '·']).flat_map(|part| part.split(" - ")).any(|part| is_phrase(part.trim()))
-        {
+        if chars <= FEW_CHARS && self.is_titled(title) {
             return true;
         }
-        let said: Vec<usize> =
-            (0..self.phrases.len()).filter(|phrase| self.first(*phrase, sentences).is_some()).collect();
+        let said: Vec<usize> = self.phrases.iter().filter_map(|phrase| first(phrase, sentences)).collect();
         match said[..] {
             [] => false,
             [_] if chars <= ALONE_CHARS || sentences.iter().any(|sentence| has_id(sentence)) => true,
-            [phrase] => {
-                self.kind == Kind::Paid && self.first(phrase, sentences) >= Some(sentences.len().saturating_sub(4))
-            }
+            [place] => self.kind == Kind::Paid && place + 4 >= sentences.len(),
             _ => true,
         }
     }
 
-    /// The first sentence that begins with that phrase.
-    fn first(&self, phrase: usize, sentences: &[&str]) -> Option<usize> {
-        let phrase = self.phrases[phrase];
-        sentences.iter().position(|sentence| {
-            let polite = POLITE.iter().find_map(|polite| sentence.strip_prefix(polite));
-            sentence.starts_with(phrase) || polite.is_some_and(|rest| rest.starts_with(phrase))
-        })
+    fn is_titled(&self, title: &str) -> bool {
+        let is_phrase = |text: &str| self.phrases.iter().any(|phrase| ends_with_marks(text, phrase));
+        let parts = title.split(['|', '–', '—', '·']).flat_map(|part| part.split(" - "));
+        parts.map(str::trim).any(is_phrase)
     }
+}
+
+/// The first sentence that begins with that phrase.
+fn first(phrase: &str, sentences: &[&str]) -> Option<usize> {
+    sentences.iter().position(|sentence| {
+        let polite = POLITE.iter().find_map(|polite| sentence.strip_prefix(polite));
+        sentence.starts_with(phrase) || polite.is_some_and(|rest| rest.starts_with(phrase))
+    })
 }
 
 /// Is the text that phrase, and marks at most?
@@ -491,6 +491,8 @@ mod tests {
         check("Dues", &format!("We use cookies. Accept all. Reject all.\n\n{note}"), None);
         check("Dues", &format!("{note}\n\nWir verwenden Cookies. Alle akzeptieren"), None);
         let many = note.repeat(4);
+        check("Just a moment… | Le Phare", &note.repeat(6), None);
+        check("Just a moment… | Le Phare", note, Some("robots"));
         check("Dues", &format!("Sign in to continue\n\n{many}\n\n{}", "A line of the page.\n\n".repeat(5)), None);
         check(
             "Reference",
