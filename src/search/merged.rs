@@ -99,18 +99,18 @@ impl Merged {
             true => Err(Error::Unavailable("it has not answered lately".to_owned())),
             false => engine.search(query, limits, caller).await,
         };
-        match answer {
-            Ok(hits) => {
-                self.switch_on(place);
-                Ok(hits)
-            }
-            Err(error) => {
-                if error.is_lasting() {
-                    self.switch_off(place, &error, None);
-                }
-                Err(Failed { place, error, was_asked: true })
-            }
+        self.noted(place, answer)
+    }
+
+    /// Notes of the engine there what its answer says of the next query: one that answers is asked, one that refuses
+    /// its key is not.
+    fn noted(&self, place: usize, answer: Result<Vec<Hit>, Error>) -> Result<Vec<Hit>, Failed> {
+        match &answer {
+            Ok(_) => self.switch_on(place),
+            Err(error) if error.is_lasting() => self.switch_off(place, error, None),
+            Err(_) => {}
         }
+        answer.map_err(|error| Failed { place, error, was_asked: true })
     }
 
     /// Asks those that stand in, one after another, when none of those that were named has answered. `None` when they
@@ -154,15 +154,14 @@ impl Merged {
         let mut asked: FuturesUnordered<_> = places.map(ask).collect();
         let mut errors: Vec<Error> = Vec::new();
         while let Some((place, answer)) = asked.next().await {
-            match answer {
+            match self.noted(place, answer) {
                 Ok(hits) => {
-                    self.switch_on(place);
                     if place >= self.named {
                         self.announce(place, &failed, caller);
                     }
                     return Ok(hits);
                 }
-                Err(error) => errors.push(error),
+                Err(missed) => errors.push(missed.error),
             }
         }
         // One engine's refused key is no reason to end a run whose other engines may answer the next query.
@@ -605,9 +604,10 @@ mod tests {
     async fn the_mildest_of_several_reasons_is_the_error() {
         let (auth, away) = (|| Error::Auth("no".to_owned()), away);
         let (first, _) = answering("first", [Err(away())]);
-        let (other, _) = answering("other", [Err(away()), Err(auth())]);
+        let (other, asked) = answering("other", [Err(away()), Err(auth())]);
         let merged = Merged::new(vec![first], vec![other]);
-        assert_eq!(answers(&merged, &Replaced::default(), 1).await, ["unavailable"]);
+        assert_eq!(answers(&merged, &Replaced::default(), 2).await, ["unavailable"; 2]);
+        assert_eq!(asked.load(Relaxed), 2, "one that refuses its key is not asked again");
     }
 
     /// Answers after a while.
