@@ -53,6 +53,19 @@ pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     }
 }
 
+/// Runs `work` on so many bytes of text: on the runtime's own threads when they are no more than `here`, else as
+/// [`aside`] does.
+///
+/// # Errors
+/// As [`aside`].
+pub async fn aside_above<T: Send + 'static>(
+    here: usize,
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Panicked> {
+    if bytes <= here { Ok(work()) } else { aside(work).await }
+}
+
 /// Runs `work` as [`aside`] does, on what `load` brings. Texts are loaded by few runs at a time, twice as many as may
 /// work on theirs: those that wait for their turn hold none.
 ///

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::summary::{self, Reading, Wanted};
 use crate::{
-    aside::{Panicked, aside},
+    aside::{Panicked, aside_above},
     context::{Cx, Registered, page_key},
     domain::{Event, Source, SourceId, same},
     journal::Entry,
@@ -115,7 +115,7 @@ async fn found(first: u32, hits: Vec<Hit>, room: usize) -> Result<Vec<Found>, Pa
         };
         (first..).zip(hits).map(of).collect()
     };
-    if bytes > LOOKED_AT_HERE { aside(found).await } else { Ok(found()) }
+    aside_above(LOOKED_AT_HERE, bytes, found).await
 }
 
 /// The source of a hit with the text of its page, or with its excerpt.

@@ -1,6 +1,11 @@
 //! Which passages of a page fit a question best: those with the rarest of its words.
 
-use crate::text::{is_unspaced, start};
+use std::sync::Arc;
+
+use crate::{
+    pages::extract,
+    text::{is_unspaced, start},
+};
 
 /// The longest question that is read, which a model may make as long as it likes: each of its words is looked for in
 /// each passage.
@@ -11,10 +16,52 @@ const SHORT_WORD: usize = 3;
 /// Words count as the same when they begin with as many letters.
 const STEM: usize = 6;
 
+/// Stands for what is left out between passages.
+const GAP: &str = "\n\n[…]\n\n";
+
+/// What fits best of a text for each of these rooms, in reading order; all of a text that is no longer, and the beginning
+/// of one in which nothing fits. Texts are long, so this takes time.
+pub fn extracts<const N: usize>(text: &Arc<str>, asked: &[&str], rooms: [usize; N]) -> [Arc<str>; N] {
+    let all = extract::passages::split(text);
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let ranked = ranked(&all, asked);
+    rooms.map(|room| match text.chars().nth(room) {
+        None => Arc::clone(text),
+        Some(_) => match within(&all, &ranked, room)[..] {
+            [] => extract::cut(text, room).into(),
+            [only] => extract::cut(all[only], room).into(),
+            ref several => with_gaps(&all, several).into(),
+        },
+    })
+}
+
+/// The passages at these places, in reading order.
+fn with_gaps(all: &[&str], places: &[usize]) -> String {
+    let mut shown = String::new();
+    let mut next = places[0];
+    for place in places {
+        shown.push_str(if shown.is_empty() {
+            ""
+        } else if *place == next {
+            "\n\n"
+        } else {
+            GAP
+        });
+        shown.push_str(all[*place]);
+        next = place + 1;
+    }
+    shown
+}
+
 /// The places of the passages that fit best, in reading order, as many as there is room for (in characters; the best
 /// one may exceed it); none when no passage has a word of what is asked. Each text that asks counts as much as another,
 /// however many words it has. The same in each process.
 pub fn best(passages: &[&str], asked: &[&str], room: usize) -> Vec<usize> {
+    within(passages, &ranked(passages, asked), room)
+}
+
+/// The places of the passages that fit, the best first.
+fn ranked(passages: &[&str], asked: &[&str]) -> Vec<usize> {
     let asked = Asked::of(asked);
     let held: Vec<Vec<bool>> = passages.iter().map(|passage| asked.held_by(passage)).collect();
     let weights = asked.weights(&held);
@@ -23,6 +70,11 @@ pub fn best(passages: &[&str], asked: &[&str], room: usize) -> Vec<usize> {
     };
     let mut scored: Vec<(usize, f64)> = held.iter().map(score).enumerate().filter(|(_, score)| *score > 0.0).collect();
     scored.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    scored.into_iter().map(|(place, _)| place).collect()
+}
+
+/// As many of these places as there is room for, in reading order.
+fn within(passages: &[&str], ranked: &[usize], room: usize) -> Vec<usize> {
     let mut used = 0;
     let fits = |place: &usize| {
         let chars = passages[*place].chars().count();
@@ -30,7 +82,7 @@ pub fn best(passages: &[&str], asked: &[&str], room: usize) -> Vec<usize> {
         used += if fits { chars } else { 0 };
         fits
     };
-    let mut chosen: Vec<usize> = scored.into_iter().map(|(place, _)| place).filter(fits).collect();
+    let mut chosen: Vec<usize> = ranked.iter().copied().filter(fits).collect();
     chosen.sort_unstable();
     chosen
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{Site, passages};
 use crate::{
-    aside::{Panicked, aside},
+    aside::aside_above,
     context::{Cx, Deadline, Error, Form, PageText, Role, SUMMARY_TIME},
     domain::{Event, PageReading, RunOptions, WarningCode, digest},
     llm::Message,
@@ -38,8 +38,6 @@ const READ_HERE: usize = 32 * 1024;
 /// Excerpts of a page that are shown, and those that a model names and that are looked for in it.
 const MOST_EXCERPTS: usize = 5;
 const MOST_LOOKED_AT: usize = 50;
-/// Stands for what is left out between passages.
-const GAP: &str = "\n\n[…]\n\n";
 
 /// A page's summary as the model answers it.
 #[derive(Debug, Deserialize)]
@@ -100,11 +98,9 @@ impl<'a> Reading<'a> {
     async fn text(&self, cx: &Cx) -> Arc<str> {
         let kept = cx.take_text(&self.key).or_else(|| cx.text(&self.page));
         let text = kept.unwrap_or_else(|| self.hit.snippet.as_str().into());
-        let harmless = {
-            let text = Arc::clone(&text);
-            move || Arc::<str>::from(untrusted(&text))
-        };
-        off_runtime(text.len(), harmless).await.unwrap_or_else(|_| Arc::default())
+        let bytes = text.len();
+        let harmless = move || Arc::<str>::from(untrusted(&text));
+        aside_above(READ_HERE, bytes, harmless).await.unwrap_or_default()
     }
 }
 
@@ -115,14 +111,6 @@ pub fn room(options: &RunOptions) -> usize {
         PageReading::Summarize => options.effort.chars_read(),
     };
     most.min(options.max_content_length as usize)
-}
-
-/// Does work on so many bytes of text where it belongs.
-async fn off_runtime<T: Send + 'static>(
-    bytes: usize,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Panicked> {
-    if bytes <= READ_HERE { Ok(work()) } else { aside(work).await }
 }
 
 /// What is shown of the page, whose text the run has; made once per run and key, by the first that needs it.
@@ -141,17 +129,18 @@ async fn read(cx: &Cx, reading: &Reading<'_>) -> Result<PageText, Error> {
     let (key, hit) = (&reading.key, reading.hit);
     let page = reading.text(cx).await;
     if cx.options().page_reading == PageReading::Passages {
-        let shown = bearing(&page, &reading.chosen_by(), room(cx.options())).await;
+        let [shown] = bearing(&page, &reading.chosen_by(), [room(cx.options())]).await;
         cx.mark(&format!("{key}/finished"), read_event(hit, &page, &shown)).await?;
         return Ok(PageText { summary: shown.to_string(), excerpts: Vec::new() });
     }
     let turn = cx.summary_turn().await;
-    let result = summarise(cx, reading, &page).await;
+    let [shown, read_by_code] = bearing(&page, &reading.chosen_by(), [room(cx.options()), READ_BY_CODE]).await;
+    let result = summarise(cx, reading, shown, Arc::clone(&read_by_code)).await;
     drop(turn);
     match result {
         Ok(Summary { summary, key_excerpts }) => {
             let looked_in = Arc::clone(&page);
-            let excerpts = off_runtime(page.len(), move || verified(&key_excerpts, &looked_in)).await;
+            let excerpts = aside_above(READ_HERE, page.len(), move || verified(&key_excerpts, &looked_in)).await;
             cx.mark(&format!("{key}/finished"), read_event(hit, &page, &summary)).await?;
             Ok(PageText { summary, excerpts: excerpts.unwrap_or_default() })
         }
@@ -159,8 +148,7 @@ async fn read(cx: &Cx, reading: &Reading<'_>) -> Result<PageText, Error> {
         Err(Error::Failed(failure)) => {
             let detail = format!("{}: {failure}; an excerpt stands in", hit.url);
             cx.warn(&format!("{key}/failed"), WarningCode::SummaryFailed, detail).await?;
-            let read = bearing(&page, &reading.chosen_by(), READ_BY_CODE).await;
-            let extract = offline::extract(reading.question(), read, EXCERPT_CHARS).await;
+            let extract = offline::extract(reading.question(), read_by_code, EXCERPT_CHARS).await;
             let summary = extract.unwrap_or_else(|_| extract::cut(&page, EXCERPT_CHARS).to_owned());
             Ok(PageText { summary, excerpts: Vec::new() })
         }
@@ -172,57 +160,36 @@ fn read_event(hit: &Hit, page: &str, shown: &str) -> Event {
     Event::SummaryFinished { url: hit.url.clone(), chars_in, chars_out }
 }
 
-/// The passages of a page that bear on what is asked, in reading order, as many as there is room for; its beginning
-/// when none does.
-async fn bearing(page: &Arc<str>, asked: &[&str], room: usize) -> Arc<str> {
-    if page.chars().nth(room).is_none() {
-        return Arc::clone(page);
+/// The passages of a page that bear on what is asked, in reading order, as many as there is room for, for each room;
+/// its beginning when none does.
+async fn bearing<const N: usize>(page: &Arc<str>, asked: &[&str], rooms: [usize; N]) -> [Arc<str>; N] {
+    if rooms.iter().all(|room| page.chars().nth(*room).is_none()) {
+        return rooms.map(|_| Arc::clone(page));
     }
     let text = Arc::clone(page);
     let asked: Vec<String> = asked.iter().map(|asked| (*asked).to_owned()).collect();
     let choice = move || {
         let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
-        chosen(&text, &asked, room)
+        passages::extracts(&text, &asked, rooms)
     };
-    let chosen = off_runtime(page.len(), choice).await;
-    chosen.map_or_else(|_| extract::cut(page, room).into(), Arc::from)
+    let chosen = aside_above(READ_HERE, page.len(), choice).await;
+    chosen.unwrap_or_else(|_| rooms.map(|room| extract::cut(page, room).into()))
 }
 
-fn chosen(page: &str, asked: &[&str], room: usize) -> String {
-    let all = extract::passages::split(page);
-    let texts: Vec<&str> = all.iter().map(String::as_str).collect();
-    let places = passages::best(&texts, asked, room);
-    if let [only] = places[..] {
-        return extract::cut(texts[only], room).to_owned();
-    }
-    let mut shown = String::new();
-    for (index, place) in places.iter().enumerate() {
-        let follows = index > 0 && places[index - 1] + 1 == *place;
-        shown.push_str(if index == 0 {
-            ""
-        } else if follows {
-            "\n\n"
-        } else {
-            GAP
-        });
-        shown.push_str(texts[*place]);
-    }
-    if shown.is_empty() { extract::cut(page, room).to_owned() } else { shown }
-}
-
-async fn summarise(cx: &Cx, reading: &Reading<'_>, page: &Arc<str>) -> Result<Summary, Error> {
+/// Asks for a summary of what is shown of a page; a model that is none reads more of it.
+async fn summarise(cx: &Cx, reading: &Reading<'_>, shown: Arc<str>, read_by_code: Arc<str>) -> Result<Summary, Error> {
     let Reading { key, hit, wanted, .. } = reading;
-    let (question, asked) = (reading.question(), reading.chosen_by());
+    let question = reading.question();
     let mut flexible = Flexible::default();
     let values = json!({
         "date": cx.date().await?,
         "question": untrusted(question),
         // Not the hit's own, so that it does not matter which of several hits is read first.
         "title": untrusted(&cx.title(&hit.url).unwrap_or_else(|| hit.title.clone())),
-        "webpage_content": flexible.mark(bearing(page, &asked, room(cx.options())).await),
+        "webpage_content": flexible.mark(shown),
     });
     let message = Message::User { content: cx.prompts().parts("summary", values, flexible) };
-    let task = Task::Summarise { question: question.to_owned(), page: bearing(page, &asked, READ_BY_CODE).await };
+    let task = Task::Summarise { question: question.to_owned(), page: read_by_code };
     let request = cx.request(Role::Summarization, vec![message], task);
     let deadline = cx.deadline(SUMMARY_TIME).earlier(wanted.deadline);
     cx.ask_structured(key, Role::Summarization, request, form(), Some(deadline)).await
@@ -286,20 +253,25 @@ mod tests {
     fn of_a_long_page_the_passages_that_bear_on_the_question_are_read() {
         let filler = "The weather was mild and the sea was calm, as on most days of that long year.\n\n".repeat(1_000);
         let page = format!("{filler}The gate cost 412,000 crowns.\n\n{filler}");
-        let shown = chosen(&page, &["What did the gate cost?"], 2_000);
+        let page = Arc::from(page);
+        let cost = ["What did the gate cost?"];
+        let [shown, more, whole] = passages::extracts(&page, &cost, [2_000, 20_000, usize::MAX]);
         assert!(shown.contains("412,000") && shown.chars().count() < 4_000, "{shown}");
-        assert!(chosen(&page, &["Zebras?"], 100).starts_with("The weather"));
-        assert_eq!(chosen(&page, &["What did the gate cost?"], 20), "The weather was mild");
+        assert!(more.contains("412,000") && more.chars().count() > 10_000, "{}", more.chars().count());
+        assert_eq!(whole, page);
+        assert!(passages::extracts(&page, &["Zebras?"], [100])[0].starts_with("The weather"));
+        assert_eq!(passages::extracts(&page, &cost, [20]), [Arc::from("The weather was mild")]);
     }
 
     #[tokio::test]
     async fn a_page_in_a_script_without_spaces_is_read_where_it_answers() {
         let filler = "天气温和，海面平静，与那一年的大多数日子一样。\n\n".repeat(1_000);
         let page: Arc<str> = format!("{filler}潮汐水闸耗资412,000克朗，由港口税支付。\n\n{filler}").into();
-        let shown = bearing(&page, &["水闸花了多少钱？"], 2_000).await;
+        let [shown] = bearing(&page, &["水闸花了多少钱？"], [2_000]).await;
         assert!(shown.contains("412,000") && shown.chars().count() < 4_000, "{shown}");
         let whole: Arc<str> = format!("{}\n\n水闸很贵。", extract::cut(&filler, 1_800)).into();
-        assert_eq!(bearing(&whole, &["水闸花了多少钱？"], 2_000).await, whole, "room is counted in characters");
+        let [shown] = bearing(&whole, &["水闸花了多少钱？"], [2_000]).await;
+        assert_eq!(shown, whole, "room is counted in characters");
     }
 
     #[test]
