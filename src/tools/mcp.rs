@@ -16,8 +16,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, spec};
+use super::{
+    Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, hits::LOOKED_AT_HERE, spec,
+};
 use crate::{
+    aside::aside_above,
     context::Cx,
     domain::{Event, OF_SERVER, Source, SourceId, ToolKind, WarningCode, digest, shortened},
     journal::{Entry, Fingerprint, StepKind, Stop},
@@ -186,7 +189,7 @@ impl Tool for McpTool {
             let origin = Origin::of(&self.server, &self.tool, &given);
             let progress = announced(cx, site.call_id, &self.spec.name);
             match self.clients.call(&self.server, &self.tool, given, &progress).await {
-                Ok(reply) => Ok(output(cx, site.first_source, &origin, reply)),
+                Ok(reply) => Ok(output(cx, &self.spec.name, site.first_source, origin, reply).await),
                 Err(error) => Err(failed(cx, site, &self.server, error).await),
             }
         }
@@ -231,7 +234,7 @@ impl Tool for ReadResource {
             let shown = json!(net::hidden_address(&wanted.uri));
             let origin = Origin::of(&wanted.server, RESOURCES, &Map::from_iter([("uri".to_owned(), shown)]));
             match self.clients.read(&wanted.server, &wanted.uri).await {
-                Ok(reply) => Ok(output(cx, site.first_source, &origin, reply)),
+                Ok(reply) => Ok(output(cx, RESOURCES, site.first_source, origin, reply).await),
                 Err(error) => Err(failed(cx, site, &wanted.server, error).await),
             }
         }
@@ -360,19 +363,43 @@ impl Origin {
     }
 }
 
-fn output(cx: &Cx, first: SourceId, origin: &Origin, reply: Reply) -> ToolOutput {
-    let Reply { pieces, mut left_out } = reply;
-    let (mut room, mut shown) = (SHOWN_CHARS.min(cx.options().max_content_length as usize), Vec::new());
-    let mut output = ToolOutput::default();
-    for (place, (number, piece)) in (first.0..).zip(&pieces).enumerate() {
+async fn output(cx: &Cx, tool: &str, first: SourceId, origin: Origin, reply: Reply) -> ToolOutput {
+    let Reply { pieces, left_out } = reply;
+    let room = SHOWN_CHARS.min(cx.options().max_content_length as usize);
+    let bytes = pieces.iter().map(|piece| piece.text.len()).sum();
+    match aside_above(LOOKED_AT_HERE, bytes, move || shown(first, &origin, &pieces, room)).await {
+        Ok(shown) => rendered(cx, shown, left_out),
+        Err(panicked) => ToolOutput::failed(cx, tool, panicked.to_string()),
+    }
+}
+
+/// A piece as a source, and what a model is shown of it.
+struct Shown {
+    source: Source,
+    text: String,
+    /// Characters that are not shown.
+    left_out: usize,
+}
+
+/// The pieces of an answer, as many characters of them as there is room for.
+fn shown(first: SourceId, origin: &Origin, pieces: &[Piece], mut room: usize) -> Vec<Shown> {
+    let of = |((place, piece), number): ((usize, &Piece), u32)| {
         let text: String = piece.text.chars().take(room).collect();
         let length = piece.text.chars().count();
-        if length > room {
-            left_out.push(format!("{} characters of S{number} were left out; ask for less at once", length - room));
-        }
+        let left_out = length.saturating_sub(room);
         room = room.saturating_sub(length);
-        let source = source(SourceId(number), origin, piece, place);
-        shown.push(json!({
+        Shown { source: source(SourceId(number), origin, piece, place), text, left_out }
+    };
+    pieces.iter().enumerate().zip(first.0..).map(of).collect()
+}
+
+fn rendered(cx: &Cx, all: Vec<Shown>, mut left_out: Vec<String>) -> ToolOutput {
+    let (mut output, mut sources) = (ToolOutput::default(), Vec::new());
+    for Shown { source, text, left_out: chars } in all {
+        if chars > 0 {
+            left_out.push(format!("{chars} characters of {} were left out; ask for less at once", source.id));
+        }
+        sources.push(json!({
             "id": source.id.to_string(),
             "title": untrusted(&source.title),
             "location": untrusted(location(&source.url)),
@@ -381,7 +408,7 @@ fn output(cx: &Cx, first: SourceId, origin: &Origin, reply: Reply) -> ToolOutput
         output.add(source, text);
     }
     let left_out: Vec<_> = left_out.iter().map(|text| untrusted(text)).collect();
-    let text = cx.prompts().text("mcp_result", json!({"sources": shown, "left_out": left_out}));
+    let text = cx.prompts().text("mcp_result", json!({"sources": sources, "left_out": left_out}));
     ToolOutput { text: Text(vec![Part::Flexible(text.into())]), ..output }
 }
 
