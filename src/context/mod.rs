@@ -151,9 +151,8 @@ struct RunContext {
     sources: Mutex<KnownSources>,
     /// Pages by key: read once, by the first that needs it. Locked for map access only.
     pages: Mutex<HashMap<String, Arc<OnceCell<PageText>>>>,
-    /// Page texts by key, from their retrieval, in this life or an earlier one, to their summary. Locked for map access
-    /// only.
-    texts: Mutex<HashMap<String, Arc<str>>>,
+    /// Page texts by key that earlier lives of this run retrieved. Locked for map access only.
+    earlier_texts: Mutex<HashMap<String, Arc<str>>>,
     /// Page texts by key of the runs that this one retries.
     inherited_texts: HashMap<String, Arc<str>>,
     /// Texts by address that are not the snapshot of the source there. Locked for map access only.
@@ -205,7 +204,7 @@ impl Cx {
             date: OnceCell::new(),
             sources: Mutex::new(sources),
             pages: Mutex::default(),
-            texts: Mutex::new(texts),
+            earlier_texts: Mutex::new(texts),
             inherited_texts: earlier.inherited.into_iter().map(text_by_key).collect(),
             other_texts: Mutex::default(),
             limits: Mutex::default(),

@@ -57,23 +57,14 @@ impl Cx {
         Arc::clone(pages.entry(key.to_owned()).or_default())
     }
 
-    /// Keeps a page's text until it is summarised; not needed afterwards.
-    pub fn keep_text(&self, key: &str, text: &Arc<str>) {
-        if !self.page(key).initialized() {
-            let mut texts = self.run.texts.lock();
-            texts.entry(key.to_owned()).or_insert_with(|| Arc::clone(text));
-        }
-    }
-
-    /// Keeps a text that was seen under an address whose source is stored with another one.
-    pub fn keep_other_text(&self, url: &str, text: &Arc<str>) {
+    /// Keeps a text that was seen under an address whose source is stored with another one. `hash` is its SHA-256, hex.
+    pub fn keep_other_text(&self, url: &str, hash: String, text: Arc<str>) {
         let mut texts = self.run.other_texts.lock();
         let known = texts.entry(url.to_owned()).or_default();
         // Those with the smallest hashes, in their order: researchers work side by side, and what is kept must not
         // depend on who was first.
-        let hash = digest::sha256_hex(text.as_bytes());
         if let Err(place) = known.binary_search_by(|(known, _)| known.cmp(&hash)) {
-            known.insert(place, (hash, Arc::clone(text)));
+            known.insert(place, (hash, text));
             known.truncate(MOST_OTHER_TEXTS);
         }
     }
@@ -85,14 +76,19 @@ impl Cx {
         texts.iter().map(|(url, known)| (url.clone(), without_hashes(known))).collect()
     }
 
-    /// The kept text of a page; taken out.
-    pub fn take_text(&self, key: &str) -> Option<Arc<str>> {
-        self.run.texts.lock().remove(key)
+    /// The text of a page that an earlier life of the run retrieved, by [`page_key`].
+    pub fn earlier_text(&self, key: &str) -> Option<Arc<str>> {
+        self.run.earlier_texts.lock().get(key).cloned()
     }
 
-    /// The kept text of a page; left there for others.
-    pub fn text(&self, key: &str) -> Option<Arc<str>> {
-        self.run.texts.lock().get(key).cloned()
+    /// Lets go of such a text: nobody reads that page again.
+    pub fn release_earlier_text(&self, key: &str) {
+        self.run.earlier_texts.lock().remove(key);
+    }
+
+    /// Lets go of all of them: no more pages are read.
+    pub fn release_earlier_texts(&self) {
+        *self.run.earlier_texts.lock() = HashMap::new();
     }
 
     /// The text of a page as a run saw it that this one retries.

@@ -205,7 +205,8 @@ fn remember(cx: &Cx, tool: &dyn Tool, arguments: &Value, result: &Result<ToolOut
     match result {
         Ok(output) if tool.kind() != ToolKind::Search => {
             for (link, evidence) in output.links.iter().zip(&output.evidence) {
-                cx.keep_other_text(&link.url, &evidence.text.as_str().into());
+                let hash = digest::sha256_hex(evidence.text.as_bytes());
+                cx.keep_other_text(&link.url, hash, evidence.text.as_str().into());
             }
         }
         Err(ToolError::Model(problem)) if !is_refusal(problem) => {

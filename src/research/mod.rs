@@ -165,6 +165,7 @@ async fn pipeline(
     let toolbox = toolbox.for_run(cx).await?;
     let findings = phase(cx, Phase::Research, supervisor::lead(cx, &brief, taken, &toolbox)).await;
     toolbox.close().await;
+    cx.release_earlier_texts();
     let findings = findings?;
     let report = phase(cx, Phase::Report, writer::write(cx, conversation, &brief, &findings, known)).await?;
     Ok(Ending::Report(report))

@@ -33,6 +33,9 @@ pub struct StoredHit {
     /// Is the text longer than what is read of a page?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_long: bool,
+    /// The text, until its page is read, in the process that retrieved it.
+    #[serde(skip)]
+    text: Option<Arc<str>>,
     #[serde(flatten)]
     pub hit: Hit,
 }
@@ -46,27 +49,27 @@ impl StoredHit {
         self.text_hash.as_ref().map(|hash| page_key(url, hash))
     }
 
-    /// What is to be read of the page. A text that is read whole is read once, for the run's question; of a long one
-    /// each topic and query chooses what fits them.
-    pub fn reading<'a>(&'a self, wanted: Wanted<'a>) -> Option<Reading<'a>> {
-        let page = self.page_key()?;
-        let key = if self.is_long { format!("{page}/for/{}", wanted.key()) } else { page.clone() };
-        Some(Reading { key, page, hit: &self.hit, is_long: self.is_long, wanted })
+    /// The text of the page, if this process or the journal has it; taken out, so that it goes with who reads it.
+    pub fn take_text(&mut self) -> Option<Arc<str>> {
+        self.text.take().or_else(|| self.own_text.clone())
     }
 
-    /// Names that reading.
-    pub fn reading_key(&self, wanted: Wanted<'_>) -> Option<String> {
-        self.reading(wanted).map(|reading| reading.key)
+    /// What is to be read of the page, with that text of it. A text that is read whole is read once, for the run's
+    /// question; of a long one each topic and query chooses what fits them.
+    pub fn reading<'a>(&'a self, text: Option<Arc<str>>, wanted: Wanted<'a>) -> Option<Reading<'a>> {
+        let page = self.page_key()?;
+        let key = if self.is_long { format!("{page}/for/{}", wanted.key()) } else { page.clone() };
+        Some(Reading { key, page, text, hit: &self.hit, is_long: self.is_long, wanted })
     }
 
     /// What tells whether an agent has read the text.
-    pub fn text(&self) -> Option<&String> {
+    pub fn name_of_text(&self) -> Option<&String> {
         self.text_key.as_ref().or(self.text_hash.as_ref())
     }
 }
 
 /// The hits with their ids and sources, as one step.
-pub async fn stored(cx: &Cx, wanted: Wanted<'_>, first: u32, hits: Vec<Hit>) -> Entry<Result<Vec<StoredHit>, String>> {
+pub async fn stored(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<Vec<StoredHit>, String>> {
     let hits: Vec<Hit> = hits.into_iter().take(cx.options().effort.results() as usize).collect();
     let found = match found(first, hits, summary::room(cx.options())).await {
         Ok(found) => found,
@@ -79,16 +82,12 @@ pub async fn stored(cx: &Cx, wanted: Wanted<'_>, first: u32, hits: Vec<Hit>) -> 
         let text_key = source.keys.iter().find(|key| same::is_of_text(key)).cloned();
         let registered = cx.register(&mut source);
         if registered == Registered::New {
-            entry = entry.event(cx.scope(), Event::source_found(&source, &hit.snippet, wanted.query));
+            entry = entry.event(cx.scope(), Event::source_found(&source, &hit.snippet, query));
         }
         let source_id = source.id;
         entry.sources.push(source);
         let own_text = text.as_ref().filter(|_| registered == Registered::OtherText).cloned();
-        let stored = StoredHit { source_id, text_hash, own_text, text_key, is_long, hit };
-        if let (Some(key), Some(text)) = (stored.reading_key(wanted), &text) {
-            cx.keep_text(&key, text);
-        }
-        all.push(stored);
+        all.push(StoredHit { source_id, text_hash, own_text, text_key, is_long, text, hit });
     }
     entry.value = Ok(all);
     entry
@@ -130,5 +129,34 @@ pub fn source(hit: &Hit, id: SourceId, text: Option<&Arc<str>>) -> Source {
         site: hit.about.site.clone(),
         keys: super::keys_of(addresses, hit.about.original.as_deref(), text.map(|text| &**text)),
         ..Source::retrieved(id, hit.url.clone(), hit.title.clone(), hit.engine.clone(), snapshot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_text_goes_with_who_reads_it_and_not_into_the_journal() {
+        let hit = json!({
+            "url": "https://ledger.test/dues", "title": "Dues", "section": null, "snippet": "Dues", "score": null,
+            "raw_content": "Dues of four crowns pay the gate.", "published": null, "engine": "one",
+        });
+        let hit = serde_json::from_value(hit).unwrap();
+        let Found { hit, text, source, is_long } = found(1001, vec![hit], 10).await.unwrap().remove(0);
+        let (held, text_hash) = (Arc::downgrade(text.as_ref().unwrap()), Some(source.content_hash.clone()));
+        drop(source);
+        let mut stored =
+            StoredHit { source_id: SourceId(1001), text_hash, own_text: None, text_key: None, is_long, text, hit };
+        assert!(!serde_json::to_string(&stored).unwrap().contains("four crowns"));
+        let taken = stored.take_text();
+        assert_eq!(taken.as_deref(), Some("Dues of four crowns pay the gate."));
+        drop(taken);
+        assert_eq!((held.strong_count(), stored.take_text()), (0, None), "nobody else holds it");
+        stored.own_text = Some("Another text.".into());
+        let of_journal = stored.take_text();
+        assert_eq!((of_journal, stored.own_text.is_some()), (Some("Another text.".into()), true));
     }
 }

@@ -81,7 +81,7 @@ pub fn output(
         in_full,
         links: hits.iter().map(link).collect(),
         evidence: evidence.collect(),
-        texts: hits.iter().map(|stored| stored.text().cloned()).collect(),
+        texts: hits.iter().map(|stored| stored.name_of_text().cloned()).collect(),
         failed,
         pages: 0,
         sources: Vec::new(),

@@ -3,7 +3,10 @@
 //! Each query is a step of the journal, so one that fails does not fail the others and none is paid for twice. Each
 //! page is read once per run, and a long one once for each search that it answers (`summary.rs`).
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use futures::{FutureExt, StreamExt, stream};
 use serde::{Deserialize, Serialize};
@@ -16,7 +19,7 @@ use super::{
     property,
     results::{FailedQuery, PageShown, output},
     retrieval::{self, Retrieved, StandIn},
-    summary::{self, Wanted},
+    summary::{self, Reading, Wanted},
 };
 use crate::{
     context::{Cx, Error, PageText, is_refusal, page_key},
@@ -228,11 +231,14 @@ async fn search(cx: &Cx, search: Search<'_>, queries: &[String]) -> Result<ToolO
             Err(reason) => failures.push(FailedQuery { query: query.clone(), reason }),
         }
     }
-    // Boxed: each is 13 KB, and would be kept twice, here and where it runs.
     let known = known(&hits, site);
-    let wanted = found_by.into_iter().map(|query| Wanted::of(site, query));
-    let reading = hits.iter().zip(known).zip(wanted);
-    let reading: Vec<_> = reading.map(|((hit, known), wanted)| page_shown(cx, hit, known, wanted).boxed()).collect();
+    // A text goes with its reading, so that none is held for longer.
+    let texts: Vec<_> = hits.iter_mut().map(StoredHit::take_text).collect();
+    let reading = hits.iter().zip(texts).zip(found_by);
+    let reading = reading.map(|((hit, text), query)| hit.reading(text, Wanted::of(site, query)));
+    let reading = hits.iter().zip(reading).zip(known);
+    // Boxed: each is 13 KB, and would be kept twice, here and where it runs.
+    let reading: Vec<_> = reading.map(|((hit, reading), known)| page_shown(cx, hit, reading, known).boxed()).collect();
     let pages: Vec<_> = stream::iter(reading).buffered(SUMMARIES_AT_ONCE).collect().await;
     let pages = pages.into_iter().collect::<Result<Vec<PageShown>, _>>()?;
     Ok(output(cx, queries, &hits, &pages, failures))
@@ -250,11 +256,10 @@ async fn one_query(
     let key = format!("{}/search/{}", site.turn, (site.reserved_before / results) as usize + index);
     let Some(engine) = cx.search() else { return Ok(Err("no search engine is configured".to_owned())) };
     let first = site.first_source.0 + results.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
-    let wanted = Wanted::of(*site, query);
     let fingerprint = Fingerprint::from(asked_for(cx, query, limits));
     let work = async {
         if let Some(TakenOver { hits, stand_in, at }) = inherited(cx, &key, &fingerprint) {
-            let entry = announced(cx, stand_in.as_ref(), stored(cx, wanted, first, hits).await);
+            let entry = announced(cx, stand_in.as_ref(), stored(cx, query, first, hits).await);
             let entry = Entry { inherited: Some(at), ..entry };
             return Ok(entry.map(|outcome| Searched { stand_in, ..Searched::from(outcome) }));
         }
@@ -276,7 +281,7 @@ async fn one_query(
     {
         return Err(Failure::new(FailureCode::SearchAuth, format!("{reason}; see fathom doctor")).into());
     }
-    keep(cx, wanted, outcome.iter().flatten());
+    keep(cx, outcome.iter().flatten());
     Ok(outcome)
 }
 
@@ -289,8 +294,7 @@ async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, fi
     let retrieved = retrieval::retrieve(cx, engine, search.web, search.site, query, &search.limits).await;
     let (taken, pages, refusal) = (retrieved.taken, retrieved.pages, retrieved.refusal.clone());
     let stand_in = retrieved.stand_in.clone();
-    let wanted = Wanted::of(search.site, query);
-    let mut entry = announced(cx, stand_in.as_ref(), entry(cx, wanted, first, retrieved).await);
+    let mut entry = announced(cx, stand_in.as_ref(), entry(cx, query, first, retrieved).await);
     if let Some(taken) = taken {
         entry = cx.with_search(taken, entry);
     }
@@ -312,14 +316,13 @@ fn announced<T>(cx: &Cx, stand_in: Option<&StandIn>, entry: Entry<T>) -> Entry<T
     }
 }
 
-/// Makes the results sources of the run, and keeps the texts that came with them.
-fn keep<'a>(cx: &Cx, wanted: Wanted<'_>, hits: impl Iterator<Item = &'a StoredHit>) {
+/// Makes the results sources of the run, and keeps the texts that their sources do not have.
+fn keep<'a>(cx: &Cx, hits: impl Iterator<Item = &'a StoredHit>) {
     for stored in hits {
         let content_hash = stored.text_hash.clone().unwrap_or_default();
         cx.register(&mut Source { content_hash, ..source(&stored.hit, stored.source_id, None) });
-        if let (Some(key), Some(text)) = (stored.reading_key(wanted), &stored.own_text) {
-            cx.keep_text(&key, text);
-            cx.keep_other_text(&stored.hit.url, text);
+        if let (Some(hash), Some(text)) = (&stored.text_hash, &stored.own_text) {
+            cx.keep_other_text(&stored.hit.url, hash.clone(), Arc::clone(text));
         }
     }
 }
@@ -327,11 +330,10 @@ fn keep<'a>(cx: &Cx, wanted: Wanted<'_>, hits: impl Iterator<Item = &'a StoredHi
 /// What came of a query as one step, with its warnings.
 async fn entry(
     cx: &Cx,
-    wanted: Wanted<'_>,
+    query: &str,
     first: u32,
     Retrieved { answer, lost, .. }: Retrieved,
 ) -> Entry<Result<Vec<StoredHit>, String>> {
-    let query = wanted.query;
     let warning = |detail: String| Event::warning(WarningCode::SearchFailed, detail);
     let Some(answer) = answer else {
         metrics::step_failed("search", "timeout");
@@ -339,7 +341,7 @@ async fn entry(
         return Entry::new(Err(TIME_OVER.to_owned())).event(cx.scope(), warning(detail));
     };
     let entry = match answer {
-        Ok(hits) => stored(cx, wanted, first, hits).await,
+        Ok(hits) => stored(cx, query, first, hits).await,
         Err(error) => {
             metrics::step_failed("search", error.code());
             let failed = Entry::new(Err(error.to_string()));
@@ -394,7 +396,7 @@ fn known(hits: &[StoredHit], site: Site<'_>) -> Vec<Option<SourceId>> {
     let mut above = HashMap::new();
     let of = |stored: &StoredHit| {
         let url = &stored.hit.url;
-        let Some(text) = stored.text() else {
+        let Some(text) = stored.name_of_text() else {
             return site.evidence.iter().find(|known| known.url == *url).map(|known| known.source_id);
         };
         let place = site.read.get(text).or_else(|| site.read.get(url));
@@ -409,20 +411,15 @@ fn known(hits: &[StoredHit], site: Site<'_>) -> Vec<Option<SourceId>> {
 async fn page_shown(
     cx: &Cx,
     stored: &StoredHit,
+    reading: Option<Reading<'_>>,
     known: Option<SourceId>,
-    wanted: Wanted<'_>,
 ) -> Result<PageShown, Error> {
-    match known {
-        Some(known) => Ok(PageShown::Before(known)),
-        None => Ok(PageShown::Now(page_text(cx, stored, wanted).await?)),
-    }
-}
-
-async fn page_text(cx: &Cx, stored: &StoredHit, wanted: Wanted<'_>) -> Result<PageText, Error> {
-    match stored.reading(wanted) {
-        Some(reading) => summary::of_page(cx, reading).await,
-        None => Ok(PageText { summary: stored.hit.snippet.clone(), excerpts: Vec::new() }),
-    }
+    let shown = match (known, reading) {
+        (Some(known), _) => return Ok(PageShown::Before(known)),
+        (None, Some(reading)) => summary::of_page(cx, reading).await?,
+        (None, None) => PageText { summary: stored.hit.snippet.clone(), excerpts: Vec::new() },
+    };
+    Ok(PageShown::Now(shown))
 }
 
 fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {

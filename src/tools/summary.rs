@@ -77,6 +77,8 @@ pub struct Reading<'a> {
     pub key: String,
     /// Names the page with its text.
     pub page: String,
+    /// `None` when an earlier life of the run retrieved it.
+    pub text: Option<Arc<str>>,
     pub hit: &'a Hit,
     /// Is only a part of the page read?
     pub is_long: bool,
@@ -95,9 +97,9 @@ impl<'a> Reading<'a> {
 
     /// The text, as it may stand in a prompt: the one copy while the model works, shared by the request and its
     /// retries, and what excerpts are checked against.
-    async fn text(&self, cx: &Cx) -> Arc<str> {
-        let kept = cx.take_text(&self.key).or_else(|| cx.text(&self.page));
-        let text = kept.unwrap_or_else(|| self.hit.snippet.as_str().into());
+    async fn take_text(&mut self, cx: &Cx) -> Arc<str> {
+        let text = self.text.take().or_else(|| cx.earlier_text(&self.page));
+        let text = text.unwrap_or_else(|| self.hit.snippet.as_str().into());
         let bytes = text.len();
         let harmless = move || Arc::<str>::from(untrusted(&text));
         aside_above(READ_HERE, bytes, harmless).await.unwrap_or_default()
@@ -118,16 +120,16 @@ pub fn room(options: &RunOptions) -> usize {
 /// # Errors
 /// [`Error::Stop`].
 pub async fn of_page(cx: &Cx, reading: Reading<'_>) -> Result<PageText, Error> {
-    let cell = cx.page(&reading.key);
-    let shown = cell.get_or_try_init(|| read(cx, &reading)).await.cloned()?;
-    // Another search may have brought the text again meanwhile.
-    cx.take_text(&reading.key);
+    let key = reading.key.clone();
+    let shown = cx.page(&key).get_or_try_init(|| read(cx, reading)).await.cloned()?;
+    // Of a short page; other passages of a long one may be wanted.
+    cx.release_earlier_text(&key);
     Ok(shown)
 }
 
-async fn read(cx: &Cx, reading: &Reading<'_>) -> Result<PageText, Error> {
-    let (key, hit) = (&reading.key, reading.hit);
-    let page = reading.text(cx).await;
+async fn read(cx: &Cx, mut reading: Reading<'_>) -> Result<PageText, Error> {
+    let page = reading.take_text(cx).await;
+    let Reading { key, hit, .. } = &reading;
     if cx.options().page_reading == PageReading::Passages {
         let [shown] = bearing(&page, &reading.chosen_by(), [room(cx.options())]).await;
         cx.mark(&format!("{key}/finished"), read_event(hit, &page, &shown)).await?;
@@ -135,7 +137,7 @@ async fn read(cx: &Cx, reading: &Reading<'_>) -> Result<PageText, Error> {
     }
     let turn = cx.summary_turn().await;
     let [shown, read_by_code] = bearing(&page, &reading.chosen_by(), [room(cx.options()), READ_BY_CODE]).await;
-    let result = summarise(cx, reading, shown, Arc::clone(&read_by_code)).await;
+    let result = summarise(cx, &reading, shown, Arc::clone(&read_by_code)).await;
     drop(turn);
     match result {
         Ok(Summary { summary, key_excerpts }) => {
