@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Bytes of texts that are looked at on the runtime's threads: about a millisecond's work.
-pub const LOOKED_AT_HERE: usize = 128 * 1024;
+const LOOKED_AT_HERE: usize = 128 * 1024;
 
 /// A hit as the journal keeps it: its text is in the stored source, unless that one was stored with another text.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,6 +5,7 @@
 //! answers.
 
 use std::{
+    borrow::Cow,
     collections::HashSet,
     sync::Arc,
     time::{Duration, Instant},
@@ -17,7 +18,8 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{
-    Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, hits::LOOKED_AT_HERE, spec,
+    Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, passages, spec,
+    summary::READ_HERE,
 };
 use crate::{
     aside::aside_above,
@@ -189,7 +191,7 @@ impl Tool for McpTool {
             let origin = Origin::of(&self.server, &self.tool, &given);
             let progress = announced(cx, site.call_id, &self.spec.name);
             match self.clients.call(&self.server, &self.tool, given, &progress).await {
-                Ok(reply) => Ok(output(cx, &self.spec.name, site.first_source, origin, reply).await),
+                Ok(reply) => Ok(output(cx, site, &self.spec.name, origin, reply).await),
                 Err(error) => Err(failed(cx, site, &self.server, error).await),
             }
         }
@@ -234,7 +236,7 @@ impl Tool for ReadResource {
             let shown = json!(net::hidden_address(&wanted.uri));
             let origin = Origin::of(&wanted.server, RESOURCES, &Map::from_iter([("uri".to_owned(), shown)]));
             match self.clients.read(&wanted.server, &wanted.uri).await {
-                Ok(reply) => Ok(output(cx, RESOURCES, site.first_source, origin, reply).await),
+                Ok(reply) => Ok(output(cx, site, RESOURCES, origin, reply).await),
                 Err(error) => Err(failed(cx, site, &wanted.server, error).await),
             }
         }
@@ -314,6 +316,8 @@ fn sign_in_event(server: &str, sign_in: &crate::mcp::SignIn) -> Event {
 /// What an answer without an address is known by.
 struct Origin {
     server: String,
+    /// What the call asks for: the values of its arguments.
+    asked: String,
     title: String,
     /// `mcp:SERVER/TOOL#HASH`, the hash of the arguments.
     address: String,
@@ -326,18 +330,15 @@ impl Origin {
         let plain = |text: &str| {
             text.chars().map(|c| if c.is_alphanumeric() || "_-.".contains(c) { c } else { '_' }).collect::<String>()
         };
-        let shown: Vec<String> = arguments
-            .iter()
-            .map(|(name, value)| match value.as_str() {
-                Some(text) => format!("{name}: {text}"),
-                None => format!("{name}: {value}"),
-            })
-            .collect();
+        let said = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        let asked = arguments.values().map(said).collect::<Vec<_>>().join(" ");
+        let shown: Vec<String> = arguments.iter().map(|(name, value)| format!("{name}: {}", said(value))).collect();
         let shown = shortened(&shown.join(", "), TITLE_CHARS).into_owned();
         let title =
             if shown.is_empty() { format!("{tool} of {server}") } else { format!("{tool} of {server} ({shown})") };
         let title = crate::domain::printable_line(&title);
-        Self { server: server.to_owned(), title, address: format!("mcp:{server}/{}#{}", plain(tool), &hash[..8]) }
+        let address = format!("mcp:{server}/{}#{}", plain(tool), &hash[..8]);
+        Self { server: server.to_owned(), asked, title, address }
     }
 
     /// The address of a piece, in a form that nothing can be started by: of the web, or `mcp:SERVER/…`. An address of
@@ -363,11 +364,12 @@ impl Origin {
     }
 }
 
-async fn output(cx: &Cx, tool: &str, first: SourceId, origin: Origin, reply: Reply) -> ToolOutput {
+async fn output(cx: &Cx, site: Site<'_>, tool: &str, origin: Origin, reply: Reply) -> ToolOutput {
     let Reply { pieces, left_out } = reply;
     let room = SHOWN_CHARS.min(cx.options().max_content_length as usize);
     let bytes = pieces.iter().map(|piece| piece.text.len()).sum();
-    match aside_above(LOOKED_AT_HERE, bytes, move || shown(first, &origin, &pieces, room)).await {
+    let (first, topic) = (site.first_source, site.topic.to_owned());
+    match aside_above(READ_HERE, bytes, move || shown(first, &origin, &topic, &pieces, room)).await {
         Ok(shown) => rendered(cx, shown, left_out),
         Err(panicked) => ToolOutput::failed(cx, tool, panicked.to_string()),
     }
@@ -381,23 +383,41 @@ struct Shown {
     left_out: usize,
 }
 
-/// The pieces of an answer, as many characters of them as there is room for.
-fn shown(first: SourceId, origin: &Origin, pieces: &[Piece], mut room: usize) -> Vec<Shown> {
+/// The pieces of an answer, as many characters of them as there is room for: of the first that is too long what fits
+/// the call and the topic, of those behind it nothing.
+fn shown(first: SourceId, origin: &Origin, topic: &str, pieces: &[Piece], mut room: usize) -> Vec<Shown> {
     let of = |((place, piece), number): ((usize, &Piece), u32)| {
-        let text: String = piece.text.chars().take(room).collect();
+        let text = fitting(&piece.text, &[&origin.asked, topic], room);
         let length = piece.text.chars().count();
-        let left_out = length.saturating_sub(room);
         room = room.saturating_sub(length);
-        Shown { source: source(SourceId(number), origin, piece, place), text, left_out }
+        Shown {
+            source: source(SourceId(number), origin, piece, place),
+            left_out: length.saturating_sub(text.chars().count()),
+            text: text.into_owned(),
+        }
     };
     pieces.iter().enumerate().zip(first.0..).map(of).collect()
+}
+
+/// What fits best of a text, no longer than there is room for.
+fn fitting<'a>(text: &'a str, asked: &[&str], room: usize) -> Cow<'a, str> {
+    if text.chars().nth(room).is_none() {
+        return Cow::Borrowed(text);
+    }
+    if room == 0 {
+        return Cow::Borrowed("");
+    }
+    let [fitting] = passages::extracts(&Arc::from(text), asked, [room]);
+    // With marks between passages it may be longer.
+    Cow::Owned(extract::cut(&fitting, room).to_owned())
 }
 
 fn rendered(cx: &Cx, all: Vec<Shown>, mut left_out: Vec<String>) -> ToolOutput {
     let (mut output, mut sources) = (ToolOutput::default(), Vec::new());
     for Shown { source, text, left_out: chars } in all {
         if chars > 0 {
-            left_out.push(format!("{chars} characters of {} were left out; ask for less at once", source.id));
+            let which = if text.is_empty() { "" } else { ", those that fit the call and the topic least" };
+            left_out.push(format!("{chars} characters of {} were left out{which}; ask for less at once", source.id));
         }
         sources.push(json!({
             "id": source.id.to_string(),
@@ -444,6 +464,24 @@ mod tests {
         let (one, two) = (free_name("web", &long, &taken(&[])), free_name("web", &other, &taken(&[])));
         assert!(one.len() == MAX_NAME_CHARS && one != two, "{one} {two}");
         assert_eq!(free_name("web", "größe", &taken(&[])), "gr__e");
+    }
+
+    #[test]
+    fn a_piece_that_is_too_long_is_shown_where_it_fits_and_those_behind_it_are_not() {
+        let origin = Origin::of("files", "read", &Map::from_iter([("about".to_owned(), json!("the keeper's pay"))]));
+        let piece = |text: String| Piece { text, ..Piece::default() };
+        let weather = "The weather was mild.\n\n".repeat(120);
+        let long = format!("{weather}The keeper earned 62 crowns.\n\n{weather}");
+        let pieces = ["A few words.\n".to_owned(), long, "More.".to_owned()].map(piece);
+        let all = shown(SourceId(7), &origin, "What is there?", &pieces, 1_500);
+        let texts: Vec<&str> = all.iter().map(|shown| shown.text.as_str()).collect();
+        assert_eq!((texts[0], texts[2]), ("A few words.\n", ""));
+        assert!(texts[1].contains("62 crowns") && texts[1].chars().count() <= 1_487, "{}", texts[1]);
+        let left_out: Vec<usize> = all.iter().map(|shown| shown.left_out).collect();
+        assert_eq!(left_out, [0, pieces[1].text.chars().count() - texts[1].chars().count(), 5]);
+        assert!(all[1].source.snapshot.len() > 2_000 && all[2].source.id == SourceId(9), "all of it is a source");
+        let all = shown(SourceId(7), &origin, "", &[piece("x ".repeat(900))], 1_000);
+        assert_eq!(all[0].text.len(), 999, "nothing fits: its beginning");
     }
 
     #[test]

@@ -19,8 +19,8 @@ const STEM: usize = 6;
 /// Stands for what is left out between passages.
 const GAP: &str = "\n\n[…]\n\n";
 
-/// What fits best of a text for each of these rooms, in reading order; all of a text that is no longer, and the beginning
-/// of one in which nothing fits. Texts are long, so this takes time.
+/// What fits best of a text for each of these rooms, in reading order: all of a text that is no longer, and the
+/// beginning of one in which nothing fits. Texts are long, so this takes time.
 pub fn extracts<const N: usize>(text: &Arc<str>, asked: &[&str], rooms: [usize; N]) -> [Arc<str>; N] {
     let all = extract::passages::split(text);
     let all: Vec<&str> = all.iter().map(String::as_str).collect();

@@ -34,7 +34,7 @@ const SHOWN_CHARS: usize = 6_000;
 /// Characters of a page that the offline model and extracts are made from.
 const READ_BY_CODE: usize = 200_000;
 /// Bytes of a page that are read on the runtime's threads: less than a millisecond's work.
-const READ_HERE: usize = 32 * 1024;
+pub const READ_HERE: usize = 32 * 1024;
 /// Excerpts of a page that are shown, and those that a model names and that are looked for in it.
 const MOST_EXCERPTS: usize = 5;
 const MOST_LOOKED_AT: usize = 50;

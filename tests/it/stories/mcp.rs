@@ -291,6 +291,19 @@ async fn what_comes_back_is_defused_and_cut() {
     world.finish();
 }
 
+/// Beside the call the topic says what fits.
+#[test_case(json!({"query": "Pay of the lock keeper"}), true; "what the call asks for")]
+#[test_case(json!({}), false; "nothing")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_long_answer_the_model_is_shown_what_fits(given: Value, fits: bool) {
+    let (world, _fake, _story) = one(Transport::Stdio, "", &[("large", given)]).await;
+    let said = answers(&world).remove(0);
+    assert_eq!(said.contains("earned 62 crowns"), fits, "{said}");
+    assert!(said.contains("characters of S1001 were left out, those that fit the call and the topic least"), "{said}");
+    assert!(said.chars().count() < 20_500, "{}", said.chars().count());
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn progress_is_shown_and_keeps_a_call_alive() {
     let (world, _fake, story) = one(Transport::Stdio, "", &[("slow", json!({"steps": 8}))]).await;

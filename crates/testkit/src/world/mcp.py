@@ -111,7 +111,7 @@ def call(params, say, meta):
     if name == "picture":
         return {"content": [{"type": "image", "data": "A" * 4000, "mimeType": "image/png"}, {"type": "text", "text": "The gate in 1931."}]}
     if name == "large":
-        return text("The long register. " * 5_000)
+        return text("The long register. " * 2_500 + "\n\nThe lock keeper earned 62 crowns.\n\n" + "The long register. " * 2_500)
     if name == "environment":
         return text(json.dumps(sorted(os.environ)) + " " + os.environ.get("REGISTER_KEY", "") + authorization)
     raise Refused(-32601, "no such tool")
