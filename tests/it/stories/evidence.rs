@@ -9,7 +9,7 @@ use test_case::test_case;
 use super::engine::{Story, research};
 use crate::{
     database::TestDatabase,
-    world::{Call, Found, Kind, Page, Script, Shape, When, World, brain, prose, reply},
+    world::{Call, Found, Kind, Page, Reply, Script, Shape, When, World, brain, prose, reply},
 };
 
 const FACT: &str = "The tide gate cost 412,000 crowns, which the harbour dues of Skelderwick pay.";
@@ -76,6 +76,19 @@ async fn a_fact_deep_in_a_page_reaches_the_report_with_its_quotation(before: usi
 const STATION: &str = "The pumping station took 77 days to build.";
 const KEEPER: &str = "The lighthouse keeper earned nine crowns a week.";
 
+/// A long page with both facts, far apart.
+fn year() -> Page {
+    let harbour =
+        "The harbour of Skelderwick pays for its tide gate by dues, as the harbour office says.\n\n".repeat(900);
+    Page::new("https://island.test/year", "Year", &format!("{harbour}{STATION}\n\n{harbour}{KEEPER}\n\n{harbour}"))
+}
+
+/// Sums a page up by the facts in what is shown of it.
+fn facts_seen(call: &Call) -> Reply {
+    let seen: Vec<&str> = [STATION, KEEPER].into_iter().filter(|fact| call.says(fact)).collect();
+    reply::json(json!({"summary": seen.join(" "), "key_excerpts": seen}))
+}
+
 /// Two researchers meet the same long page. One has what matters in its topic, the other in its query.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_long_page_each_researcher_is_shown_what_its_topic_and_query_ask_for() {
@@ -84,20 +97,13 @@ async fn of_a_long_page_each_researcher_is_shown_what_its_topic_and_query_ask_fo
         (0, false) => reply::search(["lighthouse keeper earnings"]),
         _ => reply::complete_research(),
     };
-    let summary = |call: &Call| {
-        let seen: Vec<&str> = [STATION, KEEPER].into_iter().filter(|fact| call.says(fact)).collect();
-        reply::json(json!({"summary": seen.join(" "), "key_excerpts": seen}))
-    };
     let delegation = reply::delegate(["How long the pumping station took", "What people of the island lived on"]);
     let script = Script::whole_run(Shape::SMALL)
         .first(When::kind(Kind::Supervisor), [delegation, reply::complete_research()])
         .by(When::kind(Kind::Researcher), researcher)
-        .by(When::kind(Kind::Summary), summary);
+        .by(When::kind(Kind::Summary), facts_seen);
     let world = World::start(script).await;
-    let harbour =
-        "The harbour of Skelderwick pays for its tide gate by dues, as the harbour office says.\n\n".repeat(900);
-    let text = format!("{harbour}{STATION}\n\n{harbour}{KEEPER}\n\n{harbour}");
-    world.web.always("", Found::Pages(vec![Page::new("https://island.test/year", "Year", &text)]));
+    world.web.always("", Found::Pages(vec![year()]));
     let story = research(&world, &TestDatabase::sqlite(), &[]).await;
     let of = |topic: &str| {
         let calls = world.models.calls_of(Kind::Compression);
@@ -110,7 +116,26 @@ async fn of_a_long_page_each_researcher_is_shown_what_its_topic_and_query_ask_fo
     world.finish();
 }
 
-/// The same without a call for the page.
+/// Two searches of one turn meet the same long page.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_long_page_each_search_of_a_turn_shows_what_its_query_asks_for() {
+    let searches = ["days of the pumping station", "lighthouse keeper earnings"];
+    let searches = reply::calls(searches.map(|query| ("search_web", json!({"queries": [query]}))));
+    let script = Script::whole_run(Shape::SMALL)
+        .first(When::kind(Kind::Researcher), [searches, reply::complete_research()])
+        .by(When::kind(Kind::Summary), facts_seen);
+    let world = World::start(script).await;
+    world.web.always("", Found::Pages(vec![year()]));
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    let call = world.models.calls_of(Kind::Researcher).pop().unwrap();
+    let answers = call.said_by("tool");
+    assert!(answers[0].contains(STATION) && !answers[0].contains(KEEPER), "{answers:?}");
+    assert!(answers[1].contains(KEEPER) && !answers[1].contains(STATION), "{answers:?}");
+    assert_eq!((world.models.count(Kind::Summary), story.sources.len()), (2, 1));
+    world.finish();
+}
+
+/// A fact deep in a page, without a call for the page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn passages_need_no_model() {
     let (story, world) = story(80_000, &["page_reading=passages"]).await;
