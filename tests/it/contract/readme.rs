@@ -53,10 +53,12 @@ fn stands_in(excerpt: &[&str], text: &str, seen: impl Fn(&str) -> &str) {
     }
 }
 
-/// A line of the terminal without its time.
+/// A line of the terminal without its time, and without the id of a source: which of two queries at the same time finds
+/// a page first is chance.
 fn untimed(line: &str) -> &str {
     let time = line.trim_start().split_once("s ");
-    time.filter(|(seconds, _)| seconds.parse::<f64>().is_ok()).map_or(line, |(_, rest)| rest)
+    let line = time.filter(|(seconds, _)| seconds.parse::<f64>().is_ok()).map_or(line, |(_, rest)| rest);
+    line.split_once(" source S").and_then(|(_, source)| source.split_once(": ")).map_or(line, |(_, title)| title)
 }
 
 /// The answer stands at the beginning of the report, and is the one that holds today.
