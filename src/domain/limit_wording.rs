@@ -9,7 +9,7 @@ pub struct LimitWording {
     pub unsupported: &'static str,
     /// Before the number of statements that were repaired.
     pub repaired: &'static str,
-    /// Before the number of those that are named as [`unsupported`](Self::unsupported).
+    /// Before the number of those whose sources still do not hold them.
     pub still_unsupported: &'static str,
     /// What sources state otherwise, and the report leaves open.
     pub contradictory: &'static str,

@@ -74,8 +74,9 @@ pub struct Limits {
     pub partly_answered: Vec<String>,
     /// What sources state otherwise, and the report leaves open.
     pub open_contradictions: Vec<Contradiction>,
-    /// Statements that the writer wrote once more.
+    /// Statements that the writer wrote once more, and those of them whose sources still do not hold them.
     pub repaired: usize,
+    pub still_unsupported: usize,
     /// ISO 639-1 codes of the question's language and of the report's, when they differ.
     pub other_language: Option<(&'static str, &'static str)>,
 }
@@ -107,7 +108,6 @@ impl Limits {
         let cut = self.is_cut.then(|| words.the_end.to_owned());
         let searches = self.failed_searches.iter().map(|(engine, count)| format!("{engine} ({count})"));
         let replaced = self.replaced_engines.iter().map(|((engine, by), count)| format!("{engine} → {by} ({count})"));
-        let unsupported = unsupported(claims, citations);
         let collections = (self.missing_collections > 0).then_some(self.missing_collections);
         let lines = [
             line(words.cut_off, cut.into_iter().chain(self.cut_notes.iter().map(|text| quoted(text)))),
@@ -116,8 +116,8 @@ impl Limits {
             line(words.nothing_found, self.empty_topics.iter().map(|text| quoted(text))),
             line(words.not_researched, unresearched),
             line(words.excerpts_only, self.excerpts_only.iter().map(|text| quoted(text))),
-            line(words.repaired, repaired(self.repaired, unsupported.len(), words)),
-            line(words.unsupported, unsupported),
+            line(words.repaired, repaired(self.repaired, self.still_unsupported, words)),
+            line(words.unsupported, unsupported(claims, citations)),
             line(words.contradictory, self.open_contradictions.iter().map(contradiction)),
             line(words.other_language, self.other_language.map(|(asked, written)| format!("{asked} → {written}"))),
             line(words.ended_early, self.ended_by.map(|by| by.said(words).to_owned())),
@@ -158,7 +158,7 @@ fn unsupported(claims: &[Claim], citations: &[Citation]) -> Vec<String> {
     claims.iter().filter(is_wrong).map(of_claim).collect()
 }
 
-/// How many statements were repaired, and how many are named as wrong all the same.
+/// How many statements were repaired, and how many of them are wrong all the same.
 fn repaired(repaired: usize, still: usize, words: &LimitWording) -> Option<String> {
     let still = if still > 0 { format!(" ({}: {still})", words.still_unsupported) } else { String::new() };
     (repaired > 0).then(|| format!("{repaired}{still}"))
@@ -231,12 +231,14 @@ mod tests {
             other_language: Some(("de", "en")),
             missing_collections: 2,
             repaired: 4,
+            still_unsupported: 3,
             ..Limits::default()
         };
-        let section = limits.section(&[claim], &[Citation::new(3, SourceId(1001), 23, 26)], Wording::of(""));
+        let section =
+            limits.section(std::slice::from_ref(&claim), &[Citation::new(3, SourceId(1001), 23, 26)], Wording::of(""));
         let expected = "## Limits of this report\n\n\
             - Nothing was found about: “The loan (https: evil.test)”\n\
-            - Statements written once more, as their sources did not hold them: 4 (still not found there: 1)\n\
+            - Statements written once more, as their sources did not hold them: 4 (still not found there: 3)\n\
             - Stated here, but not found in the cited sources: 413,000 (3)\n\
             - Sources disagree, and the report does not settle it: 412,000 (a.test) / 421,000 (b.test): “It cost 412,000 crowns”\n\
             - Not in the language of the question: de → en\n\
@@ -246,6 +248,9 @@ mod tests {
             - Collections of documents that are not there any more: 2\n";
         assert_eq!(section, expected);
         assert_eq!(Limits::default().section(&[], &[], Wording::of("")), "");
+        let all_held = Limits { repaired: 4, ..Limits::default() };
+        let section = all_held.section(&[claim], &[Citation::new(3, SourceId(1001), 23, 26)], Wording::of(""));
+        assert!(section.contains("did not hold them: 4\n"), "another statement is wrong: {section}");
     }
 
     #[test]

@@ -83,10 +83,13 @@ async fn verify(cx: &Cx, name: &'static str, question: &str, draft: &mut Draft) 
     let may_repair = !options.final_report_model.first().is_offline();
     let may_judge = options.verify == Verify::Claims && !options.research_model.first().is_offline();
     let Some(texts) = first_check(cx, question, draft, (may_repair, may_judge)).await? else { return Ok(()) };
-    let is_repairable = may_repair && draft.report.claims.iter().any(is_wrong);
+    let is_repairable = may_repair && wrong(&draft.report).next().is_some();
     if is_repairable && let Some(mut repaired) = repaired(cx, name, draft, &texts).await? {
         let (unchecked, texts) = (Unchecked::of(&repaired, question), Arc::clone(&texts));
+        let others = wrong(&draft.report).count().saturating_sub(repaired.repaired);
         (repaired.report.claims, repaired.report.citations) = aside(move || unchecked.check(&texts)).await?;
+        // What was not repaired is as wrong as it was.
+        repaired.still_wrong = wrong(&repaired.report).count().saturating_sub(others).min(repaired.repaired);
         *draft = repaired;
     }
     if may_judge {
@@ -141,10 +144,14 @@ fn is_wrong(claim: &Claim) -> bool {
     !claim.missing.is_empty()
 }
 
+fn wrong(report: &Report) -> impl Iterator<Item = &Claim> {
+    report.claims.iter().filter(|claim| is_wrong(claim))
+}
+
 /// The draft with its wrong statements written once more; `None` when the model cannot.
 async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> Result<Option<Draft>, Error> {
     let report = &draft.report;
-    let wrong: Vec<&Claim> = report.claims.iter().filter(|claim| is_wrong(claim)).take(MOST_REPAIRED).collect();
+    let wrong: Vec<&Claim> = wrong(report).take(MOST_REPAIRED).collect();
     let written: Vec<String> = wrong.iter().map(|claim| as_written(claim, report)).collect();
     let shown =
         (1..).zip(&wrong).zip(&written).map(|((number, claim), text)| shown(number, claim, text, report, texts));

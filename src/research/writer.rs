@@ -193,7 +193,8 @@ impl<'a> Writing<'a> {
             contradictions::in_report(self.cx, self.name, about.contradictions, &draft.report).await?;
         let mut limits = self.cx.limits();
         limits.add_questions(&draft.report.sub_questions);
-        (limits.other_language, limits.repaired) = (other_language, draft.repaired);
+        limits.other_language = other_language;
+        (limits.repaired, limits.still_unsupported) = (draft.repaired, draft.still_wrong);
         let open = draft.report.contradictions.iter().filter(|one| !one.settled).cloned();
         limits.open_contradictions = open.collect();
         add_limits(&mut draft.report, &limits, page.wording);
@@ -352,7 +353,7 @@ impl<'a> Page<'a> {
     }
 
     async fn finish(mut self, draft: Draft) -> Result<Report, Error> {
-        let Draft { resolver, report, as_streamed, repaired } = draft;
+        let Draft { resolver, report, as_streamed, repaired, .. } = draft;
         self.resolver = resolver;
         match report.markdown.strip_prefix(&self.text).filter(|_| as_streamed) {
             Some(rest) => self.pass_on(rest, &report.citations).await?,
@@ -444,6 +445,8 @@ pub struct Draft {
     pub as_streamed: bool,
     /// Statements that were written once more, since their sources did not hold them.
     pub repaired: usize,
+    /// Those of them whose sources still do not hold them.
+    pub still_wrong: usize,
 }
 
 /// Writes the section on the limits above the list of sources.
@@ -476,7 +479,7 @@ pub fn settle(resolver: Resolver, streamed: String) -> Draft {
         report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
         (report.markdown, report.citations) = (proof.markdown, proof.citations);
     }
-    Draft { resolver, report, as_streamed, repaired: 0 }
+    Draft { resolver, report, as_streamed, repaired: 0, still_wrong: 0 }
 }
 
 impl TextSink for Page<'_> {
