@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     figures::{self, Figure, Number, PlacedFigure, Reading},
-    page::{Page, WordKey, word_keys},
+    page::{Page, PlacedNumber, WordKey, word_keys},
     roles::Roles,
     tokens::Token,
     words::{self, ONE},
@@ -100,7 +100,13 @@ impl<'a> Statement<'a> {
             }
             Figure::Date(dates) => dates.iter().find_map(|date| page.sentence_with_date(*date)),
             Figure::Time(hour, minute) => page.sentence_with_time(*hour, *minute),
-            Figure::Code(code) => page.sentence_with_code(code),
+            Figure::Code(code) => {
+                let place = page.sentence_with_code(code);
+                if place.is_none() && words::is_otherwise_named(code) {
+                    return Standing::Free;
+                }
+                place
+            }
         };
         place.map_or(Standing::Missing, Standing::In)
     }
@@ -111,12 +117,22 @@ impl<'a> Statement<'a> {
         let unmultiplied = || {
             // As in a table whose head says `in millions`.
             let raw = number.readings.iter().map(|reading| reading.value / number.multiple);
-            let names_multiple = number.multiple > 1 && page.has_any(words::multiples(number.multiple));
-            names_multiple.then(|| raw.into_iter().find_map(place)).flatten()
+            let names_multiple =
+                || number.multiple > 1 && page.sentence_with_any(words::multiples(number.multiple)).is_some();
+            names_multiple().then(|| raw.into_iter().find_map(place)).flatten()
         };
         let parts = || page.side_by_side(&number.parts);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
-        direct.or_else(parts).or_else(unmultiplied).or_else(|| converted(number, page, roles)).or_else(around)
+        let ordinal = || self.ordinal(number, page);
+        let found = direct.or_else(parts).or_else(unmultiplied).or_else(|| converted(number, page, roles));
+        found.or_else(ordinal).or_else(around)
+    }
+
+    /// The sentence with the number as an ordinal in words or in Roman figures: `nineteenth`, `XIX`.
+    fn ordinal(&self, number: &Number, page: &Page) -> Option<usize> {
+        let is_plain = number.unit.is_none() && !number.is_percent && number.multiple == 1;
+        let value = number.readings.first().filter(|reading| is_plain && reading.step == ONE)?.value;
+        page.sentences_with_ordinal(value).find(|sentence| page.is_about(*sentence, &self.keys))
     }
 
     /// The first sentence with the number that is, for a small number, about the same as the statement, and does not
@@ -126,7 +142,9 @@ impl<'a> Statement<'a> {
         let is_meant = |sentence: &usize| {
             let mut here = page.numbers_in(*sentence).iter().filter(|placed| placed.number.is(value)).peekable();
             // A part of a date or code.
-            here.peek().is_none() || here.any(|placed| roles.is_meant(number, placed))
+            let is_it =
+                |placed: &PlacedNumber| number.is_as_large(&placed.number, value) && roles.is_meant(number, placed);
+            here.peek().is_none() || here.any(is_it)
         };
         page.sentences_with(value).take(MOST_PLACES).filter(is_near).take(MOST_READ).find(is_meant)
     }
@@ -151,9 +169,11 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
         _ if number.is_percent && !other.is_percent && there.value <= ONE => there.value.checked_mul(100),
         _ => None,
     };
-    number.is_about && is_near(here, there.value)
-        || in_unit.is_some_and(|value| rounds_to(value, here))
-        || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here)
+    let is_near = || {
+        number.is_about && is_near(here, there.value)
+            || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here)
+    };
+    in_unit.is_some_and(|value| rounds_to(value, here)) || number.is_as_large(other, there.value) && is_near()
 }
 
 /// Returns whether the value is less than the last written digit away, and a tenth at most.

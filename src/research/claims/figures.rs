@@ -1,10 +1,11 @@
-//! The numbers, dates, times and codes of a text.
+//! The numbers and codes of a text, and with them its dates and times.
 
 use std::borrow::Cow;
 
 use super::{
+    dates::Date,
     tokens::{Kind, Token, digit, is_space},
-    words::{self, ONE, Unit},
+    words::{self, MONEY, ONE, Unit},
 };
 use crate::text::is_unspaced;
 
@@ -55,12 +56,29 @@ impl Number {
         self.readings.iter().any(|reading| reading.value == value || reading.value / self.multiple == value)
     }
 
-    /// Returns whether both can count the same. They cannot when their units measure something else.
+    /// Returns whether both can count the same. They cannot when their units measure something else, or are those of
+    /// two currencies.
     pub fn counts_as(&self, other: &Self) -> bool {
-        let is_known = |number: &Self| number.unit.is_some() && !number.is_compound;
-        let is_apart = self.unit.zip(other.unit).is_some_and(|(one, other)| one.quantity != other.quantity);
-        let is_share = |one: &Self, other: &Self| one.is_percent && is_known(other);
-        !(is_known(self) && is_known(other) && is_apart || is_share(self, other) || is_share(other, self))
+        let is_apart = |(one, other): (Unit, Unit)| {
+            one.quantity != other.quantity || !one.kind.is_empty() && !other.kind.is_empty() && one.kind != other.kind
+        };
+        let is_share = |one: &Self, other: &Self| one.is_percent && other.known_unit().is_some();
+        let units = self.known_unit().zip(other.known_unit());
+        !(units.is_some_and(is_apart) || is_share(self, other) || is_share(other, self))
+    }
+
+    /// Returns whether both count as much when `other` is read as this value: in units of one size, and with the word
+    /// for so many, which only a number without a unit may leave out, such as one in a table.
+    pub fn is_as_large(&self, other: &Self, value: i128) -> bool {
+        let units = self.known_unit().zip(other.known_unit());
+        let is_whole = other.readings.iter().any(|reading| reading.value == value);
+        units.is_none_or(|(one, other)| one.size == other.size)
+            && (is_whole || self.multiple == 1 && self.unit.is_none())
+    }
+
+    /// The unit, if it is all that is counted.
+    fn known_unit(&self) -> Option<Unit> {
+        self.unit.filter(|_| !self.is_compound)
     }
 
     /// A whole number that may well be a year.
@@ -97,13 +115,6 @@ impl Reading {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Date {
-    pub year: Option<i32>,
-    pub month: Option<u8>,
-    pub day: Option<u8>,
-}
-
 /// Returns all figures of a text, in order.
 pub fn figures(text: &str, tokens: &[Token<'_>]) -> Vec<PlacedFigure> {
     let mut found = Vec::new();
@@ -124,7 +135,7 @@ pub fn figures(text: &str, tokens: &[Token<'_>]) -> Vec<PlacedFigure> {
 
 /// Reads what begins at a token.
 #[derive(Clone, Copy)]
-struct Reader<'a> {
+pub struct Reader<'a> {
     text: &'a str,
     tokens: &'a [Token<'a>],
     at: usize,
@@ -140,169 +151,24 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn token(self, ahead: usize) -> Option<Token<'a>> {
+    pub fn token(self, ahead: usize) -> Option<Token<'a>> {
         self.tokens.get(self.at + ahead).copied()
     }
 
+    /// The same, so many tokens before.
+    pub fn back(self, count: usize) -> Option<Self> {
+        Some(Self { at: self.at.checked_sub(count)?, ..self })
+    }
+
     /// Returns whether the tokens stand together without a space.
-    fn is_glued(self, ahead: usize) -> bool {
+    pub fn is_glued(self, ahead: usize) -> bool {
         let pair = self.token(ahead).zip(self.token(ahead + 1));
         pair.is_some_and(|(one, next)| one.end() == next.at)
     }
 
     /// The word at a token, in lower case.
-    fn word(self, ahead: usize) -> Option<Cow<'a, str>> {
+    pub fn word(self, ahead: usize) -> Option<Cow<'a, str>> {
         self.token(ahead).filter(Token::is_word).map(|token| lower(token.text))
-    }
-
-    /// A plain whole number of so many digits at most.
-    fn whole(self, ahead: usize, digits: usize) -> Option<i64> {
-        let token = self.token(ahead).filter(Token::is_number)?;
-        (token.text.chars().count() <= digits).then(|| plain(token.text)).flatten()
-    }
-
-    fn year(self, ahead: usize) -> Option<i32> {
-        let year = self.whole(ahead, 4).filter(|year| (1000..=2200).contains(year))?;
-        i32::try_from(year).ok()
-    }
-
-    fn day(self, ahead: usize) -> Option<u8> {
-        u8::try_from(self.whole(ahead, 2)?).ok().filter(|day| (1..=31).contains(day))
-    }
-
-    fn month(self, ahead: usize) -> Option<u8> {
-        words::month(&self.word(ahead)?)
-    }
-
-    fn date(self) -> Option<(Figure, usize)> {
-        let by_numbers = || self.by_numbers().or_else(|| self.month_of_year());
-        by_numbers().or_else(|| self.by_signs()).or_else(|| self.day_first()).or_else(|| self.month_first())
-    }
-
-    /// `2030-11-14`, `14.11.2030`, `11/14/2030`.
-    fn by_numbers(self) -> Option<(Figure, usize)> {
-        let token = self.token(0).filter(Token::is_number)?;
-        let mut dotted = token.text.split('.').map(plain);
-        if let [Some(Some(one)), Some(Some(two)), Some(Some(three)), None] = [(); 4].map(|()| dotted.next()) {
-            return Some((Figure::Date(dates([one, two, three])?), 1));
-        }
-        let mark = self.token(1).filter(|mark| mark.is('-') || mark.is('/') || mark.is('‑'))?;
-        let same = self.token(3).is_some_and(|other| other.kind == mark.kind);
-        if !same || !(0..4).all(|ahead| self.is_glued(ahead)) {
-            return None;
-        }
-        let parts = [self.whole(0, 4)?, self.whole(2, 2)?, self.whole(4, 4)?];
-        Some((Figure::Date(dates(parts)?), 5))
-    }
-
-    /// `2030-05`; `2009-10` may be a season as well, and is two numbers.
-    fn month_of_year(self) -> Option<(Figure, usize)> {
-        let is_dash = |ahead: usize| self.token(ahead).is_some_and(|mark| mark.is('-'));
-        let (year, month) = (self.year(0)?, self.day(2)?);
-        let is_written_so = is_dash(1) && self.token(2)?.text.len() == 2 && (0..2).all(|ahead| self.is_glued(ahead));
-        let goes_on = self.is_glued(2) && is_dash(3);
-        let is_season = i32::from(month) == year % 100 + 1;
-        let is_month = is_written_so && month <= 12 && !goes_on && !is_season;
-        is_month.then(|| (Figure::Date(vec![Date { year: Some(year), month: Some(month), day: None }]), 3))
-    }
-
-    /// `2030年11月14日`, `11月14日`, and the Korean ones.
-    fn by_signs(self) -> Option<(Figure, usize)> {
-        let sign = |ahead: usize, signs: &str| self.token(ahead).is_some_and(|token| signs.contains(token.text));
-        let mut date = Date::default();
-        let mut used = 0;
-        if let Some(year) = self.year(0).filter(|_| sign(1, "年년")) {
-            date.year = Some(year);
-            used = 2;
-        }
-        let month = self.day(used).filter(|month| *month <= 12 && sign(used + 1, "月월"))?;
-        date.month = Some(month);
-        used += 2;
-        if let Some(day) = self.day(used).filter(|_| sign(used + 1, "日일号")) {
-            date.day = Some(day);
-            used += 2;
-        }
-        (date.year.is_some() || date.day.is_some()).then(|| (Figure::Date(vec![date]), used))
-    }
-
-    /// `14 November 2030`, `14. November`, `14 de noviembre de 2030`, `1er mars`.
-    fn day_first(self) -> Option<(Figure, usize)> {
-        let day = self.day(0)?;
-        let mut ahead = 1;
-        if self.word(ahead).is_some_and(|word| is_ordinal(&word)) && self.is_glued(0) {
-            ahead += 1;
-        }
-        ahead += usize::from(self.token(ahead).is_some_and(|token| ".ºª°".contains(token.text)));
-        ahead += usize::from(self.is_of(ahead));
-        let month = self.month(ahead)?;
-        let (year, used) = self.year_behind(ahead + 1);
-        Some((Figure::Date(vec![Date { year, month: Some(month), day: Some(day) }]), used))
-    }
-
-    /// `November 14, 2030`, `November 2030`.
-    fn month_first(self) -> Option<(Figure, usize)> {
-        let month = Some(self.month(0)?);
-        let dot = usize::from(self.token(1).is_some_and(|token| token.is('.')));
-        let (year, used) = self.year_behind(1 + dot);
-        if year.is_some() {
-            return Some((Figure::Date(vec![Date { year, month, day: None }]), used));
-        }
-        let day = self.day(1 + dot)?;
-        let mut ahead = 2 + dot;
-        ahead += usize::from(self.word(ahead).is_some_and(|word| is_ordinal(&word)) && self.is_glued(ahead - 1));
-        let (year, used) = self.year_behind(ahead);
-        Some((Figure::Date(vec![Date { year, month, day: Some(day) }]), used))
-    }
-
-    fn is_of(self, ahead: usize) -> bool {
-        self.word(ahead).is_some_and(|word| ["of", "de", "di", "do", "del", "d"].contains(&&*word))
-    }
-
-    /// The year at a token, behind a comma or `de`, and the tokens used until then.
-    fn year_behind(self, ahead: usize) -> (Option<i32>, usize) {
-        let skipped =
-            usize::from(self.token(ahead).is_some_and(|token| ".,،".contains(token.text)) || self.is_of(ahead));
-        match self.year(ahead + skipped) {
-            Some(year) => (Some(year), ahead + skipped + 1),
-            None => (None, ahead),
-        }
-    }
-
-    /// `16:00`, `4 pm`, `16 Uhr`, `16h30`.
-    fn time(self) -> Option<(Figure, usize)> {
-        let hour = self.whole(0, 2).filter(|hour| *hour <= 24)?;
-        let (mut minute, mut used) = (0, 1);
-        let is_between = self.token(1).is_some_and(|token| token.is(':') || token.text == "h");
-        if is_between
-            && self.is_glued(0)
-            && self.is_glued(1)
-            && let Some(minutes) = self.whole(2, 2).filter(|minutes| *minutes < 60)
-        {
-            (minute, used) = (minutes, 3);
-        }
-        let word = self.word(used).unwrap_or_default();
-        let half = match &*word {
-            "pm" => Some(12),
-            "am" => Some(0),
-            "p" | "a"
-                if self.token(used + 1).is_some_and(|token| token.is('.'))
-                    && self.word(used + 2).as_deref() == Some("m") =>
-            {
-                Some(if word == "p" { 12 } else { 0 })
-            }
-            _ => None,
-        };
-        let hour = match half {
-            Some(half) if hour <= 12 => hour % 12 + half,
-            _ => hour,
-        };
-        used += match (half, &*word) {
-            (Some(_), "pm" | "am") | (None, "uhr" | "点" | "時" | "시") => 1,
-            (Some(_), _) => 3,
-            _ if used == 3 => 0,
-            _ => return None,
-        };
-        Some((Figure::Time(u8::try_from(hour).ok()?, u8::try_from(minute).ok()?), used))
     }
 
     /// `HR-2217`, `IR-2030-11`, `Q3`, `A4`.
@@ -327,7 +193,10 @@ impl<'a> Reader<'a> {
             used -= 1;
         }
         let last = self.token(used.checked_sub(1)?)?;
-        has_digits.then(|| (Figure::Code(self.text[first.at..last.end()].to_lowercase()), used))
+        let code = self.text[first.at..last.end()].to_lowercase();
+        // `CO₂` is `CO2`.
+        let plain = |char: char| digit(char).map_or(char, |digit| char::from(b'0' + digit));
+        has_digits.then(|| (Figure::Code(code.chars().map(plain).collect()), used))
     }
 
     /// Returns what a character of a script without spaces multiplies by that follows another one at once.
@@ -338,8 +207,13 @@ impl<'a> Reader<'a> {
 
     fn number(self) -> (Figure, usize) {
         let text = self.tokens[self.at].text;
-        let (readings, parts) = readings(text);
-        self.with_words(Number { readings, parts, ..EMPTY }, 1)
+        let (mut readings, parts) = readings(text);
+        let fraction = self.token(1).filter(|_| self.is_glued(0)).and_then(|token| words::fraction(token.text));
+        for reading in readings.iter_mut().filter(|reading| fraction.is_some() && reading.step == ONE) {
+            *reading = Reading { value: reading.value.saturating_add(fraction.unwrap_or_default()), step: ONE / 100 };
+        }
+        let number = Number { readings, parts, ..EMPTY };
+        self.with_words(number, 1 + usize::from(fraction.is_some()))
     }
 
     fn number_word(self) -> Option<(Figure, usize)> {
@@ -352,6 +226,9 @@ impl<'a> Reader<'a> {
             let value = words::ideographs(&signs.concat()).filter(|_| is_number)?;
             let number = Number { readings: vec![Reading { value, step: ONE }], is_word: true, ..EMPTY };
             return Some((Figure::Number(number), signs.len()));
+        }
+        if self.is_coin(&word) {
+            return None;
         }
         let (mut value, mut used) = (words::number(&word)?, 1);
         // `twenty-one`, `two hundred`.
@@ -370,41 +247,98 @@ impl<'a> Reader<'a> {
         Some(self.with_words(number, used))
     }
 
-    /// The number with what stands around it; `used` tokens are its own.
-    fn with_words(self, mut number: Number, mut used: usize) -> (Figure, usize) {
-        let mut word = self.word(used).unwrap_or_default();
-        if let Some(mut multiple) = words::multiple(&word) {
-            used += 1;
-            // `1万亿`, `3百万`.
-            while let Some(more) = self.multiple_sign(used) {
-                multiple = multiple.saturating_mul(more);
-                used += 1;
-            }
-            number.multiple = multiple;
-            for reading in &mut number.readings {
-                *reading = Reading {
-                    value: reading.value.saturating_mul(multiple),
-                    step: reading.step.saturating_mul(multiple),
-                };
-            }
-            used += usize::from(self.token(used).is_some_and(|token| token.is('.')) && self.is_glued(used - 1));
-            word = self.word(used).unwrap_or_default();
+    /// Returns whether `cent`, which is a hundred in French, is a coin here: `50 Cent`, `5-cent`.
+    fn is_coin(self, word: &str) -> bool {
+        let before = |back: usize| self.at.checked_sub(back).and_then(|at| self.tokens.get(at));
+        let is_joined = before(1).is_some_and(|token| token.is('-'));
+        word == "cent" && before(if is_joined { 2 } else { 1 }).is_some_and(Token::is_number)
+    }
+
+    /// The number with what stands around it; `own` tokens are its own.
+    fn with_words(self, mut number: Number, own: usize) -> (Figure, usize) {
+        let (multiple, used) = self.multiple(own);
+        number.multiple = multiple;
+        for reading in &mut number.readings {
+            let Reading { value, step } = *reading;
+            *reading = Reading { value: value.saturating_mul(multiple), step: step.saturating_mul(multiple) };
         }
-        let is_more = self.token(used + 1).is_some_and(|token| "/²³-‑·".contains(token.text)) && self.is_glued(used);
-        number.is_compound = is_more || self.word(used + 1).is_some_and(|next| words::unit(&next).is_some());
-        number.unit = words::unit(&word).or_else(|| match self.token(used)?.kind {
-            Kind::Mark('€' | '$') => words::unit("euro"),
-            _ => None,
-        });
-        number.is_percent = self.token(used).is_some_and(|token| token.is('%') || token.is('％'))
-            || ["percent", "prozent", "процент", "процентов"].contains(&&*word)
-            || (["per", "pour", "por"].contains(&&*word)
-                && self.word(used + 1).is_some_and(|next| next.starts_with("cent") || next.starts_with("cient")));
+        number.is_compound = self.is_more(used) || self.word(used + 1).is_some_and(|next| words::unit(&next).is_some());
+        number.unit = self.unit(used).or_else(|| self.currency_before());
+        let percent = self.percent(used);
+        number.is_percent = percent > 0;
         let before = |back: usize| self.at.checked_sub(back).and_then(|at| self.tokens.get(at));
         number.is_about = (1..=2)
             .any(|back| before(back).is_some_and(|token| token.is_word() && words::is_about(&lower(token.text))));
         number.is_about |= (1..=2).any(|back| before(back).is_some_and(|token| token.is('~') || token.is('≈')));
-        (Figure::Number(number), used)
+        // Of `per cent` the second word is a number in other languages.
+        (Figure::Number(number), if percent > 1 { used + percent } else { used })
+    }
+
+    /// What the words behind a number multiply it by, and the tokens used until then.
+    fn multiple(self, own: usize) -> (i128, usize) {
+        let first = self.word(own).and_then(|word| words::multiple(&word)).or_else(|| self.multiple_letter(own));
+        let Some(mut multiple) = first else { return (1, own) };
+        let mut used = own + 1;
+        // `1万亿`, `3百万`, `5 mil millones`.
+        let word = |ahead: usize| words::multiple(&self.word(ahead)?);
+        while let Some(more) = self.multiple_sign(used).or_else(|| word(used).filter(|more| *more > multiple)) {
+            multiple = multiple.saturating_mul(more);
+            used += 1;
+        }
+        used += usize::from(self.token(used).is_some_and(|token| token.is('.')) && self.is_glued(used - 1));
+        (multiple, used)
+    }
+
+    /// `$5m`, `2.3B`, `5 M€`.
+    fn multiple_letter(self, ahead: usize) -> Option<i128> {
+        let text = self.token(ahead)?.text;
+        let power = match text {
+            "M" | "m" => 6,
+            "B" | "b" => 9,
+            "T" | "t" => 12,
+            _ => return None,
+        };
+        let is_money = || {
+            let behind = self.unit(ahead + 1).filter(|unit| unit.quantity == MONEY);
+            behind.or_else(|| self.currency_before()).is_some()
+        };
+        let is_glued_capital = ["M", "B"].contains(&text) && self.is_glued(ahead - 1);
+        (!self.is_more(ahead) && (is_glued_capital || is_money())).then(|| 10_i128.pow(power))
+    }
+
+    /// Returns whether a unit goes on behind its word: `km/h`, `m²`.
+    fn is_more(self, ahead: usize) -> bool {
+        self.token(ahead + 1).is_some_and(|token| "/²³-‑·".contains(token.text)) && self.is_glued(ahead)
+    }
+
+    fn unit(self, ahead: usize) -> Option<Unit> {
+        words::unit(&lower(self.token(ahead)?.text))
+    }
+
+    /// The currency in front of a number, unless it stands behind another number.
+    fn currency_before(self) -> Option<Unit> {
+        let (at, own) = (self.at.checked_sub(1)?, self.tokens.get(self.at)?);
+        let before = self.tokens.get(at)?;
+        let is_code = !before.is_word() || before.text.len() == 3 && before.text.chars().all(char::is_uppercase);
+        let is_of_other = || {
+            let number = at.checked_sub(1).and_then(|at| self.tokens.get(at));
+            before.end() != own.at && number.is_some_and(Token::is_number)
+        };
+        let unit = words::unit(&lower(before.text)).filter(|unit| is_code && unit.quantity == MONEY)?;
+        (!is_of_other()).then_some(unit)
+    }
+
+    /// The tokens that make the number a share of a hundred; 0 when there are none.
+    fn percent(self, ahead: usize) -> usize {
+        let Some(token) = self.token(ahead) else { return 0 };
+        let word = lower(token.text);
+        let is_hundred = || self.word(ahead + 1).is_some_and(|next| ["cent", "cento", "ciento"].contains(&&*next));
+        match &*word {
+            "%" | "％" | "٪" => 1,
+            "percent" | "prozent" | "procent" | "процент" | "процента" | "процентов" => 1,
+            "per" | "pour" | "por" if is_hundred() => 2,
+            _ => 0,
+        }
     }
 }
 
@@ -427,10 +361,6 @@ fn lower(word: &str) -> Cow<'_, str> {
     }
 }
 
-fn is_ordinal(word: &str) -> bool {
-    ["st", "nd", "rd", "th", "er", "ère", "e", "º", "ª"].contains(&word)
-}
-
 fn is_currency(word: &str) -> bool {
     ["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RMB", "US", "A", "C", "R", "NOK", "SEK", "DKK", "PLN", "CZK"]
         .contains(&word)
@@ -438,28 +368,6 @@ fn is_currency(word: &str) -> bool {
 
 fn is_numeral(text: &str) -> bool {
     text.starts_with(is_unspaced) && text.chars().all(|char| "〇零一二两兩三四五六七八九十百千万萬亿億".contains(char))
-}
-
-/// The value of digits alone.
-fn plain(text: &str) -> Option<i64> {
-    let add = |(value, count): (i64, usize), char| {
-        let digit = digit(char).filter(|_| count < 18)?;
-        Some((value * 10 + i64::from(digit), count + 1))
-    };
-    text.chars().try_fold((0, 0), add).filter(|(_, count)| *count > 0).map(|(value, _)| value)
-}
-
-/// Returns what three numbers in a row may be: year, month, day, or day and month before the year.
-fn dates([one, two, three]: [i64; 3]) -> Option<Vec<Date>> {
-    let date = |year: i64, month: i64, day: i64| {
-        let is_date = (1000..=2200).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-        let [month, day] = [month, day].map(|part| u8::try_from(part).ok());
-        is_date.then_some(Date { year: i32::try_from(year).ok(), month, day })
-    };
-    let mut dates: Vec<Date> =
-        [date(one, two, three), date(three, two, one), date(three, one, two)].into_iter().flatten().collect();
-    dates.dedup();
-    (!dates.is_empty()).then_some(dates)
 }
 
 /// Returns which numbers a run of digits with separators may be: one number, read in one of several ways, or several
@@ -494,13 +402,21 @@ fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
             true => vec![whole(), decimal().filter(|_| groups[1] != "000")],
             false => vec![decimal()],
         },
-        Some(_) if threes => vec![whole()],
+        Some(_) if threes || is_indian(&marks, &groups) => vec![whole()],
         Some(_) => Vec::new(),
     };
     let is_one = threes && last.is_some_and(is_point) && (groups.len() == 2 || groups[0].len() < 3);
     let may_be_more = groups.len() > 1 && last.is_some_and(|last| last != '.' || found.is_empty()) && !is_one;
     let parts = if may_be_more { parts } else { Vec::new() };
     (found.into_iter().flatten().collect(), parts)
+}
+
+/// `1,25,000`: groups of two, and one of three.
+fn is_indian(marks: &[char], groups: &[String]) -> bool {
+    let [first, middle @ .., last] = groups else { return false };
+    let is_pair = |group: &String| group.len() == 2;
+    marks.iter().all(|mark| *mark == ',')
+        && (first.len() <= 2 && !middle.is_empty() && middle.iter().all(is_pair) && last.len() == 3)
 }
 
 /// The mark before the fraction of a number, if it can be read in one way only.

@@ -3,13 +3,13 @@
 //! Every number, date, time, code and name of a statement has to stand in the text of a source it cites, in whatever
 //! spelling, or to follow from what stands there: as a sum, a difference, a share, in another unit, rounded.
 //! `statements.rs` tells which statement a citation stands behind, `figures.rs` what is to be checked in it
-//! (`tokens.rs`, `words.rs`, `names.rs`), `page.rs` reads a source once, `check.rs` compares, `roles.rs` tells the
-//! number that is meant from the same one of another matter, `derived.rs` computes, `across.rs` compares statements in
-//! different languages. Everything takes time that grows with the length of the
-//! texts alone.
+//! (`tokens.rs`, `dates.rs`, `words.rs`, `names.rs`), `page.rs` reads a source once, `check.rs` compares, `roles.rs`
+//! tells the number that is meant from the same one of another matter, `derived.rs` computes, `across.rs` compares
+//! statements in different languages. Everything takes time that grows with the length of the texts alone.
 
 mod across;
 mod check;
+mod dates;
 mod derived;
 mod figures;
 mod names;
@@ -352,3 +352,6 @@ impl<'a> CharCount<'a> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod spellings;

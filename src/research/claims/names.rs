@@ -17,6 +17,7 @@ const COMMON: &str = "monday tuesday wednesday thursday friday saturday sunday j
     dutch swiss greek danish turkish polish finnish swedish irish scottish welsh norwegian russian japanese indian latin arabic greece turkey \
     christmas easter ramadan earth moon mars euro euros dollar dollars bible christian christians muslim muslims islam jewish catholic protestant \
     republicans democrats republican democrat labour conservatives liberals parliament senate congress government council court company board \
+    prime vice deputy chief executive officer secretary general attorney managing senior governor ambassador spokesman spokeswoman world \
     commission committee ministry department agency state states city county university church army navy police press";
 
 /// Returns whether names can be looked for in a text of that language.
@@ -41,9 +42,15 @@ pub fn names(tokens: &[Token<'_>]) -> Vec<Vec<usize>> {
         }
     }
     names.push(current);
-    names.retain(|name| name.len() > 1 && name.iter().any(|at| is_telling(tokens[*at].text)));
+    names
+        .retain(|name| name.len() > 1 && !is_label(tokens, name) && name.iter().any(|at| is_telling(tokens[*at].text)));
     names.extend(acronyms(tokens));
     names
+}
+
+/// Returns whether the words stand at the begin, before a colon: `Total Annual Cost: 5 crowns`.
+fn is_label(tokens: &[Token<'_>], name: &[usize]) -> bool {
+    name.first() == Some(&0) && name.last().and_then(|last| tokens.get(last + 1)).is_some_and(|token| token.is(':'))
 }
 
 /// Names of one word: those with a capital letter inside a sentence, and `known` ones wherever they stand.

@@ -63,13 +63,14 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The value of a decimal digit, also of other scripts.
+/// The value of a decimal digit, also of other scripts, and of those below the line.
 pub fn digit(char: char) -> Option<u8> {
     let zero = match char {
         '0'..='9' => '0',
         '\u{660}'..='\u{669}' => '\u{660}',
         '\u{6f0}'..='\u{6f9}' => '\u{6f0}',
         '\u{966}'..='\u{96f}' => '\u{966}',
+        '\u{2080}'..='\u{2089}' => '\u{2080}',
         '\u{ff10}'..='\u{ff19}' => '\u{ff10}',
         _ => return None,
     };
@@ -118,5 +119,6 @@ mod tests {
         check("1.234,5 3’000 2030-11-14", &["1.234,5", "3’000", "2030", "-", "11", "-", "14"]);
         check("耗资4亿元。", &["耗", "资", "4", "亿", "元", "。"]);
         check("٣٫٥ é\u{301}t", &["٣٫٥", "é\u{301}t"]);
+        check("CO₂, 5²", &["CO", "₂", ",", "5", "²"]);
     }
 }

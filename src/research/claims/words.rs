@@ -37,29 +37,37 @@ nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertie
 /// The words behind a number that make it so many thousands (as a power of ten).
 const MULTIPLES: &[(i8, &str)] = &[
     (2, "百 백"),
-    (3, "thousand thousands tausend tsd mille mil miles mila duizend тысяч тысячи тысяча тыс ألف آلاف k 千 천"),
+    (3, "thousand thousands tausend tsd mille mil mila duizend тысяч тысячи тысяча тыс ألف آلاف k 千 천"),
     (4, "万 萬 만"),
+    (5, "lakh lakhs"),
     (
         6,
         "million millions millionen mio mln millón millones milione milioni milhão milhões miljoen миллион миллиона миллионов млн مليون ملايين mn",
     ),
+    (7, "crore crores"),
     (8, "億 亿 억"),
     (
         9,
-        "billion billions bn milliarde milliarden mrd milliard milliards miliardo miliardi miljard миллиард миллиарда миллиардов млрд مليار",
+        "billion billions bn bln bilhão bilhões milliarde milliarden mrd mld mds milliard milliards miliardo miliardi miljard миллиард миллиарда миллиардов млрд مليار",
     ),
-    (12, "trillion trillions billionen 兆 조"),
+    (
+        12,
+        "trillion trillions tn trn trilhão trilhões billionen billón billones bilioni biljoen триллион триллиона триллионов трлн تريليون 兆 조",
+    ),
 ];
+
+/// What units of currencies measure.
+pub const MONEY: &str = "money";
 
 /// Units by what they measure: the name of each, and how many of the smallest ones of its line it is.
 const UNITS: &[(&str, &str)] = &[
     (
         "length",
-        "mm=1 cm=10 m=1000 metre=1000 metres=1000 meter=1000 meters=1000 metern=1000 mètre=1000 mètres=1000 metro=1000 metros=1000 metri=1000 м=1000 метр=1000 метров=1000 米=1000 km=1000000 kilometre=1000000 kilometres=1000000 kilometer=1000000 kilometers=1000000 kilometern=1000000 kilomètre=1000000 kilomètres=1000000 kilómetro=1000000 kilómetros=1000000 quilómetros=1000000 quilômetros=1000000 chilometro=1000000 chilometri=1000000 км=1000000 километр=1000000 километров=1000000",
+        "mm=10 cm=100 m=10000 metre=10000 metres=10000 meter=10000 meters=10000 metern=10000 mètre=10000 mètres=10000 metro=10000 metros=10000 metri=10000 м=10000 метр=10000 метров=10000 米=10000 km=10000000 kilometre=10000000 kilometres=10000000 kilometer=10000000 kilometers=10000000 kilometern=10000000 kilomètre=10000000 kilomètres=10000000 kilómetro=10000000 kilómetros=10000000 quilómetros=10000000 quilômetros=10000000 chilometro=10000000 chilometri=10000000 км=10000000 километр=10000000 километров=10000000 inch=254 inches=254 foot=3048 feet=3048 ft=3048 yard=9144 yards=9144 mile=16093440 miles=16093440",
     ),
     (
         "weight",
-        "mg=1 g=1000 kg=1000000 kilogram=1000000 kilograms=1000000 t=1000000000 tonne=1000000000 tonnes=1000000000 tonnen=1000000000 ton=1000000000 tons=1000000000 tonelada=1000000000 toneladas=1000000000 tonnellata=1000000000 tonnellate=1000000000 kilo=1000000 kilos=1000000 kilogramm=1000000 kilogramme=1000000 kilogrammes=1000000 kilogramo=1000000 kilogramos=1000000 chilogrammi=1000000 кг=1000000 т=1000000000 тонн=1000000000 тонны=1000000000 吨=1000000000",
+        "mg=1 g=1000 kg=1000000 kilogram=1000000 kilograms=1000000 t=1000000000 tonne=1000000000 tonnes=1000000000 tonnen=1000000000 ton=1000000000 tons=1000000000 tonelada=1000000000 toneladas=1000000000 tonnellata=1000000000 tonnellate=1000000000 kilo=1000000 kilos=1000000 kilogramm=1000000 kilogramme=1000000 kilogrammes=1000000 lb=453592 lbs=453592 oz=28350 ounce=28350 ounces=28350 kilogramo=1000000 kilogramos=1000000 chilogrammi=1000000 кг=1000000 т=1000000000 тонн=1000000000 тонны=1000000000 吨=1000000000",
     ),
     (
         "power",
@@ -68,14 +76,25 @@ const UNITS: &[(&str, &str)] = &[
     ("energy", "wh=1 kwh=1000 mwh=1000000 gwh=1000000000 twh=1000000000000"),
     (
         "time",
-        "second=1 seconds=1 sekunden=1 minute=60 minutes=60 min=60 minuten=60 hour=3600 hours=3600 h=3600 stunden=3600 stunde=3600 heures=3600 horas=3600 day=86400 days=86400 tage=86400 tagen=86400 jours=86400 días=86400 week=604800 weeks=604800 wochen=604800 semaines=604800 semanas=604800",
+        "second=1 seconds=1 sekunden=1 minute=60 minutes=60 min=60 minuten=60 hour=3600 hours=3600 h=3600 stunden=3600 stunde=3600 heures=3600 horas=3600 day=86400 days=86400 tage=86400 tagen=86400 jours=86400 días=86400 week=604800 weeks=604800 woche=604800 wochen=604800 semaines=604800 semanas=604800 month=2629800 months=2629800 monat=2629800 monate=2629800 monaten=2629800 mois=2629800 meses=2629800 mesi=2629800 \
+         year=31557600 years=31557600 jahr=31557600 jahre=31557600 jahren=31557600 année=31557600 années=31557600 año=31557600 años=31557600 anni=31557600 anos=31557600",
     ),
     (
         "volume",
         "ml=1 cl=10 l=1000 litre=1000 litres=1000 liter=1000 liters=1000 litro=1000 litros=1000 litri=1000 литров=1000 升=1000 hl=100000",
     ),
-    ("area", "ha=10000 hectare=10000 hectares=10000 hektar=10000"),
-    ("money", "cent=1 cents=1 ct=1 euro=100 euros=100 eur=100 dollar=100 dollars=100 usd=100"),
+    ("area", "ha=10000 hectare=10000 hectares=10000 hektar=10000 acre=4047 acres=4047"),
+    ("data", "kb=1 mb=1000 gb=1000000 tb=1000000000 megabytes=1000 gigabytes=1000000 terabytes=1000000000"),
+    (MONEY, "cent=1 cents=1 ct=1"),
+];
+
+/// Currencies by their kind, counted in their hundredths.
+const CURRENCIES: &[(&str, &str)] = &[
+    ("euro", "euro euros eur €"),
+    ("dollar", "dollar dollars dólares dólar usd $"),
+    ("pound", "gbp £"),
+    ("franc", "chf franken"),
+    ("rupee", "rupee rupees inr ₹"),
 ];
 
 /// Say that a number is not exact.
@@ -91,6 +110,135 @@ const COMPUTED: &str = "total totalling sum together combined altogether differe
     totale somma insieme più meno differenza aumento doppio metà media \
     soma juntos mais diferença aumento dobro metade média totaal samen meer minder verschil stijging daling dubbel helft gemiddeld \
     всего вместе больше меньше разница рост вдвое половина";
+
+/// The first twelve ordinals and others that no rule makes of numbers; a line for each language.
+const ORDINALS: &str = "\
+first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth
+erste zweite dritte vierte fünfte sechste siebte achte neunte zehnte elfte zwölfte
+ersten zweiten dritten vierten fünften sechsten siebten achten neunten zehnten elften zwölften
+erster zweiter dritter vierter fünfter sechster siebter achter neunter zehnter elfter zwölfter
+erstes zweites drittes viertes fünftes sechstes siebtes achtes neuntes zehntes elftes zwölftes
+premier deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième onzième douzième
+première seconde tiers quart - - - - - - - -
+primero segundo tercero cuarto quinto sexto séptimo octavo noveno décimo undécimo duodécimo
+primera segunda tercera cuarta quinta sexta séptima octava novena décima - -
+primer - tercer - - - - - - - - -
+primo secondo terzo quarto quinto sesto settimo ottavo nono decimo undicesimo dodicesimo
+prima seconda terza quarta quinta sesta settima ottava nona decima undicesima dodicesima
+primeiro segundo terceiro quarto quinto sexto sétimo oitavo nono décimo - -
+primeira segunda terceira quarta quinta sexta sétima oitava nona décima - -
+eerste tweede derde vierde vijfde zesde zevende achtste negende tiende elfde twaalfde
+- halves thirds quarters fifths sixths sevenths eighths ninths tenths - -";
+
+/// Endings that make an ordinal of a number.
+const ORDINAL_ENDINGS: [&str; 16] = [
+    "th", "sten", "ste", "ster", "stes", "ten", "te", "ter", "tes", "ième", "esimo", "esima", "de", "ieth", "stem",
+    "tem",
+];
+
+/// Names of substances and the like that sources also write in other words.
+const OTHERWISE_NAMED: [&str; 11] = ["co2", "ch4", "n2o", "h2o", "no2", "so2", "o2", "o3", "h2", "nh3", "covid-19"];
+
+/// Parts of a year by their codes, in the words of sources.
+const PARTS_OF_YEAR: &[(&str, &[&str])] = &[
+    (
+        "q1",
+        &[
+            "first quarter",
+            "1st quarter",
+            "ersten quartal",
+            "erste quartal",
+            "erstes quartal",
+            "1. quartal",
+            "premier trimestre",
+            "primer trimestre",
+            "primo trimestre",
+            "primeiro trimestre",
+            "eerste kwartaal",
+            "第一季度",
+            "一季度",
+        ],
+    ),
+    (
+        "q2",
+        &[
+            "second quarter",
+            "2nd quarter",
+            "zweiten quartal",
+            "zweite quartal",
+            "zweites quartal",
+            "2. quartal",
+            "deuxième trimestre",
+            "segundo trimestre",
+            "secondo trimestre",
+            "tweede kwartaal",
+            "第二季度",
+            "二季度",
+        ],
+    ),
+    (
+        "q3",
+        &[
+            "third quarter",
+            "3rd quarter",
+            "dritten quartal",
+            "dritte quartal",
+            "drittes quartal",
+            "3. quartal",
+            "troisième trimestre",
+            "tercer trimestre",
+            "terzo trimestre",
+            "terceiro trimestre",
+            "derde kwartaal",
+            "第三季度",
+            "三季度",
+        ],
+    ),
+    (
+        "q4",
+        &[
+            "fourth quarter",
+            "4th quarter",
+            "vierten quartal",
+            "vierte quartal",
+            "viertes quartal",
+            "4. quartal",
+            "quatrième trimestre",
+            "cuarto trimestre",
+            "quarto trimestre",
+            "vierde kwartaal",
+            "第四季度",
+            "四季度",
+        ],
+    ),
+    (
+        "h1",
+        &[
+            "first half",
+            "ersten halbjahr",
+            "erste halbjahr",
+            "erstes halbjahr",
+            "premier semestre",
+            "primer semestre",
+            "primo semestre",
+            "primeiro semestre",
+            "上半年",
+        ],
+    ),
+    (
+        "h2",
+        &[
+            "second half",
+            "zweiten halbjahr",
+            "zweite halbjahr",
+            "zweites halbjahr",
+            "second semestre",
+            "segundo semestre",
+            "secondo semestre",
+            "下半年",
+        ],
+    ),
+];
 
 /// Between a number and one that is a part of it.
 const BEFORE_PART: &[&str] = &[
@@ -131,6 +279,12 @@ static NUMBER_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     words.map(|(word, value)| (word, value * ONE)).collect()
 });
 
+static ORDINAL_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
+    let of_line = |line: &'static str| line.split_whitespace().zip(1..);
+    let words = ORDINALS.lines().flat_map(of_line).filter(|(word, _)| *word != "-");
+    words.map(|(word, value)| (word, value * ONE)).collect()
+});
+
 static MULTIPLE_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     let words = MULTIPLES.iter().flat_map(|(power, words)| words.split_whitespace().map(move |word| (word, *power)));
     words.map(|(word, power)| (word, 10_i128.pow(power.unsigned_abs().into()))).collect()
@@ -139,10 +293,15 @@ static MULTIPLE_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
 static UNIT_OF: LazyLock<Words<Unit>> = LazyLock::new(|| {
     let unit = |quantity: &'static str, text: &'static str| {
         let (name, size) = text.split_once('=')?;
-        Some((name, Unit { quantity, size: size.parse().ok()? }))
+        Some((name, Unit { quantity, kind: "", size: size.parse().ok()? }))
     };
     let units = UNITS.iter().flat_map(|(quantity, units)| units.split_whitespace().map(move |text| (*quantity, text)));
-    units.filter_map(|(quantity, text)| unit(quantity, text)).collect()
+    let of_kind = |(kind, names): &(&'static str, &'static str)| {
+        let unit = Unit { quantity: MONEY, kind, size: 100 };
+        names.split_whitespace().map(move |name| (name, unit))
+    };
+    let money = CURRENCIES.iter().flat_map(of_kind);
+    units.filter_map(|(quantity, text)| unit(quantity, text)).chain(money).collect()
 });
 
 static ABOUT_WORDS: LazyLock<HashSet<&str, FixedState>> = LazyLock::new(|| ABOUT.split_whitespace().collect());
@@ -153,6 +312,8 @@ static COMPUTED_WORDS: LazyLock<HashSet<&str, FixedState>> = LazyLock::new(|| CO
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
     pub quantity: &'static str,
+    /// Which of several that measure the same and are no size of each other, such as currencies; empty of all others.
+    pub kind: &'static str,
     /// In the smallest unit of that quantity.
     pub size: i128,
 }
@@ -201,6 +362,48 @@ pub fn number(word: &str) -> Option<i128> {
     let ones = if ones == "ein" { ONE } else { *NUMBER_OF.get(ones)? };
     let tens = NUMBER_OF.get(tens).filter(|tens| **tens >= 20 * ONE)?;
     (ones < 10 * ONE).then_some(ones + tens)
+}
+
+/// The number that an ordinal or the name of a fraction counts to, in millionths: 19 of `nineteenth`, 3 of `thirds`.
+pub fn ordinal(word: &str) -> Option<i128> {
+    // `nineteen-th`, `trent-ième`, `twent-ieth`; what the table has not is more than twelve.
+    let of_stem = |stem: &str| ["", "e", "y"].iter().find_map(|end| number(&format!("{stem}{end}")));
+    let of_ending = |ending: &&str| of_stem(word.strip_suffix(*ending)?).filter(|value| *value > 12 * ONE);
+    ORDINAL_OF.get(word).copied().or_else(|| ORDINAL_ENDINGS.iter().find_map(of_ending))
+}
+
+/// The number that Roman figures stand for, in millionths; of two at least, since one may be many things. `XIXe`
+/// has the letters of an ordinal behind it.
+pub fn roman(word: &str) -> Option<i128> {
+    let figures = word.trim_end_matches(char::is_lowercase);
+    let value = |figure: u8| [(b'I', 1), (b'V', 5), (b'X', 10), (b'L', 50)].iter().find(|(known, _)| *known == figure);
+    let values: Vec<i128> = figures.bytes().map(|figure| Some(value(figure)?.1)).collect::<Option<_>>()?;
+    let is_taken = |at: usize| values.get(at + 1).is_some_and(|next| *next > values[at]);
+    let sum = (0..values.len()).map(|at| if is_taken(at) { -values[at] } else { values[at] }).sum::<i128>();
+    (2..=8).contains(&values.len()).then_some(sum * ONE)
+}
+
+/// A fraction in one character, in millionths.
+pub fn fraction(text: &str) -> Option<i128> {
+    let parts = match text {
+        "¼" => (1, 4),
+        "½" => (1, 2),
+        "¾" => (3, 4),
+        "⅓" => (1, 3),
+        "⅔" => (2, 3),
+        _ => return None,
+    };
+    Some(parts.0 * ONE / parts.1)
+}
+
+/// Returns whether sources also write in other words what a code in lower case names.
+pub fn is_otherwise_named(code: &str) -> bool {
+    OTHERWISE_NAMED.contains(&code)
+}
+
+/// What sources write for the part of a year with this code.
+pub fn part_of_year(code: &str) -> &'static [&'static str] {
+    PARTS_OF_YEAR.iter().find(|(known, _)| *known == code).map_or(&[], |(_, words)| words)
 }
 
 /// The number that characters of Chinese or Japanese stand for, in millionths; `None` unless all of them do.
@@ -271,5 +474,19 @@ mod tests {
         check("三亿二千万零五", 320_000_005);
         check("两千万亿", 2_000_000_000_000_000);
         assert_eq!(ideographs("三人"), None);
+        for (word, value) in
+            [("third", 3), ("nineteenth", 19), ("twentieth", 20), ("neunzehnten", 19), ("vingtième", 20)]
+        {
+            assert_eq!(ordinal(word), Some(value * ONE), "{word}");
+        }
+        assert_eq!(
+            ["neunzehnte", "diciannovesimo", "trentième", "negentiende"].map(ordinal),
+            [19, 19, 30, 19].map(|value| Some(value * ONE))
+        );
+        assert_eq!(["month", "guten", "unter", "side"].map(ordinal), [None; 4]);
+        for (figures, value) in [("XIX", 19), ("XIXe", 19), ("II", 2), ("XXI", 21), ("XLIV", 44)] {
+            assert_eq!(roman(figures), Some(value * ONE), "{figures}");
+        }
+        assert_eq!(["X", "MIX", "Vienna", "xix"].map(roman), [None; 4]);
     }
 }

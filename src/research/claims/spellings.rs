@@ -1,0 +1,190 @@
+//! One figure in the spellings of many hands: what is the same passes, what only looks alike does not.
+
+use super::*;
+use crate::domain::claim::Verdict::{NotSupported, Partly, Supported};
+
+/// Enough of a language for its names to be known, in statement and page.
+const FILLER: &str = "The harbour of the island is old, and its people know the sea and the weather very well. ";
+
+fn judged(statement: &str, page: &str) -> (Verdict, Vec<String>) {
+    let text = format!("{FILLER}{statement} [1].");
+    let at = text.chars().count() - 4;
+    let mut citations = vec![Citation::new(1, SourceId(1001), at, at + 3)];
+    let snapshot = format!("{page} {FILLER}").into();
+    let source = Source { snapshot, ..Source::example(1001, "https://harbour.test/petrel", "Petrel") };
+    let texts = Texts::read(vec![source], &HashMap::new());
+    let [claim] = &check(&text, &mut citations, &texts, "What?")[..] else { panic!("not one statement in {text}") };
+    (claim.verdict, claim.missing.clone())
+}
+
+fn same(pairs: &[(&str, &str)]) {
+    for (statement, page) in pairs {
+        assert_eq!(judged(statement, page), (Supported, Vec::new()), "{statement} | {page}");
+    }
+}
+
+fn other(pairs: &[(&str, &str)]) {
+    for (statement, page) in pairs {
+        let found = judged(statement, page);
+        assert!(matches!(found.0, NotSupported | Partly), "{found:?}: {statement} | {page}");
+    }
+}
+
+#[test]
+fn words_and_letters_for_thousands_and_millions() {
+    same(&[
+        ("The firm raised $1.5M in May", "The firm raised 1.5 million dollars in May."),
+        ("The firm raised $1.5 million", "The firm raised $1.5M."),
+        ("The firm raised 2.3 billion dollars", "The firm raised $2.3B."),
+        ("The firm raised €5m", "The firm raised 5 million euros."),
+        ("The firm has 5M users", "The firm has 5 million users."),
+        ("The firm has 300K users", "The firm has 300,000 users."),
+        ("Das Budget liegt bei 1,5 Mio. €", "The budget is €1.5m."),
+        ("Le budget est de 1,5 M€", "The budget is €1.5 million."),
+        ("Le budget est de 2 Mds d'euros", "The budget is €2bn."),
+        ("The gate cost 5 mil millones de coronas", "The gate cost 5 billion crowns."),
+        ("The gate cost 5 billion crowns", "La puerta costó 5 mil millones de coronas."),
+        ("The gate cost 5 billion crowns", "A porta custou 5 bilhões de coroas."),
+        ("The gate cost 5 billion crowns", "La porta è costata 5 mld di corone."),
+        ("The gate cost 5 trillion crowns", "Ворота стоили 5 трлн крон."),
+        ("The gate cost 50 million rupees", "The gate cost ₹5 crore."),
+        ("It cost Rs. 1,25,000", "It cost 125,000 rupees."),
+        ("The gate is 3 miles away", "It is a 3-mile walk to the gate."),
+        ("It took 1½ years", "It took 1.5 years."),
+    ]);
+    other(&[
+        ("The firm raised $1.5M in May", "The firm raised 1.5 billion dollars in May."),
+        ("The fund holds $3tn", "The fund holds 3 billion dollars."),
+        ("The budget is $2B", "The budget is $2M."),
+        ("The repair cost 412 euros", "The repair cost 412 thousand euros."),
+        ("The repair cost $412", "The repair cost $412 thousand."),
+        ("The wall is 1.2m high", "The wall is 1.2 million years old."),
+    ]);
+}
+
+#[test]
+fn units_and_currencies() {
+    same(&[
+        ("Petrel supplied 4.35 GWh", "Petrel supplied 4,350 MWh in 2029."),
+        ("The wall is 5 km long", "The wall is 3.1 miles long."),
+        ("The tower is 100 feet high", "The tower is 30.5 m high."),
+        ("The plan lasts 18 months", "The plan lasts 1.5 years."),
+        ("Es kostet 50 Cent", "It costs 50 cents."),
+        ("It is a 5-cent coin", "The coin is worth 5 cents."),
+        ("In 2030, €500 m² were paved", "In 2030, 500 m² were paved for euros."),
+        ("Prices were 50 € 2030 and 60 € 2031", "Prices were 50 euros in 2030 and 60 euros in 2031."),
+    ]);
+    other(&[
+        ("The wall is 5 km long", "The wall is 5 m long."),
+        ("Petrel supplied 412 GWh", "Petrel supplied 412 MWh in 2029."),
+        ("The plan lasts 5 years", "The plan lasts 5 months."),
+        ("The disk has 5 TB", "The disk has 5 GB."),
+        ("The repair cost 412 million euros", "The repair cost 412 million dollars."),
+        ("The repair cost €412", "The repair cost $412."),
+        ("The share is 5 %", "The price is $5 in the share shop."),
+    ]);
+}
+
+/// The second word of it is a hundred in French.
+#[test]
+fn per_cent_in_two_words() {
+    same(&[
+        ("Output fell by 35 per cent in a year", "Output fell by 35% in a year."),
+        ("La production a baissé de 35 pour cent", "Output fell by 35% in a year."),
+        ("La produzione è scesa del 35 per cento", "Output fell by 35% in a year."),
+        ("A produção caiu 35 por cento", "Output fell by 35% in a year."),
+    ]);
+    other(&[("Output fell by 36 per cent in a year", "Output fell by 35% in a year.")]);
+}
+
+#[test]
+fn short_names_of_months_are_other_words_too() {
+    same(&[
+        ("9 out of 10 users like it", "Nine out of ten users like it."),
+        ("He set 3 records in Rome", "He set three records in Rome."),
+        ("The union set 2050 as its target", "The union aims for neutrality by 2050."),
+        ("Only 5 may enter", "No more than 5 can enter."),
+        ("The 2 Mars rovers landed", "Two Mars rovers landed."),
+        ("It opened on 5 out 2030", "It opened on 5 October 2030."),
+        ("It opened on 3 may 2030", "It opened on 2030-05-03."),
+        ("It opened in May 2030", "It opened in may 2030."),
+    ]);
+    other(&[("It opened on 5 out 2030", "It opened on 5 November 2030.")]);
+}
+
+#[test]
+fn days_of_one_month() {
+    let german = "Die Messe lief vom 14. bis 16. November 2030.";
+    same(&[
+        ("The fair ran on November 14–16, 2030", german),
+        ("The fair ran on Nov. 14–16, 2030", "Die Messe lief vom 14.–16. November 2030."),
+        ("The fair began on 14 November 2030", "The fair ran 14–16 November 2030."),
+        ("The fair ended on 16 November 2030", "The fair ran November 14–16, 2030."),
+        ("The fair ran from 3 to 5 May 2030", "The fair ran on 3, 4 and 5 May 2030."),
+        ("It was signed on 14 November 2030", "Signed 14-Nov-2030 by all."),
+    ]);
+    other(&[
+        ("The fair began on 12 November 2030", "The fair ran 14–16 November 2030."),
+        ("The fair ran on November 14–17, 2030", german),
+        ("The fair ended on 16 November 2031", "The fair ran November 14–16, 2030."),
+    ]);
+}
+
+#[test]
+fn clocks_and_results() {
+    same(&[
+        ("It began at 4:30 pm", "Es begann um 16.30 Uhr."),
+        ("It began at 4.30pm", "Es begann um 16:30 Uhr."),
+        ("It happened on November 14 – 16:00", "On 14 November at 16:00 it happened."),
+        ("The match was 3:2 at 16:30", "The match was 3–2 at 4:30 pm."),
+    ]);
+    other(&[("It began at 4:30 pm", "Es begann um 15.30 Uhr."), ("The match was 3:1", "The match was 3–2.")]);
+}
+
+#[test]
+fn ordinals_and_roman_figures() {
+    same(&[
+        ("The law is of the 19th century", "La loi est du XIXe siècle."),
+        ("The law is of the 19th century", "The law is of the nineteenth century."),
+        ("The law is of the 19th century", "Das Gesetz stammt aus dem neunzehnten Jahrhundert."),
+        ("It is the 3rd largest town", "It is the third largest town."),
+        ("The 21st boat sank", "The twenty-first boat sank."),
+        ("2/3 of the boats sank", "Two thirds of the boats sank."),
+    ]);
+    other(&[
+        ("The law is of the 18th century", "La loi est du XIXe siècle."),
+        ("It is the 4th largest town", "It is the third largest town."),
+        ("The 22nd boat sank", "The twenty-first boat sank."),
+    ]);
+}
+
+#[test]
+fn codes_and_what_else_they_are_called() {
+    same(&[
+        ("CO2 fell by 12 %", "CO₂ fell by 12 %."),
+        ("CO2 fell by 12 %", "Carbon dioxide fell by 12 %."),
+        ("PM2.5 was at 12", "PM₂.₅ was at 12."),
+        ("In Q3 2030 sales were 412 boats", "In the third quarter of 2030 sales were 412 boats."),
+        ("In Q3 2030 sales were 412 boats", "Im dritten Quartal 2030 wurden 412 Boote verkauft."),
+        ("In FY2030 sales were 412 boats", "In fiscal year 2030 sales were 412 boats."),
+    ]);
+    other(&[
+        ("In Q3 2030 sales were 412 boats", "In the second quarter of 2030 sales were 412 boats."),
+        ("In FY2031 sales were 412 boats", "In fiscal year 2030 sales were 412 boats."),
+    ]);
+}
+
+#[test]
+fn names_with_and_without_diacritics_titles_and_labels() {
+    same(&[
+        ("There António Guterres signed it", "Antonio Guterres signed it there."),
+        ("There Recep Erdoğan signed it", "Recep Erdogan signed it there."),
+        ("There Prime Minister Maud Tregarrow signed it", "PM Maud Tregarrow signed it there."),
+        ("Total Annual Cost: 412,000 crowns", "It costs 412,000 crowns a year."),
+    ]);
+    other(&[
+        ("There António Guterres signed it", "Ban Moon signed it there."),
+        ("There Prime Minister Maud Penhallow signed it", "PM Maud Tregarrow signed it there."),
+        ("Annual Cost: Maud Penhallow paid 412,000", "Maud Tregarrow paid 412,000 a year."),
+    ]);
+}
