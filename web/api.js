@@ -1,5 +1,5 @@
 // The public API and nothing else: whatever the page does, any client can do.
-/** @import {Citation, Collection, Document, Envelope, Estimate, Fragment, Options, Session, Share, Source, Thread} from "./types" */
+/** @import {Citation, Collection, Document, Envelope, Estimate, Fragment, Note, Options, Session, Share, Source, Thread} from "./types" */
 
 /** A refusal or failure, with the stable code of its problem document. */
 export class Problem extends Error {
@@ -40,6 +40,9 @@ export const report = async (run, accept) => (await send(`runs/${run}/report`, {
 
 /** The citations of a report, as they follow one another. @param {string} run @returns {Promise<Citation[]>} */
 export const citations = async (run) => (await json(`runs/${run}/report`)).citations;
+
+/** @param {string} run @returns {Promise<Note[]>} */
+export const notes = async (run) => (await json(`runs/${run}/notes`)).data;
 
 /** What is complete of a report, as HTML; or was when an event had come. @param {string} run @param {number} [until] @returns {Promise<Fragment>} */
 export const fragment = (run, until) => json(`runs/${run}/report/fragment${until === undefined ? "" : `?until=${until}`}`);

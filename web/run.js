@@ -16,6 +16,8 @@ export class RunView {
     this.isReplay = isReplay;
     this.shown = -1;
     /** @type {HTMLElement | null} */
+    this.notes = null;
+    /** @type {HTMLElement | null} */
     this.sources = null;
     /** @type {import("./picture.js").Run | null} */
     this.run = null;
@@ -73,6 +75,7 @@ export class RunView {
     this.problem.hidden = !run.problem;
     say(this.problem, run.problem);
     this.showResearch(run);
+    if (this.notes) this.notes.hidden = ![...run.lanes.values()].some((lane) => lane.note);
     if (this.sources) this.sources.hidden = run.sources.size === 0;
     this.showAsked(run);
     this.report.update(run);

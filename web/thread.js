@@ -3,6 +3,7 @@ import * as api from "./api.js";
 import { openCard } from "./card.js";
 import { Documents } from "./documents.js";
 import { el, forget, remember, say, sendOnEnter } from "./dom.js";
+import { noteList } from "./notes.js";
 import { empty, isOver, take } from "./picture.js";
 import { openReplay } from "./replay.js";
 import { phase, RunView } from "./run.js";
@@ -115,7 +116,9 @@ export class ThreadView {
       link: () => new URL(`#/t/${this.id}/r/${run.id}`, location.href).href,
       failed: this.page.failed, card, replay: (id) => void this.replay(id).catch(this.page.failed), versions: () => void this.compare().catch(this.page.failed),
     });
-    view.element.append(view.sources = sourceList(run.id, (source) => card(run.id, source, {}), () => view.report.body, this.page.failed));
+    const open = (/** @type {number} */ source, /** @type {import("./card.js").At} */ at) => card(run.id, source, at);
+    view.element.append(view.notes = noteList(run.id, open, this.page.failed),
+      view.sources = sourceList(run.id, (source) => open(source, {}), () => view.report.body, this.page.failed));
     this.views.set(run.id, view);
     this.runs.append(view.element);
     if (this.isAsked) this.goOn(view.element);

@@ -38,6 +38,18 @@ export interface Citation {
   verdict?: "supported" | "partly" | "not_supported" | "not_checkable";
   passage?: { start: number; end: number };
 }
+export interface Note {
+  researcher: number;
+  topic: string;
+  text: string;
+  statements: Statement[];
+}
+export interface Statement {
+  text: string;
+  verdict: string;
+  missing: string[];
+  sources: { source_id: number; verdict: string; passage: { text: string; start: number; end: number } | null }[];
+}
 export interface Document {
   id: string;
   name: string;

@@ -33,6 +33,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("dom.js", SCRIPT, include_str!("../../web/dom.js")),
     ("lanes.js", SCRIPT, include_str!("../../web/lanes.js")),
     ("list.js", SCRIPT, include_str!("../../web/list.js")),
+    ("notes.js", SCRIPT, include_str!("../../web/notes.js")),
     ("passage.js", SCRIPT, include_str!("../../web/passage.js")),
     ("picture.js", SCRIPT, include_str!("../../web/picture.js")),
     ("replay.js", SCRIPT, include_str!("../../web/replay.js")),

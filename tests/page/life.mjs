@@ -70,6 +70,23 @@ await story(async (page) => {
   await page.keyboard.press("Escape");
   await page.waitForSelector("dialog", { state: "detached" });
 
+  const notes = page.locator(".run:has(.report a.cite) details:has(> .notes)");
+  assert(await notes.locator(".notes").textContent() === "", "notes are asked for when they are opened");
+  await notes.locator("> summary").click();
+  const note = notes.locator(".notes > details").first();
+  await note.locator("> summary").click();
+  assert(await notes.locator(".notes > details").count() === await page.locator(".lane").count(), "each researcher has a note");
+  assert((await note.locator("li .chip").first().textContent()).length > 3, "a statement has its verdict");
+  await accessible(page, "statements of notes");
+  await page.screenshot({ path: "notes.png", fullPage: true });
+  const rests = await note.locator("li q").first().textContent();
+  await note.locator("li button.link").first().click();
+  await page.waitForSelector("dialog[open] .source-title");
+  assert((await page.textContent("dialog[open] blockquote mark")) === rests, "a statement opens its passage");
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+  await notes.locator("> summary").click();
+
   const picture = () => page.evaluate(() => [...document.querySelectorAll(".lane")].map((lane) => lane.textContent).join("|")
     + document.querySelector(".report").textContent + document.querySelectorAll(".plan li").length);
   const before = await picture();

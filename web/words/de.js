@@ -43,6 +43,7 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   unreachable: "Der Dienst ist nicht erreichbar. Läuft er?",
   tryAgain: "Noch einmal",
   saveAs: "Speichern als {name}",
+  statements: "Was die Rechercheure feststellen, und worauf es beruht", lacking: "in den Quellen nicht gefunden: {text}",
   allSources: "Alle Quellen, und wo sie zitiert sind",
   noModel: "Es ist kein Sprachmodell eingerichtet: Berichte zitieren die besten Stellen der Dokumente und werden nicht geschrieben. Der Betreiber kann eines einrichten (README).",
   collections: "Dokumentsammlungen",

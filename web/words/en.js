@@ -43,6 +43,7 @@ export default {
   unreachable: "The service cannot be reached. Is it running?",
   tryAgain: "Try again",
   saveAs: "Save as {name}",
+  statements: "What the researchers state, and what it rests on", lacking: "not found in its sources: {text}",
   allSources: "All sources, and where they are cited",
   noModel: "No language model is set up: reports quote the best passages of the documents and are not written. The operator can set one (README).",
   collections: "Collections of documents",

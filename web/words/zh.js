@@ -43,6 +43,7 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   unreachable: "无法连接到服务。它在运行吗？",
   tryAgain: "重试",
   saveAs: "保存为 {name}",
+  statements: "研究员的陈述及其依据", lacking: "其来源中未找到：{text}",
   allSources: "全部来源及其引用位置",
   noModel: "未配置语言模型：报告只摘录文档中最相关的段落，不会撰写文字。管理员可以配置一个（README）。",
   collections: "文档集",
