@@ -183,7 +183,8 @@ impl<'a> Reader<'a> {
         self.is_dash(ahead) || is_comma || is_word()
     }
 
-    fn is_until(self, ahead: usize) -> bool {
+    /// Returns whether a range goes on here: `4–5`, `4 to 5`.
+    pub fn is_until(self, ahead: usize) -> bool {
         self.is_dash(ahead) || self.word(ahead).is_some_and(|word| UNTIL.contains(&&*word))
     }
 

@@ -212,8 +212,19 @@ impl<'a> Reader<'a> {
         for reading in readings.iter_mut().filter(|reading| fraction.is_some() && reading.step == ONE) {
             *reading = Reading { value: reading.value.saturating_add(fraction.unwrap_or_default()), step: ONE / 100 };
         }
+        readings.extend(self.last_year());
         let number = Number { readings, parts, ..EMPTY };
         self.with_words(number, 1 + usize::from(fraction.is_some()))
+    }
+
+    /// The year 1945 of `1939–45`.
+    fn last_year(self) -> Option<Reading> {
+        let value = |text: &str| text.parse::<i128>().ok();
+        let (own, first) = (self.token(0)?, self.back(2)?);
+        let is_range = first.is_until(1) && first.is_glued(0) && first.is_glued(1) && own.text.len() == 2;
+        let from = value(first.token(0)?.text).filter(|year| is_range && (1_000..=2_200).contains(year))?;
+        let year = from - from % 100 + value(own.text)?;
+        (year > from).then_some(Reading { value: year * ONE, step: ONE })
     }
 
     fn number_word(self) -> Option<(Figure, usize)> {
@@ -223,7 +234,7 @@ impl<'a> Reader<'a> {
             let signs = (0..=MOST_SIGNS).take_while(|ahead| is_sign(*ahead));
             let signs: Vec<&str> = signs.map(|ahead| self.tokens[self.at + ahead].text).collect();
             let is_number = (2..=MOST_SIGNS).contains(&signs.len());
-            let value = words::ideographs(&signs.concat()).filter(|_| is_number)?;
+            let value = is_number.then(|| words::ideographs(&signs.concat())).flatten()?;
             let number = Number { readings: vec![Reading { value, step: ONE }], is_word: true, ..EMPTY };
             return Some((Figure::Number(number), signs.len()));
         }
@@ -263,7 +274,9 @@ impl<'a> Reader<'a> {
             *reading = Reading { value: value.saturating_mul(multiple), step: step.saturating_mul(multiple) };
         }
         number.is_compound = self.is_more(used) || self.word(used + 1).is_some_and(|next| words::unit(&next).is_some());
-        number.unit = self.unit(used).or_else(|| self.currency_before());
+        // Of `$4–5 billion` the first number is so many billions, too.
+        let begins_range = self.is_until(used) && self.token(used + 1).is_some_and(|token| token.is_number());
+        number.unit = self.unit(used).or_else(|| self.currency_before().filter(|_| !begins_range));
         let percent = self.percent(used);
         number.is_percent = percent > 0;
         let before = |back: usize| self.at.checked_sub(back).and_then(|at| self.tokens.get(at));
@@ -315,9 +328,12 @@ impl<'a> Reader<'a> {
         words::unit(&lower(self.token(ahead)?.text))
     }
 
-    /// The currency in front of a number, unless it stands behind another number.
+    /// The currency in front of a number or of its range, unless it stands behind another number.
     fn currency_before(self) -> Option<Unit> {
-        let (at, own) = (self.at.checked_sub(1)?, self.tokens.get(self.at)?);
+        let is_number = |first: &Self| first.token(0).is_some_and(|token| token.is_number());
+        let first =
+            self.back(2).filter(|first| is_number(first) && first.is_until(1)).map_or(self.at, |first| first.at);
+        let (at, own) = (first.checked_sub(1)?, self.tokens.get(first)?);
         let before = self.tokens.get(at)?;
         let is_code = !before.is_word() || before.text.len() == 3 && before.text.chars().all(char::is_uppercase);
         let is_of_other = || {

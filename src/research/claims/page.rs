@@ -509,7 +509,7 @@ fn ordinal(tokens: &[Token<'_>], at: usize) -> Option<i128> {
     let tens = || {
         let [tens, mark] = tokens.get(at.checked_sub(2)?..at)? else { return None };
         let tens = words::number(&tens.text.to_lowercase()).filter(|_| mark.is('-'))?;
-        (20 * ONE <= tens && tens < 100 * ONE && value < 10 * ONE).then_some(tens + value)
+        ((20 * ONE..100 * ONE).contains(&tens) && value < 10 * ONE).then_some(tens + value)
     };
     Some(tens().unwrap_or(value))
 }

@@ -51,6 +51,10 @@ fn words_and_letters_for_thousands_and_millions() {
         ("It cost Rs. 1,25,000", "It cost 125,000 rupees."),
         ("The gate is 3 miles away", "It is a 3-mile walk to the gate."),
         ("It took 1½ years", "It took 1.5 years."),
+        ("The gate cost $4–5 billion", "The gate cost between $4bn and $5bn."),
+        ("The gate cost €4-5m", "The gate cost 4 to 5 million euros."),
+        ("The gate cost between €4m and €5m", "The gate cost 4 to 5 million euros."),
+        ("Revenue was $412M, up 12% YoY", "Revenue of $412 million rose 12 percent."),
     ]);
     other(&[
         ("The firm raised $1.5M in May", "The firm raised 1.5 billion dollars in May."),
@@ -122,11 +126,14 @@ fn days_of_one_month() {
         ("The fair ended on 16 November 2030", "The fair ran November 14–16, 2030."),
         ("The fair ran from 3 to 5 May 2030", "The fair ran on 3, 4 and 5 May 2030."),
         ("It was signed on 14 November 2030", "Signed 14-Nov-2030 by all."),
+        ("It ran 1939–45", "It ran from 1939 to 1945."),
+        ("It ran until 1945", "It ran 1939–45."),
     ]);
     other(&[
         ("The fair began on 12 November 2030", "The fair ran 14–16 November 2030."),
         ("The fair ran on November 14–17, 2030", german),
         ("The fair ended on 16 November 2031", "The fair ran November 14–16, 2030."),
+        ("It ran 1939–46", "It ran from 1939 to 1945."),
     ]);
 }
 
