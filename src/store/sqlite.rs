@@ -185,13 +185,13 @@ pub async fn look(path: &Path) -> Result<Schema, Error> {
 async fn migrate_with_retries(options: &SqliteConnectOptions, path: &Path) -> Result<(), Error> {
     let since = Instant::now();
     loop {
-        match migrate(options).await {
+        match migrate(options).await.map_err(Error::at_start) {
             Err(Error::Unavailable(_)) if since.elapsed() < OPEN_LIMIT => tokio::time::sleep(OPEN_PAUSE).await,
             Err(Error::Unavailable(reason)) => {
                 let path = path.display();
                 return Err(Error::Unavailable(format!("{path}: {reason}; does another program hold it?")));
             }
-            Err(Error::TakesNoWrites(reason) | Error::NoRoom(reason)) => {
+            Err(Error::TakesNoWrites(reason)) => {
                 return Err(Error::TakesNoWrites(format!("{}: {reason}", path.display())));
             }
             Err(Error::Unusable(reason)) => return Err(Error::Unusable(format!("{}: {reason}", path.display()))),
@@ -344,6 +344,17 @@ mod tests {
         let probed = tokio::time::timeout(READER_LIMIT / 2, engine.schema()).await;
         assert_eq!(probed.expect("at once").unwrap(), Schema::Fits);
         assert!(tokio::time::timeout(READER_LIMIT / 6, engine.reader()).await.is_err(), "they were all there are");
+    }
+
+    /// As when one of the files beside it is a link, or no more files may be open.
+    #[tokio::test]
+    async fn a_file_that_cannot_be_opened_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fathom.db");
+        std::os::unix::fs::symlink("elsewhere", folder.path().join("fathom.db-shm")).unwrap();
+        let error = Engine::open(&path, Synchronous::Full).await.unwrap_err();
+        let begins = format!("{}: ", path.display());
+        assert!(matches!(&error, Error::Unusable(text) if text.starts_with(&begins)), "{error:?}");
     }
 
     async fn limit_pages(engine: &Engine, pages: i64) {
