@@ -57,8 +57,11 @@ impl Health {
             return answer.clone();
         }
         let answer = probe().await;
-        // It speaks for itself, also where it found no room.
-        self.note_room();
+        // A refusal speaks for itself, also where it found no room: the next probe is made soon. One that found room
+        // says nothing of a larger write that failed meanwhile.
+        if answer.is_err() {
+            self.note_room();
+        }
         *last = Some((Instant::now(), answer.clone()));
         answer
     }
@@ -82,6 +85,17 @@ mod tests {
         let noted = Instant::now().checked_sub(FULL).unwrap();
         health.no_room.lock().as_mut().unwrap().0 = noted;
         assert_eq!(asked().await, Ok(()), "who has no more to write is probed again");
+    }
+
+    #[tokio::test]
+    async fn a_write_without_room_while_a_probe_is_under_way_is_not_forgotten() {
+        let (health, full) = (Health::default(), Error::TakesNoWrites("full".to_owned()));
+        let probe = async || {
+            health.note_no_room(&full);
+            Ok(())
+        };
+        assert_eq!(health.takes_writes(probe).await, Ok(()));
+        assert_eq!(health.takes_writes(async || Ok(())).await, Err(full.clone()));
     }
 
     #[tokio::test]
