@@ -219,8 +219,8 @@ mod tests {
     use crate::{
         domain::{Event, MessageId, Owner, RunId, RunOptions, RunStatus, Scope, ThreadId, ThreadStatus, Timestamp},
         store::{
-            Admission, Claimant, Claimed, Clock, Commit, Cursor, Entry, Lease, NewEvent, NewRun, NewThread, RunFilter,
-            ThreadFilter, UsageFilter, group::Group,
+            Admission, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, Entry, IdempotencyKey, Lease,
+            NewEvent, NewRun, NewThread, RunFilter, Store, ThreadFilter, UsageFilter, group::Group,
         },
     };
 
@@ -355,6 +355,30 @@ mod tests {
         let error = Engine::open(&path, Synchronous::Full).await.unwrap_err();
         let begins = format!("{}: ", path.display());
         assert!(matches!(&error, Error::Unusable(text) if text.starts_with(&begins)), "{error:?}");
+    }
+
+    /// A message that was taken before there was no room says nothing of the room there is.
+    #[tokio::test]
+    async fn only_a_message_that_is_taken_shows_that_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fathom.db");
+        let store = Store::open(&Database::Sqlite { path, synchronous: Synchronous::Normal }).await.unwrap();
+        let key = |key: &str| IdempotencyKey {
+            scope: "POST".to_owned(),
+            key: key.to_owned(),
+            request_hash: "same".to_owned(),
+            not_before: Timestamp(0),
+        };
+        let create = async |name: &str| {
+            let admission = Admission { idempotency: Some(key(name)), ..Admission::default() };
+            store.create_thread(&new_run("one"), &NewThread::default(), &admission).await.unwrap()
+        };
+        create("a").await;
+        store.health.note_no_room(&Error::TakesNoWrites("full".to_owned()));
+        assert!(matches!(create("a").await, Created::Before(_)));
+        assert!(store.takes_writes().await.is_err());
+        assert!(matches!(create("b").await, Created::New { .. }));
+        assert_eq!(store.takes_writes().await, Ok(()));
     }
 
     async fn limit_pages(engine: &Engine, pages: i64) {

@@ -34,7 +34,7 @@ impl Store {
             }
             answer => answer,
         };
-        created.inspect(|_| self.health.note_room())
+        created.inspect(|created| self.note_created(created))
     }
 
     /// Adds a message, a queued run and `run.queued` to a thread; `None` when there is no such thread.
@@ -52,11 +52,14 @@ impl Store {
             }
             answer => answer,
         };
-        created.inspect(|created| {
-            if created.is_some() {
-                self.health.note_room()
-            }
-        })
+        created.inspect(|created| created.iter().for_each(|created| self.note_created(created)))
+    }
+
+    /// Notes that there was room for a message; finding what an earlier request created shows nothing of that.
+    fn note_created(&self, created: &Created) {
+        if let Created::New { .. } = created {
+            self.health.note_room();
+        }
     }
 
     /// A run whose creation was not answered and happened all the same.
