@@ -219,7 +219,7 @@ impl Dispatcher {
         // which alone claims here, never takes what is its own.
         let here = active.ids();
         for held in held.iter().filter(|held| !here.contains(&held.run_id)) {
-            let _ = store.release(held.run_id, held.epoch, Duration::ZERO, Clock::Database).await;
+            let _ = store.release(held.run_id, held.epoch, None, Duration::ZERO, Clock::Database).await;
         }
     }
 

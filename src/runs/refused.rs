@@ -27,7 +27,7 @@ pub async fn give_back(parts: &Parts, lease: Lease, refusal: &Refusal, shown: Op
         let journal = Journal::new(lease, Instant::now(), Vec::new(), parts.writer.clone());
         let _ = journal.emit(vec![root(event)]).await;
     }
-    let _ = parts.store.release_waiting(&lease, &waiting, pause, Clock::Database).await;
+    let _ = parts.store.release(lease.run_id, lease.epoch, Some(&waiting), pause, Clock::Database).await;
 }
 
 /// Returns what has to be set before the run can go on: something of a model, or of a search engine.

@@ -117,7 +117,7 @@ async fn work_and_release(
             _ => Duration::ZERO,
         };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
-        let _ = parts.store.release(lease.run_id, lease.epoch, pause, Clock::Database).await;
+        let _ = parts.store.release(lease.run_id, lease.epoch, None, pause, Clock::Database).await;
         if matches!(result, Ok(Ended::Lost)) {
             let _ = parts.store.excuse_unexplained_end(&lease).await;
         }

@@ -46,20 +46,17 @@ impl Store {
         ensure!(self, engine => engine.renew(lease, length, clock).await)
     }
 
-    /// Gives a lease back: the run stays `running`, and after `pause` anybody may claim it. No effect on a lost lease.
-    pub async fn release(&self, run_id: RunId, epoch: i64, pause: Duration, clock: Clock) -> Result<(), Error> {
-        ensure!(self, engine => engine.release(run_id, epoch, pause, clock).await)
-    }
-
-    /// Gives a lease back as [`Store::release`] does, and shows what the run waits for.
-    pub async fn release_waiting(
+    /// Gives a lease back: the run stays `running`, and after `pause` anybody may claim it. Shows what it waits for,
+    /// where that is given. No effect on a lost lease.
+    pub async fn release(
         &self,
-        lease: &Lease,
-        waiting: &Waiting,
+        run_id: RunId,
+        epoch: i64,
+        waiting: Option<&Waiting>,
         pause: Duration,
         clock: Clock,
     ) -> Result<(), Error> {
-        ensure!(self, engine => engine.release_waiting(lease, waiting, pause, clock).await)
+        ensure!(self, engine => engine.release(run_id, epoch, waiting, pause, clock).await)
     }
 
     /// Gives back what a worker held that is known to be dead, and counts a death where its own code was at work: such

@@ -6,7 +6,7 @@ use fathom::{
     domain::{
         Cost, Event, Failure, FailureCode, MessageId, MessageRole, Note, Outcome, Owner, Run, RunId, RunOptions,
         RunStatus, Scope, Source, SourceId, ThreadId, ThreadStatus, Timestamp, ToolKind, Usage, Wait, WaitKind,
-        WarningCode,
+        Waiting, WarningCode,
         event::Phase,
         report::{Citation, Report},
     },
@@ -83,7 +83,7 @@ fn lease(claimed: Claimed) -> Lease {
 }
 
 async fn release(store: &Store, lease: Lease) {
-    store.release(lease.run_id, lease.epoch, Duration::ZERO, Clock::At(NOW)).await.unwrap();
+    store.release(lease.run_id, lease.epoch, None, Duration::ZERO, Clock::At(NOW)).await.unwrap();
 }
 
 pub fn step(key: &str) -> Step {
@@ -586,8 +586,27 @@ async fn leases_last_by_the_clock_of_the_database(database: TestDatabase) {
     store.renew(&lease, LEASE * 2, Clock::Database).await.unwrap();
     assert!(expires_at().await >= now.plus(LEASE * 2));
     assert!(store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().is_none());
-    store.release(lease.run_id, lease.epoch, Duration::ZERO, Clock::Database).await.unwrap();
+    store.release(lease.run_id, lease.epoch, None, Duration::ZERO, Clock::Database).await.unwrap();
     assert!(store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap().is_some());
+}
+
+/// A run that is given back shows what it waits for, and goes on showing it when nobody says anything else.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_run_waits_for_is_shown_while_nobody_has_it(database: TestDatabase) {
+    let store = database.open().await;
+    created(&store, &new_run()).await;
+    let kind = WaitKind::Model;
+    let wait = Wait { name: "openai:m".into(), kind, seconds: 9.0, attempt: 0, since: NOW, until: NOW.plus(LEASE) };
+    let waiting = Waiting::of(&wait, "set OPENAI_API_KEY");
+    for given in [None, Some(&waiting), None] {
+        let (lease, before) =
+            store.claim_next(&claimant_at("a", NOW), ClaimFilter::ALL).await.unwrap().expect("it is free");
+        store.release(lease.run_id, lease.epoch, given, Duration::ZERO, Clock::At(NOW)).await.unwrap();
+        let shown = run_of(&store, lease.run_id).await.progress.waiting_for;
+        assert_eq!(shown, given.cloned().or(before.progress.waiting_for));
+    }
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]

@@ -247,37 +247,26 @@ impl Engine {
         Ok(held.map_or(Renewal::Lost, |cancel_requested| Renewal::Held { cancel_requested }))
     }
 
-    /// Releases a run; after `pause` anybody may claim it.
-    pub async fn release(&self, run_id: RunId, epoch: i64, pause: Duration, clock: Clock) -> Result<(), Error> {
-        const RELEASE: &str = concat!(
-            "UPDATE runs SET lease_expires_at = $3 + ",
-            time!("$4"),
-            ", claimed_by = NULL WHERE id = $1 AND epoch = $2 AND status = 'running'"
-        );
-        let mut connection = self.writer().await?;
-        let release = query(RELEASE).bind(run_id.0).bind(epoch).bind(ms(pause)).bind(clock.given());
-        release.execute(&mut *connection).await?;
-        Ok(())
-    }
-
-    /// Releases as [`Engine::release`] does, with what the run waits for.
-    pub async fn release_waiting(
+    /// Releases a run; after `pause` anybody may claim it. What it waits for is shown, or stays as it is.
+    pub async fn release(
         &self,
-        lease: &Lease,
-        waiting: &Waiting,
+        run_id: RunId,
+        epoch: i64,
+        waiting: Option<&Waiting>,
         pause: Duration,
         clock: Clock,
     ) -> Result<(), Error> {
         const RELEASE: &str = concat!(
             "UPDATE runs SET lease_expires_at = $3 + ",
             time!("$4"),
-            ", claimed_by = NULL, waiting_for = $5, waiting_until = $6 \
+            ", claimed_by = NULL, waiting_for = COALESCE($5, waiting_for), waiting_until = COALESCE($6, waiting_until) \
              WHERE id = $1 AND epoch = $2 AND status = 'running'"
         );
-        let shown = clean(&serde_json::to_string(waiting)?).into_owned();
+        let shown = waiting.map(serde_json::to_string).transpose()?.map(|shown| clean(&shown).into_owned());
+        let until = waiting.map(|waiting| waiting.until.0);
         let mut connection = self.writer().await?;
-        let release = query(RELEASE).bind(lease.run_id.0).bind(lease.epoch).bind(ms(pause)).bind(clock.given());
-        release.bind(shown).bind(waiting.until.0).execute(&mut *connection).await?;
+        let release = query(RELEASE).bind(run_id.0).bind(epoch).bind(ms(pause)).bind(clock.given());
+        release.bind(shown).bind(until).execute(&mut *connection).await?;
         Ok(())
     }
 

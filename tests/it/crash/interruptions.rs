@@ -59,7 +59,7 @@ async fn assert_is_free(site: &Site, run: &Run) {
     let claimant = Claimant { worker: "the test".to_owned(), lease, clock: Clock::Database };
     match site.store.claim(run.id, &claimant).await.unwrap() {
         Claimed::Yes { lease, .. } => {
-            site.store.release(lease.run_id, lease.epoch, Duration::ZERO, Clock::Database).await.unwrap();
+            site.store.release(lease.run_id, lease.epoch, None, Duration::ZERO, Clock::Database).await.unwrap();
         }
         other => panic!("the lease was not released: {other:?}"),
     }

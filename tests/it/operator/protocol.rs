@@ -518,7 +518,7 @@ impl Real<'_> {
             Op::Release(at, pause) => {
                 let Lease { run_id, epoch, .. } = self.leases[lease(at)].0;
                 let pause = Duration::from_millis(pause.unsigned_abs());
-                store.release(run_id, epoch, pause, self.clock()).await.unwrap();
+                store.release(run_id, epoch, None, pause, self.clock()).await.unwrap();
                 Outcome::Done
             }
             Op::Commit(at, with_step) => self.commit(&store, lease(at), with_step).await,
