@@ -179,11 +179,18 @@ check_unit() {
 # Free space that builds and tests fill, in GB, the second where builds are there already.
 readonly COLD_GB=12 WARM_GB=4
 
+# The nearest folder of a path that is there already.
+existing() {
+    local folder=$1
+    until [[ -d $folder ]]; do folder=$(dirname "$folder"); done
+    echo "$folder"
+}
+
 # A full disk fails test after test for reasons of its own.
 check_space() {
-    local needed=$WARM_GB folder free
-    [[ -d ${CARGO_TARGET_DIR:-target}/debug/deps ]] || needed=$COLD_GB
-    for folder in . "${TMPDIR:-/tmp}"; do
+    local needed=$WARM_GB folder free target=${CARGO_TARGET_DIR:-target}
+    [[ -d $target/debug/deps ]] || needed=$COLD_GB
+    for folder in "$(existing "$target")" "${TMPDIR:-/tmp}"; do
         free=$(($(df --output=avail -k "$folder" | tail -n 1) / 1000 / 1000))
         ((free >= needed)) || fail "$(realpath "$folder") has $free GB left, and builds and tests need about $needed"
     done

@@ -29,6 +29,7 @@ mod prompts;
 mod replicas;
 mod requests;
 mod research;
+mod scripts;
 mod search;
 mod store;
 mod stories;
