@@ -24,7 +24,10 @@ use super::{
     protocol::{Answer, Hello, Job, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, VERSION, receive, send},
     turns::{Reader, Turns},
 };
-use crate::{aside::aside, telemetry::metrics};
+use crate::{
+    aside::aside,
+    telemetry::metrics::{self, ParserEnd},
+};
 
 /// The time for a new process to say hello; a busy machine may take its time.
 const START_TIME: Duration = Duration::from_secs(30);
@@ -93,7 +96,7 @@ struct Worker {
 enum End {
     TookTooLong,
     /// By itself or by the system, on account of what it was doing.
-    Died(&'static str, &'static str),
+    Died(ParserEnd, &'static str),
     /// By a signal that asks to stop.
     Stopped,
     Nonsense,
@@ -179,7 +182,7 @@ impl Pool {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => return Err(worker.end(&error).await),
             Err(_) => {
-                metrics::parser_ended("timeout");
+                metrics::parser_ended(ParserEnd::Timeout);
                 return Err(End::TookTooLong);
             }
         };
@@ -248,15 +251,15 @@ impl Worker {
     async fn end(mut self, error: &io::Error) -> End {
         let Ok(Ok(status)) = timeout(END_TIME, self.child.wait()).await else {
             tracing::debug!(%error, "a parser process says something strange");
-            metrics::parser_ended("nonsense");
+            metrics::parser_ended(ParserEnd::Nonsense);
             return End::Nonsense;
         };
         let mut words = Vec::new();
         let _ = timeout(END_TIME, self.errors.take(MAX_LAST_WORDS).read_to_end(&mut words)).await;
         let end = explained(status, &String::from_utf8_lossy(&words));
         match &end {
-            End::Died(code, _) => metrics::parser_ended(code),
-            _ => metrics::parser_ended("stopped"),
+            End::Died(end, _) => metrics::parser_ended(*end),
+            _ => metrics::parser_ended(ParserEnd::Stopped),
         }
         end
     }
@@ -270,14 +273,16 @@ fn explained(status: ExitStatus, last_words: &str) -> End {
     let signal = None::<i32>;
     // Numbers as on every Unix: 1 HUP, 2 INT, 3 QUIT, 9 KILL, 15 TERM; 24 is XCPU on Linux and macOS.
     match signal {
-        _ if last_words.contains("memory allocation") => End::Died("memory", "reading it takes too much memory"),
-        _ if last_words.contains("overflowed its stack") => End::Died("nesting", "it is nested too deeply"),
+        _ if last_words.contains("memory allocation") => {
+            End::Died(ParserEnd::Memory, "reading it takes too much memory")
+        }
+        _ if last_words.contains("overflowed its stack") => End::Died(ParserEnd::Nesting, "it is nested too deeply"),
         Some(1 | 2 | 3 | 15) => End::Stopped,
-        Some(24) => End::Died("timeout", "reading it takes too long"),
-        Some(9) => End::Died("killed", "the system ended its parser, as it does when memory is short"),
+        Some(24) => End::Died(ParserEnd::Timeout, "reading it takes too long"),
+        Some(9) => End::Died(ParserEnd::Killed, "the system ended its parser, as it does when memory is short"),
         _ => {
             tracing::debug!(%status, "a parser process ended");
-            End::Died("crash", "it ended its parser")
+            End::Died(ParserEnd::Crash, "it ended its parser")
         }
     }
 }

@@ -156,7 +156,7 @@ impl Engine {
         let answer = self.search.search(query, limits, caller).await;
         // Several engines are asked through this as well, each by itself.
         if let [row] = &*self.rows {
-            metrics::searched(row.name, answer.as_ref().map_or_else(Error::code, |_| "ok"));
+            metrics::searched(row.name, answer.as_ref().map_or_else(Error::code, |_| metrics::OK));
         }
         let hits = answer?;
         Ok(hits.into_iter().filter_map(Hit::bounded).filter(|hit| limits.filters.allow(hit)).collect())

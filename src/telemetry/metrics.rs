@@ -39,10 +39,8 @@ pub mod name {
 /// Other models than the first so many of a process are counted together, because anybody may name any.
 const MODELS: usize = 100;
 const TOKEN_TYPES: [&str; 4] = ["input", "cached", "output", "reasoning"];
-/// Why parser processes end before their time.
-const PARSER_ENDS: [&str; 7] = ["timeout", "memory", "nesting", "crash", "killed", "nonsense", "stopped"];
 /// The result of a call that went well.
-const OK: &str = "ok";
+pub const OK: &str = "ok";
 /// Histograms keep every value until they are tended or rendered.
 const TENDING: Duration = Duration::from_secs(5);
 
@@ -52,6 +50,35 @@ const SHORT: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const LONG: &[f64] = &[0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0, 3_600.0];
 
 static INSTALLED: OnceLock<Result<Metrics, String>> = OnceLock::new();
+
+/// Why a parser process ended before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParserEnd {
+    Timeout,
+    Memory,
+    Nesting,
+    Crash,
+    Killed,
+    Nonsense,
+    Stopped,
+}
+
+impl ParserEnd {
+    const ALL: [Self; 7] =
+        [Self::Timeout, Self::Memory, Self::Nesting, Self::Crash, Self::Killed, Self::Nonsense, Self::Stopped];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Memory => "memory",
+            Self::Nesting => "nesting",
+            Self::Crash => "crash",
+            Self::Killed => "killed",
+            Self::Nonsense => "nonsense",
+            Self::Stopped => "stopped",
+        }
+    }
+}
 
 /// The metrics of this process; a cheap clone.
 #[derive(Clone)]
@@ -156,8 +183,8 @@ fn begin_at_zero() {
     for error in FailureCode::ALL {
         counter!(name::RUNS, "outcome" => "failed", "error" => error.as_str()).absolute(0);
     }
-    for reason in PARSER_ENDS {
-        counter!(name::PARSERS_ENDED, "reason" => reason).absolute(0);
+    for end in ParserEnd::ALL {
+        counter!(name::PARSERS_ENDED, "reason" => end.as_str()).absolute(0);
     }
 }
 
@@ -232,7 +259,7 @@ pub fn step_failed(kind: &str, code: &'static str) {
     counter!(name::STEP_ERRORS, "kind" => kind.to_owned(), "code" => code).increment(1);
 }
 
-/// Counts a model call; `result` is `ok`, `cancelled` or the code of a failure.
+/// Counts a model call; `result` is [`OK`], `cancelled` or the code of a failure.
 pub fn model_called(model: &ModelName, role: &'static str, result: &'static str, duration: Duration) {
     let model = bounded(model);
     counter!(name::MODEL_CALLS, "model" => model.clone(), "role" => role, "result" => result).increment(1);
@@ -251,14 +278,14 @@ pub fn tokens(model: &ModelName, usage: &Usage) {
     }
 }
 
-/// A query that one engine was asked; `result` is `ok` or the code of a failure.
+/// A query that one engine was asked; `result` is [`OK`] or the code of a failure.
 pub fn searched(engine: &'static str, result: &'static str) {
     counter!(name::SEARCHES, "engine" => engine, "result" => result).increment(1);
 }
 
-/// Counts a parser that ended; `reason` is one of `PARSER_ENDS`.
-pub fn parser_ended(reason: &'static str) {
-    counter!(name::PARSERS_ENDED, "reason" => reason).increment(1);
+/// Counts a parser that ended before its time.
+pub fn parser_ended(end: ParserEnd) {
+    counter!(name::PARSERS_ENDED, "reason" => end.as_str()).increment(1);
 }
 
 /// Event streams open now; set before rendering.

@@ -206,7 +206,7 @@ impl ModelCall {
                 span.set_attribute("gen_ai.response.finish_reasons", reasons);
                 span.set_attribute("fathom.attempts", i64::from(attempts));
                 content(span, "gen_ai.output.messages", output);
-                metrics::model_called(&self.model, self.role, "ok", self.started.elapsed());
+                metrics::model_called(&self.model, self.role, metrics::OK, self.started.elapsed());
                 metrics::tokens(&self.model, &usage);
             }
             CallEnd::Failed(code) => {
