@@ -204,7 +204,16 @@ pub fn shown_database(database: &Database) -> String {
 mod tests {
     use secrecy::SecretString;
 
-    use super::*;
+    use super::{super::Flags, *};
+
+    /// The settings of somebody with these variables.
+    fn config_of(variables: &[(&str, &str)]) -> Config {
+        let environment = |name: &str| {
+            let given = variables.iter().chain(&[("HOME", "/home/ada")]).find(|(key, _)| *key == name);
+            given.map(|(_, value)| (*value).to_owned())
+        };
+        Config::read(&Flags::default(), &environment).unwrap()
+    }
 
     #[test]
     fn a_shown_database_has_no_password() {
@@ -214,12 +223,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_by_its_variable() {
-        let environment = |name: &str| match name {
-            "HOME" => Some("/home/ada".to_owned()),
-            "OPENAI_BASE_URL" => Some("http://127.0.0.1:1/v1".to_owned()),
-            _ => None,
-        };
-        let config = Config::read(&super::super::Flags::default(), &environment).unwrap();
+        let config = config_of(&[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")]);
         let missing = |name: &str| config.usable().into_iter().find(|one| one.name == name).unwrap().missing;
         for free in ["openai", "ollama", "offline"] {
             assert_eq!(missing(free), None, "{free}");
@@ -231,13 +235,7 @@ mod tests {
 
     #[test]
     fn what_to_do_about_nothing_to_search_depends_on_why() {
-        let remedy = |variables: &[(&str, &str)]| {
-            let environment = |name: &str| {
-                let given = variables.iter().chain(&[("HOME", "/home/ada")]).find(|(key, _)| *key == name);
-                given.map(|(_, value)| (*value).to_owned())
-            };
-            Config::read(&super::super::Flags::default(), &environment).unwrap().nothing_to_search().to_string()
-        };
+        let remedy = |variables: &[(&str, &str)]| config_of(variables).nothing_to_search().to_string();
         let nothing = remedy(&[]);
         assert!(nothing.contains("set TAVILY_API_KEY") && nothing.contains("add documents"), "{nothing}");
         let none = remedy(&[("FATHOM_SEARCH_API", "none"), ("TAVILY_API_KEY", "tvly-0123456789")]);
@@ -258,11 +256,7 @@ mod tests {
             &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"), ("GROQ_API_KEY", "  ")],
         ];
         for variables in settings {
-            let environment = |name: &str| {
-                let given = variables.iter().chain(&[("HOME", "/home/ada")]).find(|(key, _)| *key == name);
-                given.map(|(_, value)| (*value).to_owned())
-            };
-            let config = Config::read(&super::super::Flags::default(), &environment).unwrap();
+            let config = config_of(variables);
             let calls = llm::Llm::new(config.llm.clone()).unwrap();
             let shown = config.usable();
             for provider in PROVIDERS {
@@ -280,13 +274,7 @@ mod tests {
     /// Dozens that nobody asked for are a number; what is set up halfway is named.
     #[test]
     fn only_what_somebody_meant_to_use_is_named_as_not_usable() {
-        let not_usable = |variables: &[(&str, &str)]| {
-            let environment = |name: &str| {
-                let given = variables.iter().chain(&[("HOME", "/home/ada")]).find(|(key, _)| *key == name);
-                given.map(|(_, value)| (*value).to_owned())
-            };
-            Config::read(&super::super::Flags::default(), &environment).unwrap().not_usable().unwrap()
-        };
+        let not_usable = |variables: &[(&str, &str)]| config_of(variables).not_usable().unwrap();
         let nothing = not_usable(&[]);
         assert!(nothing.ends_with(" without a key or an address: docs/providers.md, docs/settings.md"), "{nothing}");
         assert!(!nothing.contains("_KEY") && !nothing.contains("more"), "{nothing}");
