@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use fathom::{
-    domain::{Event, WarningCode},
+    domain::{Event, Run, WarningCode},
     store::{Database, Error, Store},
 };
 use secrecy::ExposeSecret as _;
@@ -14,7 +14,7 @@ use test_case::test_case;
 use tokio::{net::TcpStream, process::Command};
 
 use crate::{
-    crash::{Engine, QUESTION, Site, script, script_with_pace, until},
+    crash::{Engine, QUESTION, Site, script_with_pace, until},
     database::{Cluster, TestDatabase},
     fleet::Replica,
     world::{Running, Script, World},
@@ -30,12 +30,16 @@ async fn output(site: &Site, arguments: &[&str]) -> String {
     process.stdout()
 }
 
+async fn has_resumed(site: &Site, run: &Run) -> bool {
+    site.events(run).await.iter().any(|envelope| matches!(envelope.event, Event::RunResumed { .. }))
+}
+
 /// Who asks the API or the command line learns what is missing, and once: the run waits where waits are shown.
 #[test_case(Engine::Sqlite)]
 #[test_case(Engine::Postgres)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_whose_key_is_gone_says_what_to_set(engine: Engine) {
-    let site = Site::new(engine, script()).await;
+    let site = Site::new(engine, script_with_pace(Duration::from_millis(100))).await;
     let mut service = Replica::start(&site.world, &site.database.database).await;
     let asked = service.ask(QUESTION).await;
     let run = site.has_steps(5).await;
@@ -65,12 +69,10 @@ async fn a_run_whose_key_is_gone_says_what_to_set(engine: Engine) {
     }
     site.database.execute(FREE).await;
     let service = Replica::start(&site.world, &site.database.database).await;
-    let ended = until("it goes on to its end", async || {
-        let run = service.get(&path).await.1;
-        (run["status"] == "completed").then_some(run)
-    })
-    .await;
-    assert_eq!(ended["progress"]["waiting_for"], Value::Null);
+    until("it goes on", async || has_resumed(&site, &run).await.then_some(())).await;
+    let at_work = service.get(&path).await.1;
+    assert_eq!((&at_work["status"], &at_work["progress"]["waiting_for"]), (&json!("running"), &Value::Null));
+    until("it goes on to its end", async || (service.get(&path).await.1["status"] == "completed").then_some(())).await;
     service.stop().await;
     site.world.finish();
 }
@@ -85,9 +87,7 @@ async fn a_run_that_is_taken_up_after_an_outage_is_not_stuck() {
     service.running.kill().await;
     site.database.execute("UPDATE events SET ts = ts - 7200000").await;
     let service = Replica::start(&site.world, &site.database.database).await;
-    let resumed = |event: &Event| matches!(event, Event::RunResumed { .. });
-    until("it goes on", async || site.events(&run).await.iter().any(|envelope| resumed(&envelope.event)).then_some(()))
-        .await;
+    until("it goes on", async || has_resumed(&site, &run).await.then_some(())).await;
     // The first look is made right after the first claim; the next line of the log is none of its.
     until("it ends", async || service.running.stderr().contains("work on a run ended").then_some(())).await;
     let log = service.running.stderr();
