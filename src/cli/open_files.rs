@@ -1,7 +1,11 @@
 //! How many files, connections among them, the process may have open at a time.
 
+use crate::config::Config;
+
 /// The files kept for the database, calls of runs, documents and the log.
 const BESIDE_CLIENTS: u64 = 256;
+/// The fewest connections of clients that a service has where their number is not set.
+const FEWEST_CONNECTIONS: usize = 100;
 
 /// Raises the limit as far as the system lets it, since most start processes with room for 1024 although they may ask
 /// for more; returns it, `None` where it cannot be known. Where it is too little, calls fail to connect and are tried
@@ -11,8 +15,20 @@ pub fn raise_limit() -> Option<u64> {
     raised.inspect_err(|error| tracing::warn!(%error, "the limit of open files could not be raised")).ok()
 }
 
+/// Lets in no more connections than a limit leaves room for, unless it is set how many there may be. Returns what an
+/// operator should know where even so they may be too many.
+pub fn fit(config: &mut Config, limit: Option<u64>) -> Option<String> {
+    let is_set = config.is_set("http.max_connections");
+    let connections = &mut config.http.max_connections;
+    if let Some(limit) = limit.filter(|_| !is_set) {
+        let room = usize::try_from(limit.saturating_sub(BESIDE_CLIENTS)).unwrap_or(usize::MAX);
+        *connections = room.max(FEWEST_CONNECTIONS).min(*connections);
+    }
+    notice(limit, *connections)
+}
+
 /// Returns what an operator should know of a limit that is less than so many `connections` of clients need.
-pub fn notice(limit: Option<u64>, connections: usize) -> Option<String> {
+fn notice(limit: Option<u64>, connections: usize) -> Option<String> {
     let needed = u64::try_from(connections).unwrap_or(u64::MAX).saturating_add(BESIDE_CLIENTS);
     limit.filter(|limit| *limit < needed).map(|limit| {
         format!(
@@ -24,6 +40,7 @@ pub fn notice(limit: Option<u64>, connections: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Flags;
 
     #[test]
     fn a_limit_is_spoken_of_when_clients_may_need_more() {
@@ -31,5 +48,27 @@ mod tests {
         assert_eq!(notice(Some(24_256), 24_000), None);
         let said = notice(Some(1_024), 24_000).unwrap();
         assert!(said.contains("only 1024 files") && said.contains("ulimit -n to 24256"), "{said}");
+    }
+
+    /// What is set stays; what is not is nothing to trouble anybody with, unless hardly any client could get in.
+    #[test]
+    fn connections_follow_the_limit_unless_their_number_is_set() {
+        let check = |set: Option<&str>, limit: Option<u64>, connections: usize, is_said: bool| {
+            let environment = |name: &str| match name {
+                "HOME" => Some("/home/ada".to_owned()),
+                "FATHOM_MAX_CONNECTIONS" => set.map(str::to_owned),
+                _ => None,
+            };
+            let mut config = Config::read(&Flags::default(), &environment).unwrap();
+            let said = fit(&mut config, limit).is_some();
+            assert_eq!((config.http.max_connections, said), (connections, is_said), "{set:?} {limit:?}");
+        };
+        check(None, None, 24_000, false);
+        check(None, Some(1_048_576), 24_000, false);
+        check(None, Some(20_000), 19_744, false);
+        check(None, Some(1_024), 768, false);
+        check(None, Some(300), 100, true);
+        check(Some("24000"), Some(20_000), 24_000, true);
+        check(Some("500"), Some(1_024), 500, false);
     }
 }

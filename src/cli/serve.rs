@@ -21,7 +21,8 @@ const CLOSING: Duration = Duration::from_secs(5);
 
 /// Serves until a signal says to stop; so many `files` may be open.
 pub async fn run(mut config: Config, files: Option<u64>) -> Exit {
-    config.notices.extend(open_files::notice(files, config.http.max_connections));
+    let notice = open_files::fit(&mut config, files);
+    config.notices.extend(notice);
     let listen = config.http.listen;
     if let Some(message) = exposed(&config.http) {
         complain(&message);

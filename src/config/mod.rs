@@ -237,6 +237,11 @@ impl Config {
         Self::combine(flags, &|name| std::env::var(name).ok(), usual.exists().then_some(usual))
     }
 
+    /// Returns whether anybody set what stands under that key of the file, or its default counts.
+    pub fn is_set(&self, key: &str) -> bool {
+        self.effective.iter().any(|setting| setting.key == key && setting.source != Origin::Default)
+    }
+
     /// The address on which a service with these settings listens, whatever else is set: who only asks it something
     /// needs no folder and no keys, and is not kept from it by a setting of another kind.
     ///

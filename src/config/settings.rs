@@ -208,7 +208,7 @@ const TABLE: &[Row] = &[
     ("http.owner_header", "FATHOM_OWNER_HEADER", None, Kind::HeaderName, Unset, "request header that names the owner, set by a trusted proxy; unset: one owner"),
     ("http.trusted_proxies", "FATHOM_TRUSTED_PROXIES", None, Kind::Networks, Is("127.0.0.0/8,::1"), "addresses of the proxies that may name the owner, as this service sees them; that header is refused from all others"),
     ("http.separate_owners", "FATHOM_SEPARATE_OWNERS", None, Kind::Boolean, Is("false"), "does each owner see only their own threads and runs? Otherwise owners only take turns"),
-    ("http.max_connections", "FATHOM_MAX_CONNECTIONS", None, RUNS, Is("24000"), "connections open at the same time; idle ones give way to new ones"),
+    ("http.max_connections", "FATHOM_MAX_CONNECTIONS", None, RUNS, Is("24000"), "connections open at the same time; idle ones give way to new ones; unless it is set, fewer where fewer files may be open"),
     ("http.max_streams", "FATHOM_MAX_STREAMS", None, RUNS, Is("20000"), "event streams open at the same time"),
     ("http.grace_seconds", "FATHOM_GRACE_SECONDS", None, Kind::Number { min: 0, max: 3_600 }, Is("10"), "time for requests and runs to settle at shutdown"),
 

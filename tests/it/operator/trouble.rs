@@ -185,7 +185,7 @@ async fn too_few_open_files_are_said_and_borne() {
     let script = format!("ulimit -n {FILES}; exec \"$0\" \"$@\"");
     command.args(["-c", &script]).arg(fathom_testkit::program::path()).args(["serve", "--listen", "127.0.0.1:0"]);
     command.env_clear().envs(world.environment()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    command.env("FATHOM_DATA_DIR", folder.path());
+    command.env("FATHOM_DATA_DIR", folder.path()).env("FATHOM_MAX_CONNECTIONS", "24000");
     let mut service = Running::spawn(command, world.folder());
     let line = service.says(" on http://").await;
     let address = line.split_once(" on http://").unwrap().1.split_whitespace().next().unwrap().to_owned();
