@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::Value;
 
 use super::{
     Cx, Deadline, Error, Role, RunCaller, fingerprint,
@@ -18,7 +18,7 @@ use crate::{
     journal::{Entry, Fingerprint, Inherited, StepKind, Stop},
     llm::{
         self, Completion, OutputFormat, Request, Sending, StopReason,
-        structured::{self, Strategies, Strategy},
+        structured::{Form, Strategies, Strategy},
     },
     offline::{self, Task},
 };
@@ -46,14 +46,6 @@ impl Call {
         self.request.tools = tools.to_vec();
         self
     }
-}
-
-/// The form of a structured answer.
-#[derive(Clone, Debug)]
-pub struct Form {
-    pub name: &'static str,
-    /// JSON Schema of an object, strict: all properties required, no others.
-    pub schema: Arc<serde_json::Value>,
 }
 
 /// A model call's end as the journal keeps it.
@@ -450,12 +442,8 @@ impl Cx {
         deadline: Option<Deadline>,
     ) -> Result<T, Error> {
         let texts = self.prompts();
-        let tool = || texts.text("structured_tool", ());
-        let schema = |schema: &str| texts.text("structured_prompt", json!({"schema": schema}));
-        let repair =
-            |problem: &str, schema: &str| texts.text("structured_repair", json!({"error": problem, "schema": schema}));
-        let prompts = structured::Prompts { tool: &tool, schema: &schema, repair: &repair };
-        let mut strategies = Strategies::new(form.name, form.schema, prompts);
+        let words = |name: &str, values: Value| texts.text(name, values);
+        let mut strategies = Strategies::new(form, &words);
         let (llm, model) = (&self.run.services.llm, &call.request.model);
         strategies.start_with(llm.first_strategy(model));
         let mut reason = String::from("no attempt was made");

@@ -28,7 +28,8 @@ use tokio::{
     time::Instant,
 };
 
-pub use ask::{Call, Form, Unanswered};
+pub use crate::llm::structured::Form;
+pub use ask::{Call, Unanswered};
 pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
 pub use role::Role;
 pub use sink::TextSink;

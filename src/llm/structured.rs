@@ -4,7 +4,7 @@
 //! Only requests and readings: the caller makes the calls, journals each, and says how many there may be.
 //!
 //! ```text
-//! let mut strategies = Strategies::new("brief", schema, prompts);
+//! let mut strategies = Strategies::new(form, &words);
 //! loop {
 //!     match llm.complete(&strategies.request(&base), …).await {
 //!         Ok(completion) => match strategies.read::<Brief>(&completion) {
@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Completion, Message, OutputFormat, Request, StopReason, ToolChoice, ToolSpec, surrogates};
 
@@ -35,15 +35,23 @@ const MAX_OBJECTS: usize = 1_000;
 /// The characters of a rejected answer that are shown to the model again.
 const MAX_SHOWN_CHARS: usize = 4_000;
 
-/// What is said to the model, in the caller's words; asked for when needed, which with most models is never.
-#[derive(Clone, Copy)]
-pub struct Prompts<'a> {
-    /// The description of the tool that takes the answer.
-    pub tool: &'a (dyn Fn() -> String + Sync),
-    /// Asks for JSON of this schema alone.
-    pub schema: &'a (dyn Fn(&str) -> String + Sync),
-    /// Asks for a better answer, given what was wrong with the last, and the schema.
-    pub repair: &'a (dyn Fn(&str, &str) -> String + Sync),
+/// The description of the tool that takes the answer.
+const TOOL_WORDS: &str = "structured_tool";
+/// Asks for JSON of a schema alone.
+const SCHEMA_WORDS: &str = "structured_prompt";
+/// Asks for a better answer, given what was wrong with the last, and the schema.
+const REPAIR_WORDS: &str = "structured_repair";
+
+/// What is said to the model: fills the prompt of that name with these values. Called when needed, which with most
+/// models is never.
+pub type Words<'a> = &'a (dyn Fn(&str, Value) -> String + Sync);
+
+/// The form of a structured answer.
+#[derive(Clone, Debug)]
+pub struct Form {
+    pub name: &'static str,
+    /// JSON Schema of an object, strict: all properties required, no others.
+    pub schema: Arc<Value>,
 }
 
 /// How the answer is asked for, the surest way first.
@@ -79,9 +87,8 @@ pub struct Rejection {
 /// The way down from the surest form of asking to the one every model understands.
 #[derive(Clone)]
 pub struct Strategies<'a> {
-    schema_name: &'a str,
-    schema: Arc<Value>,
-    prompts: Prompts<'a>,
+    form: Form,
+    words: Words<'a>,
     strategy: Strategy,
     /// The strategy that would be used if nothing were known of the model, after as many attempts.
     nominal: Strategy,
@@ -90,11 +97,10 @@ pub struct Strategies<'a> {
 }
 
 impl<'a> Strategies<'a> {
-    /// Begins with the surest strategy. `schema` is a JSON Schema whose root is an object; providers want every
-    /// property required and `additionalProperties: false`.
-    pub fn new(schema_name: &'a str, schema: impl Into<Arc<Value>>, prompts: Prompts<'a>) -> Self {
+    /// Begins with the surest strategy.
+    pub fn new(form: Form, words: Words<'a>) -> Self {
         let nominal = Strategy::Native;
-        Self { schema_name, schema: schema.into(), prompts, strategy: nominal, nominal, last: None, refused: false }
+        Self { form, words, strategy: nominal, nominal, last: None, refused: false }
     }
 
     /// Goes on from the strategy by which an answer was asked for.
@@ -131,7 +137,7 @@ impl<'a> Strategies<'a> {
             Request { tools: Vec::new(), tool_choice: ToolChoice::Auto, output: OutputFormat::Text, ..base.clone() };
         match strategy {
             Strategy::Native => {
-                let (name, schema) = (self.schema_name.to_owned(), Arc::clone(&self.schema));
+                let (name, schema) = (self.form.name.to_owned(), Arc::clone(&self.form.schema));
                 request.output = OutputFormat::JsonSchema { name, schema };
             }
             Strategy::Tool => {
@@ -139,7 +145,8 @@ impl<'a> Strategies<'a> {
                 request.tool_choice = ToolChoice::Required;
             }
             Strategy::Prompt => {
-                request.messages.push(Message::user((self.prompts.schema)(&self.schema.to_string())));
+                let words = (self.words)(SCHEMA_WORDS, json!({"schema": self.form.schema.to_string()}));
+                request.messages.push(Message::user(words));
             }
         }
         self.last.iter().for_each(|last| self.ask_again(last, &mut request.messages));
@@ -150,7 +157,8 @@ impl<'a> Strategies<'a> {
         if !last.answer.is_empty() {
             messages.push(Message::assistant(last.answer.clone()));
         }
-        messages.push(Message::user((self.prompts.repair)(&last.problem, &self.schema.to_string())));
+        let values = json!({"error": last.problem, "schema": self.form.schema.to_string()});
+        messages.push(Message::user((self.words)(REPAIR_WORDS, values)));
     }
 
     /// Reads the answer to the last [`request`](Self::request): a tool call's arguments, or JSON in the text, bare,
@@ -197,8 +205,9 @@ impl<'a> Strategies<'a> {
     }
 
     fn tool(&self) -> ToolSpec {
-        let description = (self.prompts.tool)();
-        ToolSpec { name: ANSWER_TOOL.to_owned(), description, parameters: Arc::clone(&self.schema), dispensable: false }
+        let description = (self.words)(TOOL_WORDS, Value::Null);
+        let parameters = Arc::clone(&self.form.schema);
+        ToolSpec { name: ANSWER_TOOL.to_owned(), description, parameters, dispensable: false }
     }
 }
 
@@ -252,21 +261,24 @@ mod tests {
     use crate::domain::growth;
     use crate::llm::{Sending, ToolCall};
     use serde::Deserialize;
-    use serde_json::json;
 
     #[derive(Debug, PartialEq, Deserialize)]
     struct Brief {
         question: String,
     }
 
-    const PROMPTS: Prompts<'_> = Prompts {
-        tool: &|| "Takes it.".to_owned(),
-        schema: &|schema| format!("As JSON: {schema}"),
-        repair: &|problem, _| format!("Wrong: {problem}"),
-    };
+    fn words(name: &str, values: Value) -> String {
+        let value = |name: &str| values[name].as_str().unwrap().to_owned();
+        match name {
+            TOOL_WORDS => "Takes it.".to_owned(),
+            SCHEMA_WORDS => format!("As JSON: {}", value("schema")),
+            REPAIR_WORDS => format!("Wrong: {}", value("error")),
+            other => panic!("{other}"),
+        }
+    }
 
     fn strategies() -> Strategies<'static> {
-        Strategies::new("brief", json!({"type": "object"}), PROMPTS)
+        Strategies::new(Form { name: "brief", schema: json!({"type": "object"}).into() }, &words)
     }
 
     fn base() -> Request {

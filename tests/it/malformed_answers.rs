@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use fathom::llm::{
     Completion, Delta, Endpoint, Llm, Settings,
-    structured::{Prompts, Strategies},
+    structured::{Form, Strategies},
     wire::Wire,
 };
 use futures::StreamExt as _;
@@ -313,8 +313,8 @@ async fn streamed(wire: Wire, reply: Reply) -> Completion {
 fn check(place: &str, completion: &Completion, read: &Read) {
     let calls: Vec<_> =
         completion.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
-    let prompts = Prompts { tool: &String::new, schema: &str::to_owned, repair: &|problem, _| problem.to_owned() };
-    let brief = Strategies::new("brief", json!({}), prompts).read::<Brief>(completion);
+    let form = Form { name: "brief", schema: json!({}).into() };
+    let brief = Strategies::new(form, &|name: &str, _| name.to_owned()).read::<Brief>(completion);
     match read {
         Read::Text(text) => assert_eq!((completion.text.as_str(), &calls[..]), (*text, &[][..]), "{place}"),
         Read::Call(name, arguments, text) => {

@@ -6,14 +6,14 @@ use std::{
 };
 
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Spent;
 use crate::{
     domain::{ModelName, Usage},
     llm::{
         Caller, Completion, Error, Llm, Message, OutputFormat, Request, Sending, StopReason, ToolChoice, Wait,
-        structured::{Prompts as Words, Strategies},
+        structured::{Form, Strategies},
     },
     prompts::Prompts,
 };
@@ -23,13 +23,6 @@ const MAX_TOKENS: u32 = 8_000;
 /// No wait for a provider that is away, or limits the rate, ends later than this after the call began: an evaluation
 /// goes on without a score, and can be taken up again.
 const RETRY_TIME: Duration = Duration::from_secs(180);
-
-/// The form of an answer.
-pub struct Form {
-    pub name: &'static str,
-    /// JSON Schema of an object, strict.
-    pub schema: Arc<Value>,
-}
 
 /// A model that answers in forms.
 #[derive(Debug)]
@@ -54,14 +47,9 @@ impl Asker {
     ///
     /// # Errors
     /// Why there is none, for people.
-    pub async fn ask<T: DeserializeOwned>(&self, prompt: &str, form: &Form, spent: &mut Spent) -> Result<T, String> {
-        let texts = &*self.prompts;
-        let tool = || texts.text("structured_tool", ());
-        let schema = |schema: &str| texts.text("structured_prompt", json!({"schema": schema}));
-        let repair =
-            |problem: &str, schema: &str| texts.text("structured_repair", json!({"error": problem, "schema": schema}));
-        let words = Words { tool: &tool, schema: &schema, repair: &repair };
-        let mut strategies = Strategies::new(form.name, Arc::clone(&form.schema), words);
+    pub async fn ask<T: DeserializeOwned>(&self, prompt: &str, form: Form, spent: &mut Spent) -> Result<T, String> {
+        let words = |name: &str, values: Value| self.prompts.text(name, values);
+        let mut strategies = Strategies::new(form, &words);
         strategies.start_with(self.llm.first_strategy(&self.model));
         let mut request = self.request(prompt);
         let mut reason = String::from("no attempt was made");

@@ -8,10 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    RunRecord, Spent,
-    ask::{Asker, Form},
-};
+use super::{RunRecord, Spent, ask::Asker};
 use crate::{
     aside::aside,
     domain::{
@@ -20,6 +17,7 @@ use crate::{
         report::{Report, text_alone},
     },
     eval::judged::{Groundedness, JudgedClaim},
+    llm::structured::Form,
     prompts::untrusted,
     research::claims::{self, Texts},
     text::{is_unspaced, sentences},
@@ -95,7 +93,7 @@ pub async fn judged(asker: &Asker, kept: &Arc<RunRecord>, spent: &mut Spent) -> 
     let held = aside(move || held(&kept.report, &kept.sources)).await.map_err(|panicked| panicked.to_string())?;
     let mut found = Groundedness { claims: Vec::new(), left_out: held.len().saturating_sub(MOST_STATEMENTS) };
     for batch in held[..held.len().min(MOST_STATEMENTS)].chunks(IN_ONE_CALL) {
-        let answer = asker.ask(&prompt(asker, batch), &form(), spent).await?;
+        let answer = asker.ask(&prompt(asker, batch), form(), spent).await?;
         take(&mut found, batch, answer);
     }
     match found.claims.is_empty() && found.left_out > 0 {

@@ -20,11 +20,11 @@ use super::{
     judged::{Dimension, Groundedness, Judge, Judged, Opinion},
 };
 use crate::{
-    domain::{ModelName, Source, report::Report},
-    llm::Llm,
+    domain::{ModelName, Source, printable_line, report::Report},
+    llm::{Llm, structured::Form},
     prompts::{Prompts, untrusted},
 };
-use ask::{Asker, Form};
+use ask::Asker;
 
 /// Judges of one report that are asked at the same time.
 const AT_ONCE: usize = 3;
@@ -106,7 +106,7 @@ impl Judges {
             match found {
                 Ok(Judgement::Scores(scores)) => judged.scores.extend(scores),
                 Ok(Judgement::Claims(groundedness)) => judged.groundedness = Some(groundedness),
-                Err(reason) => _ = judged.failed.insert(judge, one_line(&reason)),
+                Err(reason) => _ = judged.failed.insert(judge, printable_line(&reason)),
             }
         }
         judged
@@ -117,7 +117,7 @@ impl Judges {
         let (dimension, more) = match judge {
             Judge::Quality => {
                 let prompt = self.prompt("judges/quality", case, json!({}));
-                let quality: Quality = self.asker.ask(&prompt, &quality_form(), spent).await?;
+                let quality: Quality = self.asker.ask(&prompt, quality_form(), spent).await?;
                 return Ok(Judgement::Scores(quality.into()));
             }
             Judge::Groundedness => {
@@ -130,7 +130,7 @@ impl Judges {
             Judge::Completeness => (Dimension::Completeness, json!({"brief": untrusted(&kept(case)?.brief)})),
         };
         let prompt = self.prompt(&format!("judges/{}", judge.name()), case, more);
-        let opinion: Opinion = self.asker.ask(&prompt, &opinion_form(), spent).await?;
+        let opinion: Opinion = self.asker.ask(&prompt, opinion_form(), spent).await?;
         Ok(Judgement::Scores(BTreeMap::from([(dimension, opinion)])))
     }
 
@@ -140,10 +140,6 @@ impl Judges {
         values["report"] = untrusted(case.report).into();
         self.asker.prompts().text(template, values)
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn kept(case: Case<'_>) -> Result<&Arc<RunRecord>, String> {
