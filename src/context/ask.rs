@@ -10,7 +10,7 @@ use super::{
     fit::{self, Fitted, Room},
     paid::Paid,
     sink::{NoText, TextSink, poured},
-    spending::{ANSWER_TOKENS, Purpose},
+    spending::Purpose,
     watch,
 };
 use crate::{
@@ -27,9 +27,6 @@ use crate::{
 const SHORTENINGS: u32 = 4;
 /// How often a call gets twice the output limit after its model has spent all of it on thinking.
 const RAISES: u32 = 2;
-
-/// The bytes of a token, about, in an answer whose tokens are not known.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// A model call to be made.
 #[derive(Clone, Debug)]
@@ -377,7 +374,7 @@ impl Cx {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
                 Ok(Ok(mut completion)) => {
-                    completion.usage = plausible_usage(&completion, fitted.tokens);
+                    completion.usage = completion.plausible_usage(fitted.tokens);
                     reserved.answered(&completion.usage);
                     return Ok(Tried::Answered(completion));
                 }
@@ -521,12 +518,6 @@ enum Tried {
 
 fn replaced(role: Role, model: &ModelName, why: &str) -> Event {
     Event::warning(WarningCode::ModelReplaced, format!("{model} stands in for {}: {why}", role.as_str()))
-}
-
-/// Returns what an answer took, by our own estimate where its server tells nonsense.
-fn plausible_usage(completion: &Completion, prompt_tokens: u32) -> Usage {
-    let written = ANSWER_TOKENS.max(completion.text.len() as u64 / BYTES_PER_TOKEN);
-    completion.usage.plausible_or(prompt_tokens.into(), written)
 }
 
 /// The offline model's answer, made in this process; passed on in pieces when there is a sink.

@@ -1,15 +1,11 @@
 //! What calls of models took: priced one by one, counted against the run's limits, and written into the step they were
 //! made for.
 
-use super::{
-    Cx, Role,
-    ask::Outcome,
-    spending::{ANSWER_TOKENS, SEARCH_TOKENS},
-};
+use super::{Cx, Role, ask::Outcome, spending::SEARCH_TOKENS};
 use crate::{
     domain::{Event, ModelName, Usage},
     journal::{CallRecord, Entry},
-    llm::Completion,
+    llm::{ANSWER_TOKENS, Completion},
     search::Engine,
 };
 

@@ -15,6 +15,7 @@ use super::Role;
 use crate::{
     domain::{Cost, Failure, FailureCode, RunOptions, Usage},
     journal::{Step, StepKind},
+    llm::ANSWER_TOKENS,
 };
 
 /// How a refusal begins, by which it is known in the journal.
@@ -31,9 +32,6 @@ const MAX_TIME: &str = "max_run_seconds";
 const MOST_KEPT_CALLS: u64 = 100;
 /// The most tokens that are kept for notes and report.
 const MOST_KEPT_TOKENS: u64 = 4_000_000;
-
-/// Tokens that an answer is taken to have before one of its kind is there: most are shorter, reports are longer.
-pub const ANSWER_TOKENS: u64 = 1_000;
 
 /// Tokens of results that a model is taken to read for one search.
 pub const SEARCH_TOKENS: u64 = 10_000;

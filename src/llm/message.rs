@@ -8,6 +8,12 @@ use serde_json::Value;
 use super::Sending;
 use crate::domain::{ModelName, Usage};
 
+/// Tokens that an answer is taken to have before one of its kind is there: most are shorter, reports are longer.
+pub const ANSWER_TOKENS: u64 = 1_000;
+
+/// The bytes of a token, about, in an answer whose tokens are not known.
+const BYTES_PER_TOKEN: u64 = 4;
+
 /// Text of a message, in parts: what must stay as it is, and what may be shortened when the model's context window
 /// is too small (tool results, findings, page text; see `context::fit`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -195,4 +201,12 @@ pub struct Completion {
     /// What has to go back with this turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carry: Option<Carry>,
+}
+
+impl Completion {
+    /// Returns what the answer to a prompt of so many tokens took, by our own estimate where its server tells nonsense.
+    pub fn plausible_usage(&self, prompt_tokens: u32) -> Usage {
+        let written = ANSWER_TOKENS.max(self.text.len() as u64 / BYTES_PER_TOKEN);
+        self.usage.plausible_or(prompt_tokens.into(), written)
+    }
 }

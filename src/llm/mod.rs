@@ -39,7 +39,8 @@ pub use crate::net::{Caller, Gate, LONGEST_BACKOFF, Open, Wait, jittered};
 pub use catalogue::{Facts, KnownModels};
 pub use client::{Llm, ProbeReport};
 pub use message::{
-    Carry, Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice, ToolSpec,
+    ANSWER_TOKENS, Carry, Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice,
+    ToolSpec,
 };
 pub use server::{BadSetting, missing};
 pub use settings::{Endpoint, Endpoints, ProviderLimits, Settings};

@@ -5,14 +5,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Spent;
 use crate::{
-    domain::{ModelName, Usage},
+    domain::ModelName,
     llm::{
         Caller, Completion, Error, Llm, Message, OutputFormat, Request, Sending, StopReason, ToolChoice, Wait,
+        limits::Measure,
         structured::{Form, Strategies},
     },
     prompts::Prompts,
@@ -43,11 +45,11 @@ impl Asker {
     }
 
     /// Asks for a `T`: by native schema, then by a tool call, then in the prompt. What was used is added to `spent`,
-    /// also by answers that could not be read.
+    /// as soon as it is known, also by answers that could not be read.
     ///
     /// # Errors
     /// Why there is none, for people.
-    pub async fn ask<T: DeserializeOwned>(&self, prompt: &str, form: Form, spent: &mut Spent) -> Result<T, String> {
+    pub async fn ask<T: DeserializeOwned>(&self, prompt: &str, form: Form, spent: &Mutex<Spent>) -> Result<T, String> {
         let words = |name: &str, values: Value| self.prompts.text(name, values);
         let mut strategies = Strategies::new(form, &words);
         strategies.start_with(self.llm.first_strategy(&self.model));
@@ -73,25 +75,25 @@ impl Asker {
         Err(format!("no answer of the asked form: {reason}"))
     }
 
-    async fn complete(&self, request: &Request, spent: &mut Spent) -> Result<Completion, Error> {
+    async fn complete(&self, request: &Request, spent: &Mutex<Spent>) -> Result<Completion, Error> {
         let begun = Instant::now();
         let caller = UntilDeadline { ends: tokio::time::Instant::now() + RETRY_TIME };
         let done = self.llm.complete(request, &caller).await;
-        spent.seconds += begun.elapsed().as_secs_f64();
-        spent.calls += 1;
-        let completion = done.map_err(|failed| failed.error)?;
-        self.pay(&completion.usage, spent);
-        Ok(completion)
+        let used = done.as_ref().map_or_else(|_| Spent::default(), |completion| self.used(request, completion));
+        *spent.lock() += Spent { calls: 1, seconds: begun.elapsed().as_secs_f64(), ..used };
+        done.map_err(|failed| failed.error)
     }
 
-    fn pay(&self, usage: &Usage, spent: &mut Spent) {
-        let used = Spent {
+    /// Returns the tokens of an answer, and what they cost.
+    fn used(&self, request: &Request, completion: &Completion) -> Spent {
+        let tokenizer = self.llm.facts(&self.model).tokenizer.unwrap_or_default();
+        let usage = completion.plausible_usage(Measure::estimating(tokenizer).request(request));
+        Spent {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
-            cost: self.llm.cost(&self.model, usage),
+            cost: self.llm.cost(&self.model, &usage),
             ..Spent::default()
-        };
-        *spent += used;
+        }
     }
 
     fn request(&self, prompt: &str) -> Request {

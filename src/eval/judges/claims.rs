@@ -5,6 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -88,7 +89,7 @@ impl From<GivenVerdict> for Verdict {
 ///
 /// # Errors
 /// Why there are no verdicts, or not those of all calls, for people.
-pub async fn judged(asker: &Asker, kept: &Arc<RunRecord>, spent: &mut Spent) -> Result<Groundedness, String> {
+pub async fn judged(asker: &Asker, kept: &Arc<RunRecord>, spent: &Mutex<Spent>) -> Result<Groundedness, String> {
     let kept = Arc::clone(kept);
     let held = aside(move || held(&kept.report, &kept.sources)).await.map_err(|panicked| panicked.to_string())?;
     let mut found = Groundedness { claims: Vec::new(), left_out: held.len().saturating_sub(MOST_STATEMENTS) };

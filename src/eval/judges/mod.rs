@@ -11,6 +11,7 @@ mod claims;
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::{StreamExt, stream};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -91,17 +92,15 @@ impl Judges {
     }
 
     /// Has a report judged by `wanted`. A judge that fails is named in the result with its reason, and so is one that
-    /// has not answered when `cancel` ends the waiting.
+    /// has not answered when `cancel` ends the waiting; what its answered calls took is counted all the same.
     pub async fn judge(&self, case: Case<'_>, wanted: &[Judge], cancel: &CancellationToken) -> Judged {
-        let ask = |judge: Judge| async move {
-            let mut spent = Spent::default();
-            (judge, self.found(judge, case, &mut spent).await, spent)
-        };
+        // Outside of the judges, which an interrupt drops. Locked to be added to.
+        let spent = &Mutex::new(Spent::default());
+        let ask = |judge: Judge| async move { (judge, self.found(judge, case, spent).await) };
         let mut asked = std::pin::pin!(stream::iter(wanted.iter().copied()).map(ask).buffer_unordered(AT_ONCE));
         let failed = wanted.iter().map(|judge| (*judge, "interrupted".to_owned())).collect();
         let mut judged = Judged { failed, ..Judged::default() };
-        while let Some(Some((judge, found, spent))) = cancel.run_until_cancelled(asked.next()).await {
-            judged.spent += spent;
+        while let Some(Some((judge, found))) = cancel.run_until_cancelled(asked.next()).await {
             judged.failed.remove(&judge);
             match found {
                 Ok(Judgement::Scores(scores)) => judged.scores.extend(scores),
@@ -109,10 +108,11 @@ impl Judges {
                 Err(reason) => _ = judged.failed.insert(judge, printable_line(&reason)),
             }
         }
+        judged.spent = spent.lock().clone();
         judged
     }
 
-    async fn found(&self, judge: Judge, case: Case<'_>, spent: &mut Spent) -> Result<Judgement, String> {
+    async fn found(&self, judge: Judge, case: Case<'_>, spent: &Mutex<Spent>) -> Result<Judgement, String> {
         let one = |dimension| (dimension, json!({}));
         let (dimension, more) = match judge {
             Judge::Quality => {

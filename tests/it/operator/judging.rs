@@ -240,7 +240,9 @@ async fn an_interrupt_while_judging_loses_no_run() {
         true => opinion(call),
         false => reply::silence(),
     };
-    let world = World::start(Script::new().by(is_judge(), silent_but_one)).await;
+    let no_form = reply::text("Four, I would say.");
+    let script = Script::new().first(is_judge().and(When::says(WORDS_OF_RELEVANCE)), [no_form]);
+    let world = World::start(script.by(is_judge(), silent_but_one)).await;
     let measure = measure(&world);
     let mut arguments = measure.arguments("one.jsonl", &["--judge-model", JUDGE, "--at-once", "1"]);
     arguments.insert(0, "eval".to_owned());
@@ -252,7 +254,7 @@ async fn an_interrupt_while_judging_loses_no_run() {
     let before = measure.scored("one.jsonl", "q01");
     let judged = before.judged.unwrap();
     assert!(before.report.is_some() && judged.scores.contains_key(&Dimension::ResearchDepth), "{judged:?}");
-    assert_eq!((judged.failed.len(), judged.spent.calls), (5, 1), "{judged:?}");
+    assert_eq!((judged.failed.len(), judged.spent.calls), (5, 2), "an answer of no use is paid for, too: {judged:?}");
     assert!(judged.failed.values().all(|reason| reason == "interrupted"), "{judged:?}");
 
     world.models.follow(Script::new().by(is_judge(), opinion));
@@ -263,6 +265,20 @@ async fn an_interrupt_while_judging_loses_no_run() {
     let qualities = world.models.calls_matching(|call| call.says(WORDS_OF_QUALITY)).len();
     assert_eq!(qualities, 2, "each report once");
     until("nobody waits", async || world.models.calls_matching(open).is_empty().then_some(())).await;
+    world.finish();
+}
+
+/// A gateway may tell nonsense of what an answer took: that spends no budget.
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_that_no_judge_can_have_used_are_estimated() {
+    let nonsense = Tokens { input: u32::MAX.into(), cached: 0, output: 1, reasoning: 0 };
+    let world = World::start(Script::new().by(is_judge(), move |call| opinion(call).costing(nonsense))).await;
+    let measure = measure(&world);
+    let (code, _, stderr) = measure.run(&world, "one.jsonl", &["--judge-model", JUDGE]).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    let spent = measure.judged("one.jsonl", "q01").unwrap().spent;
+    let each = spent.input_tokens / spent.calls;
+    assert!((500..20_000).contains(&each) && spent.output_tokens == 1_000 * spent.calls, "{spent:?}");
     world.finish();
 }
 
