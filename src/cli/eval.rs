@@ -90,7 +90,7 @@ struct Evaluation {
     out: PathBuf,
     at_once: usize,
     caps: Caps,
-    judges: Option<Judges>,
+    judge: Option<ModelName>,
 }
 
 /// One answer to come by.
@@ -127,36 +127,41 @@ impl Evaluation {
         if let Some(unknown) = args.only.iter().find(|id| !questions.iter().any(|question| question.id == **id)) {
             return Err(named(format!("it has no question {unknown}")));
         }
-        let judges = args.judge_model.as_ref().map(|model| judging::judges(model, config)).transpose()?;
-        let models = models(config);
+        let (models, judge) = (models(config), args.judge_model.clone());
+        // To look things up; calls are made by that of the app.
+        let llm = Llm::new(config.llm.clone()).map_err(|error| error.to_string())?;
+        if let Some(judge) = &judge {
+            judging::check(judge, &llm, config)?;
+        }
         if args.max_cost.is_some() {
-            prices_are_known(models.iter().chain(&args.judge_model), config)?;
+            prices_are_known(models.iter().chain(&judge), &llm)?;
         }
         let header = Header {
             fathom: env!("CARGO_PKG_VERSION").to_owned(),
             models: models.iter().map(ToString::to_string).collect(),
             questions: digest::sha256_hex(text.as_bytes()),
             documents: config.search.folder(ROWS).map(|folder| folder.display().to_string()),
-            judge: args.judge_model.as_ref().map(ToString::to_string),
+            judge: judge.as_ref().map(ToString::to_string),
         };
         let out = args.out.clone().unwrap_or_else(|| default_out(path));
         let results = going_on(&out, header)?;
         let wanted: Vec<&Question> =
             questions.iter().filter(|question| args.only.is_empty() || args.only.contains(&question.id)).collect();
-        let tasks = tasks(&wanted, args.runs, &results, judges.is_some());
+        let tasks = tasks(&wanted, args.runs, &results, judge.is_some());
         let caps = Caps { cost: args.max_cost, tokens: args.max_tokens };
-        Ok(Self { tasks, results, out, at_once: args.at_once.max(1) as usize, caps, judges })
+        Ok(Self { tasks, results, out, at_once: args.at_once.max(1) as usize, caps, judge })
     }
 
     /// Does what is to be done, and prints the figures over all that is there.
     async fn work(self, app: &App, config: &Config, cancel: &CancellationToken) -> Exit {
-        let Self { tasks, results, out, at_once, caps, judges } = self;
+        let Self { tasks, results, out, at_once, caps, judge } = self;
         let unwritable = |error: io::Error| print::usage(&format!("{}: {error}", out.display()));
         let file = match results.write(&out) {
             Ok(file) => file,
             Err(error) => return unwritable(error),
         };
         let all = tasks.len();
+        let judges = judge.map(|model| judging::judges(app, model, config));
         let bench = Bench { app, config, cancel, caps, judges, kept: Mutex::new((results, file)) };
         let mut done = std::pin::pin!(stream::iter(tasks).map(|task| bench.done(task)).buffer_unordered(at_once));
         let (mut count, mut whole) = (0, 0);
@@ -201,8 +206,7 @@ fn tasks(wanted: &[&Question], runs: u32, results: &Results, judging: bool) -> V
     unjudged.chain(asked.map(|(question, run)| Task::Ask(question.clone(), run))).collect()
 }
 
-fn prices_are_known<'a>(models: impl Iterator<Item = &'a ModelName>, config: &Config) -> Result<(), String> {
-    let llm = Llm::new(config.llm.clone()).map_err(|error| error.to_string())?;
+fn prices_are_known<'a>(models: impl Iterator<Item = &'a ModelName>, llm: &Llm) -> Result<(), String> {
     let mut unpriced = models.filter(|model| !model.is_offline() && llm.facts(model).price.is_none());
     unpriced.next().map_or(Ok(()), |model| {
         Err(format!("--max-cost needs the price of {model}: [models.\"{model}\"] in the settings file"))

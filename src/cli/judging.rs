@@ -9,22 +9,20 @@ use crate::{
     domain::{Event, ModelName, RunId, Source, SourceId, report::Report},
     eval::{Judges, RunRecord},
     llm::Llm,
-    prompts::Prompts,
     store::{self, Store},
 };
 
 /// Events that are read at once; the brief is among the first.
 const PAGE: u32 = 500;
 
-/// Judges that are `model`.
+/// Checks that `model` can judge.
 ///
 /// # Errors
-/// Why it cannot judge, and what to do.
-pub fn judges(model: &ModelName, config: &Config) -> Result<Judges, String> {
+/// Why it cannot, and what to do.
+pub fn check(model: &ModelName, llm: &Llm, config: &Config) -> Result<(), String> {
     if model.is_offline() {
         return Err(format!("--judge-model: {model} quotes and cannot judge; name a model of a provider"));
     }
-    let llm = Llm::new(config.llm.clone()).map_err(|error| error.to_string())?;
     if llm.key_name(model).is_none() {
         return Err(format!("--judge-model: there is no provider '{}'; docs/providers.md lists them", model.provider));
     }
@@ -34,9 +32,13 @@ pub fn judges(model: &ModelName, config: &Config) -> Result<Judges, String> {
     if config.options.models().any(|writer| writer == model) {
         complain(&format!("{model} writes the reports that it judges, and models favour their own; name another one"));
     }
-    let prompts = Prompts::new().map_err(|error| error.to_string())?;
-    let attempts = config.options.max_structured_output_retries;
-    Ok(Judges::new(llm, model.clone(), Arc::new(prompts), attempts))
+    Ok(())
+}
+
+/// Judges that are `model`; their calls and those of the runs keep to the limits of a provider together.
+pub fn judges(app: &App, model: ModelName, config: &Config) -> Judges {
+    let (llm, prompts) = (app.runs.llm().clone(), Arc::clone(app.runs.prompts()));
+    Judges::new(llm, model, prompts, config.options.max_structured_output_retries)
 }
 
 /// Returns what a run kept that judges need; `None` when it is not in this database.

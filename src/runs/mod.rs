@@ -41,6 +41,7 @@ use crate::{
         options::{MODEL_OPTIONS, SEARCH_API, SEARCH_FALLBACK},
     },
     events::{EventLog, WriterHandle},
+    llm::Llm,
     process,
     prompts::Prompts,
     research::Toolbox,
@@ -212,6 +213,15 @@ impl Runs {
 
     pub fn store(&self) -> &Store {
         &self.parts.store
+    }
+
+    /// The models with the keys of the server, as runs call them.
+    pub fn llm(&self) -> &Llm {
+        &self.parts.means.llm
+    }
+
+    pub fn prompts(&self) -> &Arc<Prompts> {
+        &self.parts.prompts
     }
 
     pub fn log(&self) -> &EventLog {

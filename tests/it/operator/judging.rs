@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use fathom::{
@@ -265,6 +266,28 @@ async fn an_interrupt_while_judging_loses_no_run() {
     let qualities = world.models.calls_matching(|call| call.says(WORDS_OF_QUALITY)).len();
     assert_eq!(qualities, 2, "each report once");
     until("nobody waits", async || world.models.calls_matching(open).is_empty().then_some(())).await;
+    world.finish();
+}
+
+/// Calls of one provider that are made for runs and for judges keep to its limit together.
+#[tokio::test(flavor = "multi_thread")]
+async fn judges_and_runs_share_the_limits_of_a_provider() {
+    const TIME: Duration = Duration::from_millis(100);
+    let world = World::start(Script::whole_run(Shape::SMALL).by(is_judge(), opinion).latency(TIME)).await;
+    let questions = world.folder().join("gate.jsonl");
+    let question = |id: &str| json!({"id": id, "question": "What did the gate cost?", "facts": []}).to_string();
+    std::fs::write(&questions, format!("{}\n{}\n", question("g1"), question("g2"))).unwrap();
+    std::fs::write(world.folder().join("fathom.toml"), "[limits]\nmodel_concurrency = 1\n").unwrap();
+    let model = ["--model", "openai:gpt-4.1", "--judge-model", JUDGE, "--at-once", "2"];
+    let arguments = [&[questions.to_str().unwrap()], &model[..]].concat();
+    let (code, stdout, stderr) = eval_with_keys(&world, &arguments).await;
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let calls = world.models.calls();
+    assert!(calls.iter().any(|call| call.model() == "the-judge") && calls.len() > 10, "{calls:?}");
+    for (one, next) in calls.iter().zip(&calls[1..]) {
+        let (ended, began) = (one.ended_at().unwrap(), next.received_at);
+        assert!(ended < began + TIME / 2, "{one:?} ({}) and {next:?} ({})", one.model(), next.model());
+    }
     world.finish();
 }
 
