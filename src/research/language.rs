@@ -16,7 +16,7 @@ use crate::{
     llm::{Message, StopReason},
     offline::Task,
     prompts::untrusted,
-    text::Language,
+    text::{Language, is_fence},
 };
 
 /// Letters of prose without which a report is too short to be judged.
@@ -133,10 +133,8 @@ fn names(asked: &str, code: &str) -> bool {
 fn prose(markdown: &str) -> String {
     let mut in_code = false;
     let mut is_prose = |line: &&str| {
-        let line = line.trim_start();
-        let is_fence = line.starts_with("```") || line.starts_with("~~~");
-        in_code ^= is_fence;
-        !in_code && !is_fence && !line.starts_with(['>', '|'])
+        in_code ^= is_fence(line);
+        !in_code && !is_fence(line) && !line.trim_start().starts_with(['>', '|'])
     };
     let lines = markdown.lines().filter(|line| is_prose(line));
     lines.map(unquoted).collect::<Vec<_>>().join("\n")

@@ -1,4 +1,5 @@
-//! Markdown and HTML inside a line: taken away, so that nothing of it is read as a link, an image or a citation.
+//! Markdown and HTML inside a line: taken away, so that nothing of it is read as a link, an image or a citation; and
+//! the lines around code.
 
 /// Inline markup to plain text on one line: emphasis, tags, links and addresses go, brackets become parentheses.
 pub fn plain(text: &str) -> String {
@@ -15,6 +16,12 @@ pub fn plain(text: &str) -> String {
         .collect();
     let words = text.split_whitespace().filter(|word| !word.contains("://"));
     words.map(without_stars).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns whether a line of Markdown begins or ends a block of code.
+pub fn is_fence(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("```") || line.starts_with("~~~")
 }
 
 /// `*word*` is emphasis, `3*4` is not.

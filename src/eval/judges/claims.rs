@@ -21,7 +21,7 @@ use crate::{
     llm::structured::Form,
     prompts::untrusted,
     research::claims::{self, Texts},
-    text::{is_unspaced, sentences},
+    text::{is_fence, is_unspaced, sentences},
 };
 
 /// Statements in one call, and in all.
@@ -211,9 +211,8 @@ fn uncited(text: &str, cited: &[claims::Cited]) -> Vec<(usize, String, Vec<Sourc
     let mut is_code = false;
     let mut found = Vec::new();
     for line in text.lines() {
-        let is_fence = line.trim_start().starts_with("```");
-        is_code ^= is_fence;
-        if is_code || is_fence || line.starts_with('#') {
+        is_code ^= is_fence(line);
+        if is_code || is_fence(line) || line.starts_with('#') {
             continue;
         }
         for sentence in sentences(line) {
@@ -251,7 +250,7 @@ mod tests {
     #[test]
     fn every_statement_is_found_once() {
         let text = "# The gate\n\nIt cost 5 crowns. It was built in 1911 [1][2]. Dues pay for it.\n\n## Costs and dues\n\n\
-            - Dues are 4 crowns [2].\n- Loans.\n\n```\nlet it = be code;\n```\n\n| Day | Dues |\n|---|---|\n| Monday | 4 crowns [1] |\n\n\
+            - Dues are 4 crowns [2].\n- Loans.\n\n```\nlet it = be code;\n```\n\n~~~\nthis is code too\n~~~\n\n| Day | Dues |\n|---|---|\n| Monday | 4 crowns [1] |\n\n\
             ### Sources\n\n- [1] A: a.md\n- [2] B: b.md\n";
         let found: Vec<_> = statements(&report(text))
             .into_iter()
