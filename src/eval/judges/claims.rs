@@ -91,9 +91,10 @@ impl From<GivenVerdict> for Verdict {
 /// Why there are no verdicts, or not those of all calls, for people.
 pub async fn judged(asker: &Asker, kept: &Arc<RunRecord>, spent: &Mutex<Spent>) -> Result<Groundedness, String> {
     let kept = Arc::clone(kept);
-    let held = aside(move || held(&kept.report, &kept.sources)).await.map_err(|panicked| panicked.to_string())?;
-    let mut found = Groundedness { claims: Vec::new(), left_out: held.len().saturating_sub(MOST_STATEMENTS) };
-    for batch in held[..held.len().min(MOST_STATEMENTS)].chunks(IN_ONE_CALL) {
+    let (held, left_out) =
+        aside(move || held(&kept.report, &kept.sources)).await.map_err(|panicked| panicked.to_string())?;
+    let mut found = Groundedness { claims: Vec::new(), left_out };
+    for batch in held.chunks(IN_ONE_CALL) {
         let answer = asker.ask(&prompt(asker, batch), form(), spent).await?;
         take(&mut found, batch, answer);
     }
@@ -152,28 +153,29 @@ fn take(found: &mut Groundedness, batch: &[JudgedStatement], answer: Answer) {
     }
 }
 
-/// The statements of a report with their passages.
-fn held(report: &Report, sources: &[Source]) -> Vec<JudgedStatement> {
+/// The first statements of a report with their passages, and how many more there are.
+fn held(report: &Report, sources: &[Source]) -> (Vec<JudgedStatement>, usize) {
+    let mut statements = statements(report);
+    let left_out = statements.len().saturating_sub(MOST_STATEMENTS);
+    statements.truncate(MOST_STATEMENTS);
     let texts = Texts::read(sources.to_vec(), &HashMap::new());
     let held = |statement: Statement| {
         let passages = passages(&statement, &texts);
         JudgedStatement { statement, passages }
     };
-    statements(report).into_iter().map(held).collect()
+    (statements.into_iter().map(held).collect(), left_out)
 }
 
 /// Finds the passages that a statement is held against: of each cited source the nearest, unless none may be about the
 /// statement; of the nearest sources when none is cited.
 fn passages(statement: &Statement, texts: &Texts) -> Vec<(SourceId, String)> {
-    let mut nearest = texts.nearest(&statement.text);
     let wanted: Vec<(SourceId, Option<Passage>)> = if statement.cites.is_empty() {
-        nearest.into_iter().take(SEARCHED).map(|(id, passage)| (id, Some(passage))).collect()
+        let nearest = texts.nearest(&statement.text, texts.ids()).into_iter();
+        nearest.take(SEARCHED).map(|(id, passage)| (id, Some(passage))).collect()
     } else {
-        let mut place = |id: SourceId| {
-            let at = nearest.iter().position(|(other, _)| *other == id);
-            (id, at.map(|at| nearest.swap_remove(at).1))
-        };
-        statement.cites.iter().map(|id| place(*id)).collect()
+        let cited = texts.nearest(&statement.text, statement.cites.iter().copied());
+        let mut nearest: HashMap<SourceId, Passage> = cited.into_iter().collect();
+        statement.cites.iter().map(|id| (*id, nearest.remove(id))).collect()
     };
     let around = |(id, passage): (SourceId, Option<Passage>)| {
         Some((id, texts.around(id, passage.as_ref(), &statement.text, AROUND)?))
@@ -278,13 +280,24 @@ mod tests {
         let far = "Gulls nest on the roof. ".repeat(200);
         let sources =
             [source(1001, &format!("{far}The gate cost 412,000 crowns.{far}")), source(1002, "Nothing else is here.")];
-        let held = held(&report("The gate cost 412,000 crowns [1][2]. The gate is not free of cost."), &sources);
-        assert_eq!(held.len(), 2);
+        let (held, left_out) =
+            held(&report("The gate cost 412,000 crowns [1][2]. The gate is not free of cost."), &sources);
+        assert_eq!((held.len(), left_out), (2, 0));
         let ids: Vec<u32> = held[0].passages.iter().map(|(id, _)| id.0).collect();
         assert_eq!(ids, [1001, 1002], "a cited source without a likeness is shown from its beginning");
         assert!(held[0].passages[0].1.contains("412,000") && held[0].passages[0].1.len() < 2_000);
         assert!(held[1].passages[0].1.contains("412,000"), "what cites nothing is looked for in all of them");
         assert_eq!(held[1].passages.len(), 1);
+    }
+
+    #[test]
+    fn of_a_report_that_states_more_the_rest_is_counted_as_left_out() {
+        let statement = |number: usize| format!("The gate has {number} doors.\n");
+        let markdown: String = (0..MOST_STATEMENTS + 3).map(statement).collect();
+        let (held, left_out) = held(&report(&markdown), &[]);
+        let last = held.last().map(|held| held.statement.text.clone());
+        assert_eq!((held.len(), left_out), (MOST_STATEMENTS, 3));
+        assert_eq!(last, Some(statement(MOST_STATEMENTS - 1).trim().to_owned()));
     }
 
     #[test]

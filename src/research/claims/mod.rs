@@ -110,18 +110,23 @@ impl Texts {
         (!text.trim().is_empty()).then_some(text)
     }
 
-    /// Finds where the sources come nearest to a statement, cited or not: of each that shares a word or figure with it
-    /// one passage, the nearest first.
-    pub fn nearest(&self, statement: &str) -> Vec<(SourceId, Passage)> {
+    /// The sources, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = SourceId> {
+        self.pages.keys().copied()
+    }
+
+    /// Finds where these sources come nearest to a statement: of each that shares a word or figure with it one passage,
+    /// the nearest first.
+    pub fn nearest(&self, statement: &str, ids: impl Iterator<Item = SourceId>) -> Vec<(SourceId, Passage)> {
         let tokens = tokens(statement);
         let statement = Statement::read(statement, &tokens);
-        let nearest_in = |(id, cited): (&SourceId, &CitedPage)| {
-            let page = &cited.page;
+        let nearest_in = |id: SourceId| {
+            let page = &self.pages.get(&id)?.page;
             let places: Vec<usize> = statement.standings(page).into_iter().filter_map(Standing::place).collect();
             let (sentence, shared) = page.nearest_sentence(&statement.keys, &places)?;
-            Some((shared, *id, page.passage(sentence)?))
+            Some((shared, id, page.passage(sentence)?))
         };
-        let mut found: Vec<(f64, SourceId, Passage)> = self.pages.iter().filter_map(nearest_in).collect();
+        let mut found: Vec<(f64, SourceId, Passage)> = ids.filter_map(nearest_in).collect();
         found.sort_by(|(a, one, _), (b, other, _)| b.total_cmp(a).then(one.cmp(other)));
         found.into_iter().map(|(_, id, passage)| (id, passage)).collect()
     }
