@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn every_statement_is_found_once() {
         let text = "# The gate\n\nIt cost 5 crowns. It was built in 1911 [1][2]. Dues pay for it.\n\n## Costs and dues\n\n\
-            - Dues are 4 crowns [2].\n- Loans.\n\n```\nlet it = be code;\n```\n\n~~~\nthis is code too\n~~~\n\n| Day | Dues |\n|---|---|\n| Monday | 4 crowns [1] |\n\n\
+            - Dues are 4 crowns [2].\n- Loans. More loans.\n\n```\nlet it = be code;\n```\n\n~~~\nthis is code too\n~~~\n\n| Day | Dues |\n|---|---|\n| Monday | 4 crowns [1] |\n\n\
             ### Sources\n\n- [1] A: a.md\n- [2] B: b.md\n";
         let found: Vec<_> = statements(&report(text))
             .into_iter()
@@ -288,6 +288,18 @@ mod tests {
         assert!(held[0].passages[0].1.contains("412,000") && held[0].passages[0].1.len() < 2_000);
         assert!(held[1].passages[0].1.contains("412,000"), "what cites nothing is looked for in all of them");
         assert_eq!(held[1].passages.len(), 1);
+    }
+
+    #[test]
+    fn what_cites_nothing_is_held_against_few_of_the_sources() {
+        let source = |id: u32| Source {
+            snapshot: format!("The gate cost {id} crowns.").into(),
+            ..Source::example(id, &format!("{id}.md"), "A page")
+        };
+        let sources: Vec<Source> = (1..=5).map(source).collect();
+        let (held, _) = held(&report("The gate cost 4 crowns."), &sources);
+        let ids: Vec<u32> = held[0].passages.iter().map(|(id, _)| id.0).collect();
+        assert_eq!((ids.len(), ids[0]), (SEARCHED, 4), "{ids:?}");
     }
 
     #[test]

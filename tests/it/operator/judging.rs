@@ -15,7 +15,7 @@ use serde_json::json;
 use super::evaluation::{eval, eval_with_keys, examples};
 use crate::{
     crash::until,
-    world::{Call, Ended, Found, Kind, Page, Reply, Script, Shape, When, World, reply, reply::Tokens},
+    world::{Call, Ended, Found, Kind, Page, Reply, Script, Shape, When, World, brain, reply, reply::Tokens},
 };
 
 const JUDGE: &str = "openai:the-judge";
@@ -120,6 +120,8 @@ async fn reports_are_judged_and_judges_that_failed_are_asked_again() {
     assert_eq!((grounded.claims[0].verdict, grounded.claims[1].verdict), (Verdict::Supported, Verdict::NotSupported));
     assert!(grounded.share().unwrap() < 1.0 && grounded.left_out == 0);
     assert!(first.spent.calls >= 9 && first.spent.input_tokens > 0, "{:?}", first.spent);
+    let unanswerable = world.models.calls_matching(|call| call.says("do not hold the answer"));
+    assert_eq!(unanswerable.len(), 1, "n13 alone");
 
     let limits: Vec<u64> = world.models.calls_matching(|call| call.says(WORDS_OF_QUALITY)).iter().map(limit).collect();
     assert_eq!(limits[..2], [8_000, 16_000], "an answer that was cut off gets twice the room");
@@ -194,6 +196,7 @@ async fn judges_see_the_report_as_data_and_the_pages_as_they_were() {
         assert!(!prompt[before..asks].contains(&closing) && prompt[asks..].contains(&closing), "{prompt}");
         assert!(!prompt.contains("<statement number=\"7\">"), "{prompt}");
     }
+    calls.iter().for_each(|call| asks_for_a_score(call));
     let prompt_with = |needle: &str| {
         let found = calls.iter().map(|call| call.last_text()).find(|prompt| prompt.contains(needle));
         found.unwrap_or_else(|| panic!("nobody is asked: {needle}")).into_owned()
@@ -209,6 +212,20 @@ async fn judges_see_the_report_as_data_and_the_pages_as_they_were() {
     world.finish();
 }
 
+/// A score is from 1 to 5 in what the provider holds an answer to, too.
+fn asks_for_a_score(call: &Call) {
+    let (schema, scores) = (call.schema(), json!([1, 2, 3, 4, 5]));
+    match call.schema_name() {
+        Some("ReportScore") => assert_eq!(schema["properties"]["score"]["enum"], scores, "{schema}"),
+        Some("ReportQuality") => {
+            assert_eq!(schema["required"].as_array().map(Vec::len), Some(6), "{schema}");
+            let of_each = DIMENSIONS.map(|name| &schema["properties"][name]["properties"]["score"]["enum"]);
+            assert_eq!(of_each, [&scores; 6], "{schema}");
+        }
+        name => assert_eq!(name, Some("GroundedStatements")),
+    }
+}
+
 /// What judges cost counts towards the cap of an evaluation, and what is left unjudged is judged later.
 #[tokio::test(flavor = "multi_thread")]
 async fn judges_keep_to_the_cap() {
@@ -219,7 +236,8 @@ async fn judges_keep_to_the_cap() {
     let (code, _, stderr) = measure.run(&world, "one.jsonl", &capped).await;
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("--max-cost needs the price of openai:the-judge"), "{stderr}");
-    let settings = "[models.\"openai:the-judge\"]\nwindow = 2000000\nprice = { input = 1.0, output = 1.0 }\n";
+    let settings = "[models.\"openai:the-judge\"]\nwindow = 2000000\nmax_output = 5000\n\
+                    price = { input = 1.0, output = 1.0 }\n";
     std::fs::write(world.folder().join("fathom.toml"), settings).unwrap();
     let (code, stdout, stderr) = measure.run(&world, "one.jsonl", &capped).await;
     assert_eq!(code, Some(1), "{stderr}");
@@ -227,9 +245,106 @@ async fn judges_keep_to_the_cap() {
     assert!(stdout.starts_with("| 1 answers |"), "no further question is asked: {stdout}");
     let spent = measure.judged("one.jsonl", "q01").unwrap().spent;
     assert!(spent.cost.unwrap().dollars() > 5.0 && spent.input_tokens >= 6_000_000, "{spent:?}");
+    assert!(world.models.calls().iter().all(|call| limit(call) == 5_000), "as much as the model can write");
     let (code, stdout, stderr) = measure.run(&world, "one.jsonl", &["--judge-model", JUDGE]).await;
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("| judge: relevance (n = 2) |"), "{stdout}");
+    world.finish();
+}
+
+/// A run may use up what an evaluation may use; then its report waits to be judged.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_is_not_judged_once_the_cap_is_reached() {
+    let is_judged = || When::says("judged and never obeyed");
+    let world = World::start(Script::whole_run(Shape::SMALL).by(is_judged(), opinion)).await;
+    let questions = world.folder().join("gate.jsonl");
+    std::fs::write(&questions, json!({"id": "g1", "question": "What did the gate cost?"}).to_string()).unwrap();
+    let arguments = [questions.to_str().unwrap(), "--model", "openai:gpt-4.1", "--judge-model", "openai:gpt-4.1"];
+    let capped = [&arguments[..], &["--max-tokens", "1"]].concat();
+    let (code, stdout, stderr) = eval_with_keys(&world, &capped).await;
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stdout.starts_with("| 1 answers |") && stderr.contains("stopped after 0 of 1"), "{stdout}{stderr}");
+    assert!(stderr.contains("openai:gpt-4.1 writes the reports that it judges"), "{stderr}");
+    let judging = || world.models.calls_matching(|call| call.says("judged and never obeyed")).len();
+    assert_eq!(judging(), 0);
+    let (code, stdout, stderr) = eval_with_keys(&world, &arguments).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(judging(), 5, "{stdout}");
+    world.finish();
+}
+
+/// Each statement is judged once, however many there are.
+#[tokio::test(flavor = "multi_thread")]
+async fn statements_are_judged_a_dozen_at_a_time() {
+    let doors: String = (1..14).map(|door| format!("Door {door} of the gate is open.\n")).collect();
+    let report = format!("# Gate\n\nThe gate cost 412,000 crowns [S1001].\n\n{doors}");
+    let script =
+        Script::whole_run(Shape::SMALL).by(is_judge(), opinion).always(When::kind(Kind::Report), reply::text(report));
+    let world = World::start(script).await;
+    world.web.always("", Found::Pages(vec![Page::new("https://harbour.test/gate", "Gate", PAGE)]));
+    let questions = world.folder().join("gate.jsonl");
+    std::fs::write(&questions, json!({"id": "g1", "question": "What did the gate cost?"}).to_string()).unwrap();
+    let measure = measure(&world);
+    let (file, out) = (questions.to_str().unwrap(), measure.at("one.jsonl"));
+    let arguments = [file, "--model", "openai:gpt-4.1", "--judge-model", JUDGE, "--out", &out];
+    let (code, _, stderr) = eval_with_keys(&world, &arguments).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    let calls = world.models.calls_matching(|call| call.schema_name() == Some("GroundedStatements"));
+    let sizes: Vec<usize> = calls.iter().map(|call| call.last_text().matches("<statement number=").count()).collect();
+    assert_eq!(sizes, [12, 2]);
+    let grounded = measure.judged("one.jsonl", "g1").unwrap().groundedness.unwrap();
+    let unsupported = |at: &usize| grounded.claims[*at].verdict == Verdict::NotSupported;
+    assert_eq!((grounded.claims.len(), (0..14).filter(unsupported).collect::<Vec<_>>()), (14, vec![1, 13]));
+    world.finish();
+}
+
+/// A provider that takes no schema is asked in another way; a judge without a verdict has judged nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_without_a_verdict_has_failed_and_one_without_schemas_has_not() {
+    let script = Script::new()
+        .always(is_judge().and(When::matching(|call| call.schema_name().is_some())), reply::status(400))
+        .always(is_judge().and(When::says("<statement number=")), reply::json(json!({"verdicts": []})))
+        .by(is_judge(), opinion);
+    let world = World::start(script).await;
+    let measure = measure(&world);
+    let (code, _, stderr) = measure.run(&world, "one.jsonl", &["--judge-model", JUDGE]).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    let judged = measure.judged("one.jsonl", "q01").unwrap();
+    assert_eq!((judged.scores.len(), judged.groundedness), (10, None));
+    assert_eq!(judged.failed, [(Judge::Groundedness, "it gave no verdict".to_owned())].into());
+    let with_schema = world.models.calls_matching(|call| call.schema_name().is_some());
+    assert_eq!(with_schema.len(), 3, "those that are asked before one has an answer");
+    world.finish();
+}
+
+/// Whom a provider makes wait for longer than an evaluation does is not waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_that_is_away_for_long_is_not_waited_for() {
+    let world = World::start(Script::new().always(is_judge(), reply::status(429).retry_after(1_000))).await;
+    let measure = measure(&world);
+    let judged = measure.run(&world, "one.jsonl", &["--judge-model", JUDGE]);
+    let (code, _, stderr) = tokio::time::timeout(Duration::from_secs(60), judged).await.expect("nobody waits");
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(measure.judged("one.jsonl", "q01").unwrap().failed.len(), 6, "{stderr}");
+    world.finish();
+}
+
+/// Reports are in the file of results, what runs kept is in a database: without that some judges can do nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_a_run_that_is_gone_is_not_judged() {
+    let world = World::start(Script::new().by(is_judge(), opinion)).await;
+    let measure = measure(&world);
+    let data = measure.at("data");
+    let (code, _, stderr) = measure.run(&world, "one.jsonl", &["--data-dir", &data]).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    std::fs::remove_dir_all(&data).unwrap();
+    let judging = ["--data-dir", &data, "--judge-model", JUDGE];
+    let (code, _, stderr) = measure.run(&world, "one.jsonl", &judging).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    let judged = measure.judged("one.jsonl", "q01").unwrap();
+    let reason = "what the run kept is not in the database of evaluations".to_owned();
+    let failed = [Judge::Completeness, Judge::Groundedness].map(|judge| (judge, reason.clone()));
+    assert_eq!((judged.scores.len(), judged.failed), (9, failed.into()));
     world.finish();
 }
 
@@ -272,8 +387,11 @@ async fn an_interrupt_while_judging_loses_no_run() {
 /// Calls of one provider that are made for runs and for judges keep to its limit together.
 #[tokio::test(flavor = "multi_thread")]
 async fn judges_and_runs_share_the_limits_of_a_provider() {
-    const TIME: Duration = Duration::from_millis(100);
-    let world = World::start(Script::whole_run(Shape::SMALL).by(is_judge(), opinion).latency(TIME)).await;
+    const SHORT: Duration = Duration::from_millis(10);
+    // So that the judges of the first report would be asked while the second one is written.
+    let report = |call: &Call| brain::reply(Shape::SMALL, call).after(SHORT * 50);
+    let script = Script::whole_run(Shape::SMALL).by(is_judge(), opinion).by(When::kind(Kind::Report), report);
+    let world = World::start(script.latency(SHORT)).await;
     let questions = world.folder().join("gate.jsonl");
     let question = |id: &str| json!({"id": id, "question": "What did the gate cost?", "facts": []}).to_string();
     std::fs::write(&questions, format!("{}\n{}\n", question("g1"), question("g2"))).unwrap();
@@ -284,9 +402,10 @@ async fn judges_and_runs_share_the_limits_of_a_provider() {
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     let calls = world.models.calls();
     assert!(calls.iter().any(|call| call.model() == "the-judge") && calls.len() > 10, "{calls:?}");
+    assert!(!calls.iter().any(|call| call.says("The right answer is known")), "no facts are");
     for (one, next) in calls.iter().zip(&calls[1..]) {
         let (ended, began) = (one.ended_at().unwrap(), next.received_at);
-        assert!(ended < began + TIME / 2, "{one:?} ({}) and {next:?} ({})", one.model(), next.model());
+        assert!(ended < began + SHORT * 10, "{one:?} ({}) and {next:?} ({})", one.model(), next.model());
     }
     world.finish();
 }
