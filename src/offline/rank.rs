@@ -322,8 +322,18 @@ impl Scored<'_> {
         let language = LazyCell::new(|| Language::of(text));
         let fit = self.part.kinds.fit(text, |word| self.is_counted(word, *language));
         let kind = WITHOUT_KIND + (1.0 - WITHOUT_KIND) * fit;
-        let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(self.found[place].length) * substance(text);
+        let substance = if self.says_something(text) { 1.0 } else { NO_STATEMENT };
+        let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(self.found[place].length) * substance;
         Score { value, answers: self.answers(value, &shares) }
+    }
+
+    /// Returns whether it is a sentence, a row or `name: value`, and no question; what the question itself says is no
+    /// value.
+    fn says_something(&self, text: &str) -> bool {
+        let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}\"”’»)".contains(char));
+        let is_new = |term: &String| !self.question.forms.contains_key(term);
+        let names_value = |(_, value): (&str, &str)| terms(value, Language::of(text)).iter().any(is_new);
+        ends || is_number(text) || is_signature(text) || text.split_once(": ").is_some_and(names_value)
     }
 
     /// Is it a form of a word whose number is asked for?
@@ -410,13 +420,6 @@ fn are_compound(term: &str, asked: &str, language: Language) -> bool {
         }
 }
 
-/// Below 1 for questions and for lines that are neither sentences nor rows nor `name: value`.
-fn substance(text: &str) -> f64 {
-    let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}\"”’»)".contains(char));
-    let says = ends || is_number(text) || text.contains(": ") || is_signature(text);
-    if says { 1.0 } else { NO_STATEMENT }
-}
-
 /// Below 1 for sentences that are long enough to have many words by chance, and for fragments that say nothing.
 fn brevity(length: usize) -> f64 {
     let length = count(length);
@@ -485,6 +488,17 @@ mod tests {
         assert!(best("What does alarm E12 mean on the P7?", text).1);
         assert!(!best("What does alarm E44 mean on the P7?", text).1, "another code is about something else");
         assert!(best("How long may wards keep a borrowed device?", text).1, "how long is itself what is asked");
+    }
+
+    #[test]
+    fn a_line_whose_value_the_question_says_itself_is_no_statement() {
+        let value = |line: &str| {
+            let text = format!("{line}\n\nThe ferry is old. The harbour is deep. Soup was served.");
+            scores("How much will the Saltbox battery store?", &text).1.parts[0][0].value
+        };
+        let its_own = value("What comes next: the Saltbox battery");
+        let new = value("What comes next: the Saltbox battery, by the ice house");
+        assert!(its_own < new, "{its_own} {new}");
     }
 
     #[test]

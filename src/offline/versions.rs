@@ -39,6 +39,11 @@ const COUNTS: &str = "second third fourth fifth sixth seventh eighth ninth tenth
     two three four five six seven eight nine ten eleven twelve twenty zwei drei vier fünf sechs sieben acht neun \
     zehn elf zwölf deux trois quatre cinq huit dix dos tres cuatro cinco siete ocho diez";
 const CURRENCIES: [&str; 6] = ["eur", "usd", "gbp", "chf", "€", "$"];
+/// Stems that stand beside figures of anything.
+const OF_ANY_FIGURE: [&str; 13] = [
+    "eur", "euro", "cent", "percent", "prozent", "replac", "supersed", "cost", "price", "kost", "kostet", "preis",
+    "prix",
+];
 /// Words of a line that dates its document.
 const LONGEST_DATED_LINE: usize = 10;
 /// Titles are of the same document, in another edition, if they share so much.
@@ -204,8 +209,9 @@ impl<'a> Versions<'a> {
             overruled[place] = candidates.iter().enumerate().any(|(other, (by, worth))| {
                 let right = corrects(&by.text);
                 let newer = dates[other].as_ref().zip(dates[place].as_ref()).is_some_and(|(by, one)| by > one);
-                let otherwise =
-                    differ(&figures[place], &figures[other], || subjects[place].is_disjoint(&subjects[other]));
+                let are_named = || !subjects[place].is_empty() && !subjects[other].is_empty();
+                let are_apart = || are_named() && subjects[place].is_disjoint(&subjects[other]);
+                let otherwise = differ(&figures[place], &figures[other], are_apart);
                 let same_thing = || !subjects[place].is_disjoint(&subjects[other]);
                 let knows = newer && worth.answers && guesses(&one.text) && !guesses(&by.text) && same_thing();
                 let undone = newer && worth.answers && is_negated(&one.text) != is_negated(&by.text) && same_thing();
@@ -276,14 +282,11 @@ fn is_of_series(word: &str) -> bool {
     is_in(SERIES, &word.to_lowercase())
 }
 
-/// What a sentence is about: its words but numbers and those of time and of replacing.
+/// Returns what a sentence is about: its words but numbers and those of time, of replacing, and of what anything costs.
 fn subject(text: &str) -> HashSet<String> {
     let language = Language::of(text);
     let is_apart = |term: &String| {
-        is_number(term)
-            || replaces(term)
-            || is_month(term, language)
-            || ["eur", "euro", "cent", "percent", "prozent", "replac", "supersed"].contains(&term.as_str())
+        is_number(term) || replaces(term) || is_month(term, language) || OF_ANY_FIGURE.contains(&term.as_str())
     };
     terms(text, language).into_iter().filter(|term| !is_apart(term)).collect()
 }
@@ -584,5 +587,19 @@ mod tests {
         let expected =
             [true, false, false, false, true, true, false, true, false, false, true, false, true, false, false];
         assert_eq!(versions.overruled(&candidates), expected);
+    }
+
+    #[test]
+    fn what_two_different_things_cost_is_no_contradiction() {
+        let sources = [source(1, "a", "A", "2030-02-10"), source(2, "b", "B", "2031-03-04")];
+        let overruled = |older: &str, newer: &str| {
+            let statements = [says(1, older), says(2, newer)];
+            let score = Score { value: 1.0, answers: true };
+            let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
+            Versions::of("What does it cost?", &statements, &sources).overruled(&candidates)[0]
+        };
+        assert!(!overruled("A share costs EUR 300.", "The whole project costs EUR 1,350,000."));
+        assert!(overruled("A day ticket costs EUR 3.", "A day ticket costs EUR 4."));
+        assert!(overruled("It costs EUR 3.", "A day ticket costs EUR 4."), "what it is does not tell them apart");
     }
 }
