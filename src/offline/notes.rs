@@ -1,18 +1,18 @@
 //! Evidence to short texts: what `Summarise` and `Compress` answer, and [`extract`], their common core.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::orders::without_orders;
-use super::rank::{self, Piece, best_first};
-use super::statements::{Fingerprint, HEADING_MARK, Statement};
-use super::{Evidence, bounds, versions};
-use crate::domain::SourceId;
+use super::rank::{self, Piece, best_from};
+use super::statements::{HEADING_MARK, Joined, Statement};
+use super::{Evidence, add, bounds, versions};
 use crate::text::{self, Language, Sentence, is_number, is_unspaced, plain, terms};
 
 /// Length of all notes on a topic, words; two CJK characters count as one.
 const NOTE_WORDS: usize = 1_400;
-/// Sentences below this share of the best one's score are left out.
-const LEAST_SHARE: f64 = 0.12;
+/// Sentences need more than 0.12 of the best one's score. So much has one that only stands before a sentence with the
+/// question's words (0.3), without the kind of thing asked for (0.4).
+const LEAST_SHARE: f64 = f64::next_up(0.12);
 /// Longest heading that notes repeat.
 const HEADING_CHARS: usize = 160;
 /// Stems that stand beside the title in the header of a page.
@@ -21,6 +21,8 @@ const PAGE_WORDS: &[&str] = &["page", "pag", "seit", "of", "von"];
 const MOST_SENTENCES: usize = 150;
 /// Those at the top of a document, among which one may date it.
 const HEAD_SENTENCES: usize = 4;
+/// Those of each document that are noted where none has to do with the topic.
+const FIRST_SENTENCES: usize = 2;
 /// And those noted because they say what replaces what, or guess.
 const MOST_REPLACING: usize = 20;
 
@@ -33,15 +35,15 @@ pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
     let mut chosen: Vec<usize> = Vec::new();
     let mut room = max_chars;
-    for place in best_first(&scores) {
+    for place in best_from(&scores, LEAST_SHARE) {
         let cost = sentences[place].text.chars().count() + 2;
-        if scores[place] > LEAST_SHARE && cost <= room + 2 {
+        if cost <= room + 2 {
             chosen.push(place);
             room = room.saturating_sub(cost);
         }
     }
     if chosen.is_empty() {
-        return beginning(&sentences, max_chars);
+        chosen = (0..sentences.len()).collect();
     }
     chosen.sort_unstable();
     cut(joined(&sentences, &chosen), max_chars)
@@ -51,13 +53,7 @@ pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
 pub(super) fn excerpts(question: &str, page: &str, count: usize) -> Vec<String> {
     let sentences = without_orders(text::split(bounds::page(page)));
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
-    let good = best_first(&scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
-    good.take(count).map(|place| sentences[place].text.clone()).collect()
-}
-
-fn beginning(sentences: &[Sentence], max_chars: usize) -> String {
-    let all: Vec<usize> = (0..sentences.len()).collect();
-    cut(joined(sentences, &all), max_chars)
+    best_from(&scores, LEAST_SHARE).into_iter().take(count).map(|place| sentences[place].text.clone()).collect()
 }
 
 /// The text, or as many whole words of it as fit: headings come on top of what was counted.
@@ -96,7 +92,8 @@ pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
         split.iter().enumerate().flat_map(|(piece, all)| all.iter().map(move |sentence| (piece, sentence))).collect();
     let mut kept = chosen(&flat, &scores, evidence);
     if kept.is_empty() {
-        kept = first_sentences(&flat, evidence);
+        let first = (0..flat.len()).filter(|place| is_among_first(FIRST_SENTENCES, &flat, *place));
+        kept = first.map(|place| (place, statement(flat[place], evidence))).collect();
     }
     grouped(&kept)
 }
@@ -114,16 +111,9 @@ fn quotable(title: &str, text: &str) -> Vec<Sentence> {
     if sentences.is_empty() { little } else { sentences }
 }
 
-/// A statement and where its sentence stands.
-struct ChosenStatement {
-    place: usize,
-    piece: SourceId,
-    statement: Statement,
-}
-
-/// The best sentences, those of the same meaning joined, best first.
-fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<ChosenStatement> {
-    let mut kept: Vec<(ChosenStatement, Fingerprint)> = Vec::new();
+/// The best sentences, each with its place, those of the same meaning joined, best first.
+fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<(usize, Statement)> {
+    let (mut kept, mut places) = (Joined::default(), Vec::new());
     let mut words = 0;
     // What says which document replaces which, that one guesses, or how old one is, is noted whatever the topic: the
     // report has to know.
@@ -131,86 +121,59 @@ fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) ->
         let text = flat[*place].1.text.as_str();
         versions::replaces(text) || versions::guesses(text) || dates(flat, evidence, *place)
     });
-    let good = best_first(scores).into_iter().filter(|place| scores[*place] > LEAST_SHARE);
-    let mut seen = HashSet::new();
-    let good = good.take(MOST_SENTENCES).map(|place| (place, true));
+    let good = best_from(scores, LEAST_SHARE).into_iter().take(MOST_SENTENCES).map(|place| (place, true));
     let all = good.chain(replaces.take(MOST_REPLACING).map(|place| (place, false)));
+    let mut seen = HashSet::new();
     for (place, counts) in all.filter(|(place, _)| seen.insert(*place)) {
-        let (piece, sentence) = flat[place];
-        let id = evidence[piece].source_id;
-        let fingerprint = Fingerprint::of(&sentence.text);
-        if let Some((same, _)) = kept.iter_mut().find(|(_, other)| other.repeats(&fingerprint)) {
-            if !same.statement.sources.contains(&id) {
-                same.statement.sources.push(id);
-            }
-            continue;
+        let Some(new) = kept.join(statement(flat[place], evidence)) else { continue };
+        words += if counts { length(&new.0.text) } else { 0 };
+        if words <= NOTE_WORDS {
+            kept.push(new);
+            places.push(place);
         }
-        words += if counts { length(&sentence.text) } else { 0 };
-        if words > NOTE_WORDS {
-            continue;
-        }
-        kept.push((keep(place, sentence, &evidence[piece]), fingerprint));
     }
-    kept.into_iter().map(|(kept, _)| kept).collect()
+    places.into_iter().zip(kept.statements).collect()
 }
 
-/// Does the sentence date a document that has no other date? Such a line stands at its beginning.
+/// Returns whether the sentence dates a document that has no other date. Such a line stands at its beginning.
 fn dates(flat: &[(usize, &Sentence)], evidence: &[Evidence], place: usize) -> bool {
     let (piece, sentence) = flat[place];
     let of = &evidence[piece];
-    let is_near_the_top = || place.checked_sub(HEAD_SENTENCES).is_none_or(|before| flat[before].0 != piece);
     of.published.is_none()
         && !of.url.contains('#')
-        && is_near_the_top()
+        && is_among_first(HEAD_SENTENCES, flat, place)
         && versions::date_of_line(&sentence.text).is_some()
 }
 
-/// The first sentences of each piece, for evidence that shares no word with the topic.
-fn first_sentences(flat: &[(usize, &Sentence)], evidence: &[Evidence]) -> Vec<ChosenStatement> {
-    let mut taken: HashMap<usize, usize> = HashMap::new();
-    let mut kept = Vec::new();
-    for (place, (piece, sentence)) in flat.iter().enumerate() {
-        let count = taken.entry(*piece).or_insert(0);
-        *count += 1;
-        if *count <= 2 {
-            kept.push(keep(place, sentence, &evidence[*piece]));
-        }
-    }
-    kept
+/// Returns whether it is among the first `count` sentences of its piece.
+fn is_among_first(count: usize, flat: &[(usize, &Sentence)], place: usize) -> bool {
+    place.checked_sub(count).is_none_or(|before| flat[before].0 != flat[place].0)
 }
 
-fn keep(place: usize, sentence: &Sentence, evidence: &Evidence) -> ChosenStatement {
-    let id = evidence.source_id;
-    let statement = Statement {
+fn statement((piece, sentence): (usize, &Sentence), evidence: &[Evidence]) -> Statement {
+    // A longer heading is a paragraph in itself.
+    let is_heading = sentence.heading.chars().count() <= HEADING_CHARS;
+    Statement {
         text: sentence.text.clone(),
-        sources: vec![id],
-        group: evidence.title.clone(),
-        heading: shown_heading(sentence),
-    };
-    ChosenStatement { place, piece: id, statement }
-}
-
-/// The heading above a sentence, unless it is a paragraph in itself.
-fn shown_heading(sentence: &Sentence) -> String {
-    if sentence.heading.chars().count() <= HEADING_CHARS { sentence.heading.clone() } else { String::new() }
+        sources: vec![evidence[piece].source_id],
+        group: evidence[piece].title.clone(),
+        heading: if is_heading { sentence.heading.clone() } else { String::new() },
+    }
 }
 
 /// Sources in the order of their best sentence, the sentences of each in text order.
-fn grouped(kept: &[ChosenStatement]) -> String {
-    let mut order: Vec<SourceId> = Vec::new();
-    for kept in kept {
-        if !order.contains(&kept.piece) {
-            order.push(kept.piece);
-        }
-    }
+fn grouped(kept: &[(usize, Statement)]) -> String {
+    let source = |(_, statement): &&(usize, Statement)| statement.sources.first().copied();
+    let mut order = Vec::new();
+    kept.iter().for_each(|one| add(&mut order, source(&one)));
     let mut notes = String::new();
     for id in order {
-        let mut of_source: Vec<&ChosenStatement> = kept.iter().filter(|kept| kept.piece == id).collect();
-        of_source.sort_by_key(|kept| kept.place);
-        let title = of_source.first().map_or_else(String::new, |kept| plain(&kept.statement.group));
+        let mut of_source: Vec<&(usize, Statement)> = kept.iter().filter(|one| source(one) == id).collect();
+        of_source.sort_by_key(|(place, _)| place);
+        let title = of_source.first().map_or_else(String::new, |(_, statement)| plain(&statement.group));
         notes.push_str(&format!("### {title}\n\n"));
         let mut heading = "";
-        for ChosenStatement { statement, .. } in of_source {
+        for (_, statement) in of_source {
             if !statement.heading.is_empty() && statement.heading != heading {
                 heading = &statement.heading;
                 notes.push_str(&format!("\n{HEADING_MARK}{heading}\n\n"));
@@ -229,6 +192,7 @@ fn length(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::SourceId;
 
     fn evidence(id: u32, title: &str, text: &str) -> Evidence {
         Evidence { source_id: SourceId(id), title: title.into(), url: title.into(), published: None, text: text.into() }

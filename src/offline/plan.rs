@@ -41,19 +41,17 @@ const PRONOUNS: &str = "it its they them their he she his her this these er sie 
 const ASKING_IN_CHINESE: &[&str] =
     &["几", "多少", "谁", "哪", "什么", "何时", "为什么", "怎么", "多大", "多长", "多久", "多远", "吗"];
 
-/// The words of `text` in lower case.
-fn raw(text: &str) -> Vec<String> {
+/// Returns the words of `text` in lower case.
+pub(super) fn lower_words(text: &str) -> Vec<String> {
     words(text).into_iter().map(str::to_lowercase).collect()
 }
 
 /// The single questions in `question`, in order, as written; at least one unless it is empty. Words in brackets at its
 /// end, as [`topics`] puts them there, are not part of any.
 pub(super) fn parts(question: &str) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
     let question = bounds::question(question);
-    for sentence in text::split(without_carried(question)) {
-        parts.extend(clauses(&sentence.text));
-    }
+    let sentences = text::split(without_carried(question));
+    let mut parts: Vec<String> = sentences.iter().flat_map(|sentence| clauses(&sentence.text)).collect();
     parts.truncate(MAX_PARTS);
     if parts.is_empty() && !question.trim().is_empty() {
         parts.push(question.trim().to_owned());
@@ -71,7 +69,7 @@ pub(super) fn without_carried(topic: &str) -> &str {
 fn clauses(sentence: &str) -> Vec<String> {
     let mut clauses = Vec::new();
     let mut start = 0;
-    let is_list = raw(text::start(sentence, OPENING_CHARS)).first().is_some_and(|word| is_in(DEMANDS, word));
+    let is_list = lower_words(text::start(sentence, OPENING_CHARS)).first().is_some_and(|word| is_in(DEMANDS, word));
     for (at, length) in seams(sentence) {
         let (head, tail) = (sentence[start..at].trim(), &sentence[at + length..]);
         if !head.is_empty() && (asks(tail) || is_list && names_thing(tail)) {
@@ -86,7 +84,7 @@ fn clauses(sentence: &str) -> Vec<String> {
 /// Does it begin with `the destruction`, `its length`? After a demand (`name the miller, ...`) each such thing is asked
 /// for.
 fn names_thing(text: &str) -> bool {
-    raw(text::start(text, OPENING_CHARS)).first().is_some_and(|word| is_in(DETERMINERS, word))
+    lower_words(text::start(text, OPENING_CHARS)).first().is_some_and(|word| is_in(DETERMINERS, word))
 }
 
 /// The clauses, those that ask without a word of their own (`and for how long?`) put to the one before: alone they mean
@@ -104,7 +102,7 @@ fn leaning(clauses: Vec<String>) -> Vec<String> {
 
 fn is_bare(clause: &str) -> bool {
     let is_bare = |word: &String| [INTERROGATIVES, PREPOSITIONS, MEASURES].iter().any(|list| is_in(list, word));
-    !clause.starts_with(is_unspaced) && raw(clause).iter().all(is_bare)
+    !clause.starts_with(is_unspaced) && lower_words(clause).iter().all(is_bare)
 }
 
 /// Where clauses may meet, with the length of what stands between them.
@@ -127,7 +125,7 @@ fn asks(text: &str) -> bool {
     if text.chars().next().is_some_and(is_unspaced) {
         return ASKING_IN_CHINESE.iter().any(|word| text.contains(word));
     }
-    let words = raw(text::start(text, OPENING_CHARS));
+    let words = lower_words(text::start(text, OPENING_CHARS));
     let first = words.iter().position(|word| !is_in(PREPOSITIONS, word));
     first.is_some_and(|first| first < 3 && is_in(INTERROGATIVES, &words[first]))
 }
@@ -146,7 +144,7 @@ pub(super) fn asks_for_list(question: &str) -> bool {
 pub(super) fn asks_for_extreme(part: &str) -> bool {
     const EXTREMES: &str = "most least highest lowest largest smallest longest shortest best worst biggest strongest first last oldest \
         newest meisten höchste niedrigste größte kleinste längste kürzeste beste plus moins más menos";
-    raw(part).iter().any(|word| is_in(EXTREMES, word))
+    lower_words(part).iter().any(|word| is_in(EXTREMES, word))
 }
 
 /// Topics to research side by side, each to be understood without the others; one when in doubt.
@@ -239,24 +237,16 @@ fn is_small(part: &str) -> bool {
 
 /// Does it speak of something that was named before?
 pub(super) fn refers(part: &str) -> bool {
-    raw(part).iter().any(|word| is_in(PRONOUNS, word))
+    lower_words(part).iter().any(|word| is_in(PRONOUNS, word))
 }
 
 /// The part with the names and, where it only says "it", the subject of the first part.
 fn standing_alone(part: &str, first: &str, brief: &str) -> String {
-    let own = raw(part);
-    let refers = refers(part);
     let mut carried = names(brief);
-    if refers || carried.is_empty() {
+    if refers(part) || carried.is_empty() {
         carried.extend(keywords(first));
     }
-    let mut seen = own;
-    carried.retain(|word| {
-        let lower = word.to_lowercase();
-        let is_new = !seen.contains(&lower);
-        seen.push(lower);
-        is_new
-    });
+    carried = distinct(carried, lower_words(part));
     carried.truncate(CARRIED_WORDS);
     if carried.is_empty() { part.to_owned() } else { format!("{part} ({})", carried.join(" ")) }
 }
@@ -278,13 +268,15 @@ pub(super) fn names(text: &str) -> Vec<&str> {
 
 /// The two things that a comparison is about.
 fn compared(question: &str) -> Option<[String; 2]> {
-    const OPENINGS: [(&str, &str); 6] = [
+    const OPENINGS: [(&str, &str); 8] = [
         ("difference between ", " and "),
         ("differences between ", " and "),
         ("compare ", " and "),
         ("compare ", " with "),
         ("unterschied zwischen ", " und "),
         ("vergleiche ", " und "),
+        ("", " versus "),
+        ("", " vs. "),
     ];
     let text = question.trim().trim_end_matches(['?', '.', '!']);
     let side = |text: &str| text.trim().trim_start_matches("the ").to_owned();
@@ -292,16 +284,11 @@ fn compared(question: &str) -> Option<[String; 2]> {
     if lower.len() != text.len() {
         return None;
     }
-    let (from, seam) = OPENINGS
-        .iter()
-        .find_map(|(opening, seam)| {
-            let from = lower.find(opening)? + opening.len();
-            let at = lower[from..].find(seam)? + from;
-            Some((from, (at, seam.len())))
-        })
-        .or_else(|| lower.find(" versus ").map(|at| (0, (at, 8))))
-        .or_else(|| lower.find(" vs. ").map(|at| (0, (at, 5))))?;
-    let (left, right) = (side(text.get(from..seam.0)?), side(text.get(seam.0 + seam.1..)?));
+    let (from, seam, length) = OPENINGS.iter().find_map(|(opening, seam)| {
+        let from = lower.find(opening)? + opening.len();
+        Some((from, lower[from..].find(seam)? + from, seam.len()))
+    })?;
+    let (left, right) = (side(text.get(from..seam)?), side(text.get(seam + length..)?));
     let is_short = |side: &String| (1..=5).contains(&terms(side, Language::of(side)).len());
     let right = right.split([',', ';', '?']).next().unwrap_or_default();
     let right = right.split(" for ").next().unwrap_or_default().split(" in ").next().unwrap_or_default().to_owned();
@@ -314,7 +301,8 @@ pub(super) fn queries(topic: &str) -> Vec<String> {
     let own = without_carried(topic);
     let mut queries = vec![topic.to_owned(), keywords(own).join(" "), rarest(topic).join(" ")];
     queries.extend(reworded(topic));
-    distinct(queries)
+    let shortened = queries.iter().map(|query| shortened(query)).filter(|query| !query.is_empty());
+    distinct(shortened.collect(), Vec::new())
 }
 
 /// The topic in English, if it is not, and in other words of its own language.
@@ -326,39 +314,24 @@ fn reworded(topic: &str) -> Vec<String> {
 
 /// The names of the topic and, for each of its other words, related words of `language`; `None` if there are none.
 fn in_words_of(topic: &str, own: Language, language: Language) -> Option<String> {
-    let mut reworded = Vec::new();
-    let mut found = false;
+    let (mut reworded, mut found) = (Vec::new(), false);
     for word in asked_words(topic) {
-        let stem = stem(&word.to_lowercase(), own);
-        let others = related(&stem, own).into_iter().filter(|(other, of)| *of == language && *other != word);
-        let before = reworded.len();
-        reworded.extend(others.map(|(other, _)| other).take(WORDS_FOR_ONE));
-        found |= reworded.len() > before;
-        if reworded.len() == before {
-            reworded.push(word);
-        }
+        let others = related(&stem(&word.to_lowercase(), own), own).into_iter();
+        let others = others.filter(|(other, of)| *of == language && *other != word).map(|(other, _)| other.to_owned());
+        let others: Vec<String> = others.take(WORDS_FOR_ONE).collect();
+        found |= !others.is_empty();
+        reworded.extend(if others.is_empty() { vec![word] } else { others });
     }
     found.then(|| reworded.join(" "))
 }
 
-/// The words that a topic asks with; pairs of characters where a script has no spaces.
-fn asked_words(topic: &str) -> Vec<&str> {
-    let pairs = |word: &'_ str| {
-        word.char_indices()
-            .zip(word.char_indices().skip(2).map(|(at, _)| at).chain([word.len()]))
-            .map(|((from, _), to)| (from, to))
-            .collect::<Vec<_>>()
+/// Returns the words that a topic asks with; pairs of characters where a script has no spaces.
+fn asked_words(topic: &str) -> Vec<String> {
+    let pieces = |word: &str| match word.starts_with(is_unspaced) {
+        true => terms(word, Language::Chinese),
+        false => vec![word.to_owned()],
     };
-    let mut asked = Vec::new();
-    for word in keywords(topic) {
-        match word.starts_with(is_unspaced) {
-            true => {
-                asked.extend(pairs(word).into_iter().filter(|(from, to)| from < to).map(|(from, to)| &word[from..to]))
-            }
-            false => asked.push(word),
-        }
-    }
-    asked
+    keywords(topic).into_iter().flat_map(pieces).collect()
 }
 
 /// A query that asks for less, for when the first ones brought nothing.
@@ -372,34 +345,32 @@ pub(super) fn broader_query(topic: &str) -> String {
     if words.is_empty() { shortened(topic) } else { words.join(" ") }
 }
 
-fn distinct(queries: Vec<String>) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for query in queries.iter().map(|query| shortened(query)).filter(|query| !query.is_empty()) {
-        if !kept.iter().any(|other| other.to_lowercase() == query.to_lowercase()) {
-            kept.push(query);
-        }
-    }
-    kept
-}
-
 fn shortened(query: &str) -> String {
     query.trim().chars().take(MAX_QUERY_CHARS).collect()
 }
 
 fn keywords(topic: &str) -> Vec<&str> {
-    let mut seen: Vec<String> = Vec::new();
     let language = Language::of(topic);
-    let mut keywords: Vec<&str> = words(topic);
-    keywords.retain(|word| {
+    let says_much = |word: &&str| {
         let lower = word.to_lowercase();
-        let is_new = !is_stop_word(&lower, language)
-            && (lower.chars().count() > 1 || is_number(&lower))
-            && !seen.contains(&lower);
+        !is_stop_word(&lower, language) && (lower.chars().count() > 1 || is_number(&lower))
+    };
+    let mut keywords = words(topic);
+    keywords.retain(says_much);
+    keywords = distinct(keywords, Vec::new());
+    keywords.truncate(KEYWORDS);
+    keywords
+}
+
+/// Returns each of the texts once, in whatever case, and none of those in `seen`, which are in lower case.
+fn distinct<T: AsRef<str>>(mut texts: Vec<T>, mut seen: Vec<String>) -> Vec<T> {
+    texts.retain(|text| {
+        let lower = text.as_ref().to_lowercase();
+        let is_new = !seen.contains(&lower);
         seen.push(lower);
         is_new
     });
-    keywords.truncate(KEYWORDS);
-    keywords
+    texts
 }
 
 /// Names and numbers with the longest other words: what few documents have.

@@ -2,7 +2,7 @@
 //! how rare they are among all sentences at hand, helped by headings, titles and neighbours, and by numbers, dates or
 //! names where the question asks for them.
 
-use std::{cell::LazyCell, collections::HashMap};
+use std::{cell::LazyCell, collections::HashMap, iter::successors};
 
 use super::{
     count, is_in,
@@ -94,8 +94,7 @@ pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
         pieces.iter().zip(&found).flat_map(of_piece).collect::<Vec<Score>>()
     };
     let parts: Vec<Vec<Score>> = question.parts.iter().map(of_part).collect();
-    let count = pieces.iter().map(|piece| piece.sentences.len()).sum();
-    Scores { overall: overall(&parts, count), parts }
+    Scores { overall: overall(&parts), parts }
 }
 
 /// Scores statements; those under one title as the text they come from.
@@ -109,15 +108,15 @@ pub(super) fn rank_statements(question: &str, statements: &[Statement]) -> Score
     rank(question, &pieces)
 }
 
-/// The places of `scores`, best first, equal ones in order.
-pub(super) fn best_first(scores: &[f64]) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..scores.len()).collect();
-    places.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]).then(one.cmp(other)));
+/// Returns the places whose score is at least `least`, best first, equal ones in order.
+pub(super) fn best_from(scores: &[f64], least: f64) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..scores.len()).filter(|place| scores[*place] >= least).collect();
+    places.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
     places
 }
 
-fn overall(parts: &[Vec<Score>], count: usize) -> Vec<f64> {
-    let mut overall = vec![0.0_f64; count];
+fn overall(parts: &[Vec<Score>]) -> Vec<f64> {
+    let mut overall = vec![0.0_f64; parts.first().map_or(0, Vec::len)];
     for scores in parts {
         let best = scores.iter().map(|score| score.value).fold(0.0, f64::max);
         if best > 0.0 {
@@ -180,7 +179,8 @@ impl Question {
             own[0].iter().filter(|_| leans).for_each(|word| weights[*word] = OF_FIRST_PART);
             own[number].iter().for_each(|word| weights[*word] = 1.0);
             let kinds = Kinds::asked_by(part, text);
-            let focus = question.numbers_of(&plan::focus(part), language);
+            let focus = plan::focus(part).into_iter();
+            let focus = focus.filter_map(|word| question.number(&stem(&word.to_lowercase(), language))).collect();
             let is_thing = |(word, weight): &(&Word, &f64)| **weight > 0.0 && !word.is_name && !word.is_number;
             let things = question.words.iter().zip(&weights).filter(is_thing).take(MOST_THINGS).map(|_| 1.0).sum();
             question.parts.push(Part { weights, kinds, focus, things });
@@ -188,13 +188,9 @@ impl Question {
         question
     }
 
-    /// The numbers of those of `words` that are words of the question.
-    fn numbers_of(&self, words: &[&str], language: Language) -> Vec<usize> {
-        let number = |word: &&str| {
-            let forms = self.forms.get(&stem(&word.to_lowercase(), language))?;
-            forms.iter().find(|(_, share)| *share == 1.0).map(|(number, _)| *number)
-        };
-        words.iter().filter_map(number).collect()
+    /// Returns the number of the word with this stem, if the question has it itself.
+    fn number(&self, stem: &str) -> Option<usize> {
+        self.forms.get(stem)?.iter().find(|(_, share)| *share == 1.0).map(|(number, _)| *number)
     }
 
     /// The numbers of the words of `part`, the new ones added.
@@ -216,21 +212,16 @@ impl Question {
     }
 
     fn word(&mut self, word: &str, is_name: bool, language: Language) -> Option<usize> {
-        let stem_of = |language| stem(word, language);
-        let known = self.forms.get(&stem_of(language)).and_then(|forms| forms.iter().find(|(_, share)| *share == 1.0));
-        if let Some((number, _)) = known {
-            return Some(*number);
-        }
-        let number = self.words.len();
-        if number >= MAX_WORDS {
-            return None;
+        let own = stem(word, language);
+        let (known, number) = (self.number(&own), self.words.len());
+        if known.is_some() || number >= MAX_WORDS {
+            return known;
         }
         let is_number = is_number(word);
         let is_name = is_name && !is_number && !is_in(kinds::MONTHS, word);
         self.words.push(Word { is_name, is_number, rarity: 0.0 });
-        let own = stem_of(language);
         for other in Language::ALL {
-            self.form(stem_of(other), number, 1.0);
+            self.form(stem(word, other), number, 1.0);
         }
         for (other, of) in related(&own, language) {
             self.form(stem(other, of), number, RELATED);
@@ -370,40 +361,35 @@ impl Scored<'_> {
         see(&here.own, 1.0);
         see(&here.heading, IN_HEADING);
         see(&here.title, IN_TITLE);
-        let mut share = IN_SENTENCE_BEFORE;
-        for before in (0..place).rev().take(SENTENCES_BEFORE) {
-            let together = self.piece.sentences[before].paragraph == self.piece.sentences[place].paragraph;
-            see(&self.found[before].own, if together { share } else { share * OF_ANOTHER_PARAGRAPH });
-            share *= FADING;
-        }
-        if let Some(after) = self.found.get(place + 1) {
-            let together = self.piece.sentences[place + 1].paragraph == self.piece.sentences[place].paragraph;
-            see(&after.own, if together { IN_SENTENCE_AFTER } else { IN_SENTENCE_AFTER * OF_ANOTHER_PARAGRAPH });
+        let before = successors(Some(IN_SENTENCE_BEFORE), |share| Some(share * FADING)).take(SENTENCES_BEFORE);
+        let after = (place + 1, IN_SENTENCE_AFTER);
+        for (other, share) in
+            (0..place).rev().zip(before).chain([after].into_iter().filter(|_| after.0 < self.found.len()))
+        {
+            let together = self.piece.sentences[other].paragraph == self.piece.sentences[place].paragraph;
+            see(&self.found[other].own, if together { share } else { share * OF_ANOTHER_PARAGRAPH });
         }
         shares
     }
 
-    /// The share of the part's words that is covered, each with its weight, the rare ones counting most; 1 when none of
-    /// its words has a weight.
+    /// Returns the share of the part's words that is covered; 1 when none of its words has a weight.
     fn cover(&self, shares: &[f64]) -> f64 {
-        let (mut covered, mut all) = (0.0, 0.0);
-        for ((word, weight), share) in self.question.words.iter().zip(&self.part.weights).zip(shares) {
-            covered += weight * word.rarity * share;
-            all += weight * word.rarity;
-        }
-        if all > 0.0 {
-            covered / all
-        } else {
-            f64::from(u8::from(self.part.weights.iter().any(|weight| *weight > 0.0)))
-        }
+        let has_words = || f64::from(u8::from(self.part.weights.iter().any(|weight| *weight > 0.0)));
+        self.covered(shares, |weight| weight).unwrap_or_else(has_words)
     }
 
+    /// Returns the share of the words of the other parts that is covered.
     fn others(&self, shares: &[f64]) -> f64 {
-        let others =
-            self.question.words.iter().zip(&self.part.weights).zip(shares).filter(|((_, weight), _)| **weight == 0.0);
+        self.covered(shares, |weight| f64::from(u8::from(weight == 0.0))).unwrap_or_default()
+    }
+
+    /// Returns the share of the question's words that is covered, each with its weight, the rare ones counting most;
+    /// `None` when none has a weight.
+    fn covered(&self, shares: &[f64], weight: impl Fn(f64) -> f64) -> Option<f64> {
+        let weights = self.question.words.iter().zip(&self.part.weights).map(|(word, own)| weight(*own) * word.rarity);
         let (covered, all) =
-            others.fold((0.0, 0.0), |sum, ((word, _), share)| (sum.0 + word.rarity * share, sum.1 + word.rarity));
-        if all > 0.0 { covered / all } else { 0.0 }
+            weights.zip(shares).fold((0.0, 0.0), |sum, (weight, share)| (sum.0 + weight * share, sum.1 + weight));
+        (all > 0.0).then(|| covered / all)
     }
 }
 
@@ -440,7 +426,7 @@ mod tests {
 
     fn best(question: &str, text: &str) -> (String, bool) {
         let (sentences, scores) = scores(question, text);
-        let place = best_first(&scores.overall)[0];
+        let place = best_from(&scores.overall, 0.0)[0];
         (sentences[place].text.clone(), scores.parts[0][place].answers)
     }
 

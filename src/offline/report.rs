@@ -4,11 +4,11 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::{
-    Evidence, Finding, bounds,
+    Evidence, Finding, add, bounds,
     phrases::{self, Phrases},
     plan,
-    rank::{self, best_first},
-    statements::{self, Fingerprint, Statement},
+    rank::{self, Score, best_from},
+    statements::{self, Fingerprint, Joined, Statement},
     versions::{self, Versions},
 };
 use crate::{
@@ -89,31 +89,18 @@ fn section(report: &mut String, heading: &str, lines: &[String]) {
 
 /// Reads all notes, joins what several say, and ranks it.
 fn gather<'a>(brief: &str, findings: &[Finding], sources: &'a [Evidence]) -> Material<'a> {
-    let mut statements: Vec<Statement> = Vec::new();
-    let (mut fingerprints, mut from): (Vec<Fingerprint>, Vec<usize>) = (Vec::new(), Vec::new());
+    let (mut all, mut from) = (Joined::default(), Vec::new());
     for (number, statement) in statements::read_all(findings.iter().map(|finding| finding.text.as_str())) {
-        let fingerprint = Fingerprint::of(&statement.text);
-        match fingerprints.iter().position(|other: &Fingerprint| other.repeats(&fingerprint)) {
-            Some(same) => add_sources(&mut statements[same], statement.sources),
-            None => {
-                statements.push(statement);
-                fingerprints.push(fingerprint);
-                from.push(number);
-            }
+        if let Some(new) = all.join(statement) {
+            all.push(new);
+            from.push(number);
         }
     }
+    let Joined { statements, fingerprints } = all;
     let scores = rank::rank_statements(brief, &statements);
     let versions = Versions::of(brief, &statements, sources);
     let outdated = (0..statements.len()).filter(|place| versions.is_outdated(&statements[*place])).collect();
     Material { statements, fingerprints, findings: from, scores, versions, outdated }
-}
-
-fn add_sources(statement: &mut Statement, sources: Vec<SourceId>) {
-    for id in sources {
-        if !statement.sources.contains(&id) {
-            statement.sources.push(id);
-        }
-    }
 }
 
 /// Leaves each statement to one part: to the first that it suits best, else to the first that it suits.
@@ -128,48 +115,47 @@ fn share_out(all: &mut [Short]) {
 }
 
 impl Material<'_> {
-    /// What answers each part of the question, the parts that nothing answers last. What is overruled on the way is
-    /// outdated from then on.
+    /// Returns what answers each part of the question, the parts that nothing answers last. What is overruled on the way
+    /// is outdated from then on.
     fn in_short(&mut self, brief: &str) -> Vec<Short> {
-        let parts = plan::parts(brief);
+        let (parts, lists) = (plan::parts(brief), plan::asks_for_list(brief));
         let wanted = match parts.len() {
-            _ if plan::asks_for_list(brief) => SHORT_LIST,
+            _ if lists => SHORT_LIST,
             0 | 1 => SHORT,
             2 => SHORT_OF_TWO,
             _ => SHORT_PER_PART,
         };
-        let mut all: Vec<Short> = Vec::new();
-        let lists = plan::asks_for_list(brief);
-        let values = |scores: &[rank::Score]| scores.iter().map(|score| score.value).collect::<Vec<f64>>();
         for scores in self.scores.parts.clone() {
             self.overrule(&scores);
         }
-        for (number, scores) in self.scores.parts.iter().enumerate() {
-            let mut values = values(scores);
-            let rows = |place: usize| lists && is_row(&self.statements[place].text);
-            (0..values.len()).filter(|place| rows(*place)).for_each(|place| values[place] *= ROW_OF_LIST);
-            let current: Vec<usize> = best_first(&values)
-                .into_iter()
-                .filter(|place| values[*place] > 0.0 && !self.outdated.contains(place))
-                .collect();
-            let best = current.first().map_or(0.0, |place| values[*place]);
-            let good: Vec<usize> =
-                current.into_iter().filter(|place| values[*place] >= best * SHARE_IN_SHORT).collect();
-            let answers = good.iter().take(wanted).any(|place| scores[*place].answers);
+        let of_part = |(number, scores): (usize, &Vec<Score>)| {
             let part = parts.get(number).cloned().unwrap_or_default();
-            let mut best: Vec<usize> = good.into_iter().take(wanted).collect();
+            let is_row = |place: usize| lists && is_row(&self.statements[place].text);
+            let worth = |place: usize| if is_row(place) { ROW_OF_LIST } else { 1.0 };
+            let values = scores.iter().enumerate().map(|(place, score)| score.value * worth(place)).collect();
+            let mut places = self.current(values, SHARE_IN_SHORT);
+            places.truncate(wanted);
+            let answers = places.iter().any(|place| scores[*place].answers);
             if lists || plan::asks_for_extreme(&part) {
-                best = self.with_siblings(best);
+                places = self.with_siblings(places);
             }
-            all.push(Short { part, answers, places: best });
-        }
+            Short { part, answers, places }
+        };
+        let mut all: Vec<Short> = self.scores.parts.iter().enumerate().map(of_part).collect();
         all.sort_by_key(|short| !short.answers);
         share_out(&mut all);
         all
     }
 
-    /// The places with the other rows of the tables whose rows are among them: which is most, and what there is in all,
-    /// only the whole table says.
+    /// Returns the places that are not outdated and reach this share of the best value among them, best first.
+    fn current(&self, mut values: Vec<f64>, share: f64) -> Vec<usize> {
+        self.outdated.iter().for_each(|place| values[*place] = 0.0);
+        let best = values.iter().copied().fold(0.0, f64::max);
+        best_from(&values, f64::max(best * share, f64::MIN_POSITIVE))
+    }
+
+    /// Returns the places with the other rows of the tables whose rows are among them: which is most, and what there is
+    /// in all, only the whole table says.
     fn with_siblings(&self, places: Vec<usize>) -> Vec<usize> {
         let mut all: Vec<usize> = Vec::new();
         for place in places {
@@ -178,44 +164,35 @@ impl Material<'_> {
                 let other = &self.statements[*other];
                 is_row(&other.text) && other.group == row.group && other.heading == row.heading
             };
-            let siblings: Vec<usize> = match is_row(&row.text) {
-                true => (0..self.statements.len()).filter(is_sibling).take(SHORT_LIST).collect(),
-                false => vec![place],
-            };
-            siblings.into_iter().for_each(|place| {
-                if !all.contains(&place) {
-                    all.push(place)
+            match is_row(&row.text) {
+                true => {
+                    (0..self.statements.len()).filter(is_sibling).take(SHORT_LIST).for_each(|row| add(&mut all, row))
                 }
-            });
+                false => add(&mut all, place),
+            }
         }
         all.truncate(SHORT_IN_ALL);
         all
     }
 
     /// Takes out of the best candidates what others say otherwise and know better.
-    fn overrule(&mut self, scores: &[rank::Score]) {
+    fn overrule(&mut self, scores: &[Score]) {
         let values: Vec<f64> = scores.iter().map(|score| score.value).collect();
-        let candidates: Vec<usize> = best_first(&values)
-            .into_iter()
-            .filter(|place| values[*place] > 0.0 && !self.outdated.contains(place))
-            .take(CANDIDATES)
-            .collect();
-        let best = candidates.first().map_or(0.0, |place| values[*place]);
-        let mut candidates: Vec<usize> =
-            candidates.into_iter().filter(|place| values[*place] >= best * SHARE_OVERRULED).collect();
+        let mut candidates = self.current(values.clone(), SHARE_OVERRULED);
+        candidates.truncate(CANDIDATES);
         // Who knows better has a say, however little else he says, and who guesses has to be held against him.
         let is_said_with_care = |place: &usize| {
             let text = &self.statements[*place].text;
             values[*place] > 0.0 && versions::guesses(text) || versions::corrects(text)
         };
-        let more: Vec<usize> =
-            (0..values.len()).filter(is_said_with_care).filter(|place| !candidates.contains(place)).collect();
-        candidates.extend(more.into_iter().take(CANDIDATES));
-        let known: Vec<(&Statement, rank::Score)> =
+        let more = (0..values.len()).filter(|place| is_said_with_care(place) && !candidates.contains(place));
+        let more: Vec<usize> = more.take(CANDIDATES).collect();
+        candidates.extend(more);
+        let known: Vec<(&Statement, Score)> =
             candidates.iter().map(|place| (&self.statements[*place], scores[*place])).collect();
         let overruled = self.versions.overruled(&known);
         self.outdated
-            .extend(candidates.into_iter().zip(overruled).filter(|(_, overruled)| *overruled).map(|(place, _)| place));
+            .extend(candidates.iter().zip(overruled).filter(|(_, overruled)| *overruled).map(|(place, _)| place));
     }
 
     fn short_lines(&self, brief: &str, short: &[Short], phrases: &Phrases) -> Vec<String> {
@@ -258,14 +235,9 @@ impl Material<'_> {
 
     /// A paragraph per source: its sentences in their order, under the title of the source.
     fn topic_lines(&self, finding: usize, shown: &mut HashSet<usize>) -> Vec<String> {
-        let scores = &self.scores.overall;
-        let is_good = |place: &usize| self.findings[*place] == finding && scores[*place] >= SHARE_IN_SECTION;
-        let fresh: Vec<usize> = best_first(scores)
-            .into_iter()
-            .filter(is_good)
-            .filter(|place| !shown.contains(place))
-            .take(SECTION_SENTENCES)
-            .collect();
+        let is_fresh = |place: &usize| self.findings[*place] == finding && !shown.contains(place);
+        let fresh = best_from(&self.scores.overall, SHARE_IN_SECTION).into_iter().filter(is_fresh);
+        let fresh: Vec<usize> = fresh.take(SECTION_SENTENCES).collect();
         shown.extend(&fresh);
         let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
         for place in fresh {
@@ -287,16 +259,13 @@ impl Material<'_> {
     /// The best of what no longer holds, with its date; not what is older and has no figure but those of statements
     /// that were shown as current.
     fn outdated_lines(&self, shown: &HashSet<usize>) -> Vec<String> {
-        let scores = &self.scores.overall;
-        let current =
-            shown.difference(&self.outdated).flat_map(|place| versions::figures(&self.statements[*place].text));
-        let current: BTreeSet<_> = current.collect();
+        let current = shown.difference(&self.outdated);
+        let current: BTreeSet<_> = current.flat_map(|place| versions::figures(&self.statements[*place].text)).collect();
         let still_holds = |place: &usize| {
             let figures = versions::figures(&self.statements[*place].text);
             !figures.is_empty() && figures.is_subset(&current)
         };
-        let good = best_first(scores).into_iter().filter(|place| scores[*place] >= SHARE_OF_OUTDATED);
-        let good = good.filter(|place| !still_holds(place));
+        let good = best_from(&self.scores.overall, SHARE_OF_OUTDATED).into_iter().filter(|place| !still_holds(place));
         let line = |place: usize| {
             let date = self.versions.date(&self.statements[place]).map(|date| format!("{date}: ")).unwrap_or_default();
             format!("- {date}{}", self.labelled(place))
@@ -306,12 +275,8 @@ impl Material<'_> {
 
     /// Pairs of statements from different sources that differ in a number, best first; older ones are dealt with.
     fn conflicts(&self) -> Vec<(usize, usize)> {
-        let scores = &self.scores.overall;
-        let good: Vec<usize> = best_first(scores)
-            .into_iter()
-            .filter(|place| scores[*place] >= SHARE_IN_SECTION && !self.outdated.contains(place))
-            .take(MOST_COMPARED)
-            .collect();
+        let good = best_from(&self.scores.overall, SHARE_IN_SECTION).into_iter();
+        let good: Vec<usize> = good.filter(|place| !self.outdated.contains(place)).take(MOST_COMPARED).collect();
         let mut pairs = Vec::new();
         for (index, one) in good.iter().copied().enumerate() {
             for other in good[index + 1..].iter().copied() {

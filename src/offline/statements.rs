@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::{bounds, count, orders::is_order};
+use super::{add, bounds, count, orders::is_order};
 use crate::domain::SourceId;
 use crate::text::{self, Language, Sentence, is_number, is_row, plain, terms};
 
@@ -96,6 +96,30 @@ impl Fingerprint {
     }
 }
 
+/// Statements, each once, with the sources of all that say it.
+#[derive(Default)]
+pub(super) struct Joined {
+    pub statements: Vec<Statement>,
+    pub fingerprints: Vec<Fingerprint>,
+}
+
+impl Joined {
+    /// Adds the sources of `statement` to those of one that says the same, or gives it back for [`Joined::push`].
+    pub(super) fn join(&mut self, statement: Statement) -> Option<(Statement, Fingerprint)> {
+        let fingerprint = Fingerprint::of(&statement.text);
+        let Some(same) = self.fingerprints.iter().position(|other| other.repeats(&fingerprint)) else {
+            return Some((statement, fingerprint));
+        };
+        statement.sources.into_iter().for_each(|id| add(&mut self.statements[same].sources, id));
+        None
+    }
+
+    pub(super) fn push(&mut self, (statement, fingerprint): (Statement, Fingerprint)) {
+        self.statements.push(statement);
+        self.fingerprints.push(fingerprint);
+    }
+}
+
 /// The statements of several notes, each with the number of its note, without what gives orders. What is cited counts;
 /// everything, when nothing is.
 pub(super) fn read_all<'a>(notes: impl Iterator<Item = &'a str> + Clone) -> Vec<(usize, Statement)> {
@@ -132,13 +156,13 @@ pub(super) fn read(notes: &str) -> Vec<Statement> {
 fn read_line(line: &str, under: (&str, &str), statements: &mut Vec<Statement>) {
     let mut rest = line.trim().trim_start_matches(['-', '*', '+', '>', '|']);
     while let Some((text, ids, after)) = next_citation(rest) {
-        add(text, &ids, under, statements);
+        take(text, &ids, under, statements);
         rest = after;
     }
-    add(rest.trim_start_matches(['.', ',', ';', ' ']), &[], under, statements);
+    take(rest.trim_start_matches(['.', ',', ';', ' ']), &[], under, statements);
 }
 
-fn add(text: &str, ids: &[SourceId], (group, heading): (&str, &str), statements: &mut Vec<Statement>) {
+fn take(text: &str, ids: &[SourceId], (group, heading): (&str, &str), statements: &mut Vec<Statement>) {
     for Sentence { text, .. } in text::split(text.trim_matches('|')) {
         statements.push(Statement {
             text,

@@ -5,7 +5,7 @@ use std::{
     sync::LazyLock,
 };
 
-use super::{Evidence, count, is_in, kinds::MONTHS, rank::Score, statements::Statement};
+use super::{Evidence, count, is_in, kinds::MONTHS, plan, rank::Score, statements::Statement};
 use crate::{
     domain::SourceId,
     text::{Language, is_number, is_row, is_stop_word, stem, terms, words},
@@ -55,23 +55,23 @@ const LEAST_OF_MATTER: usize = 2;
 /// Statements of which the older one seems as much to the point as this share of the newer one.
 const COMPARABLE: f64 = 1.15;
 
-/// Does the sentence say that something is replaced, or was wrong?
+/// Returns whether the sentence says that something is replaced, or was wrong.
 pub(super) fn replaces(sentence: &str) -> bool {
     says(REPLACES, sentence) || corrects(sentence)
 }
 
-/// Does it say which of several figures is right?
+/// Returns whether it says which of several figures is right.
 pub(super) fn corrects(sentence: &str) -> bool {
     says(CORRECTS, sentence)
 }
 
-/// Does it guess?
+/// Returns whether it guesses.
 pub(super) fn guesses(sentence: &str) -> bool {
     says(GUESSES, sentence)
 }
 
-/// Does it say no more than that something is not known? Another document may know it, whichever is newer, and where
-/// none does, the report says so itself.
+/// Returns whether it says no more than that something is not known. Another document may know it, whichever is newer,
+/// and where none does, the report says so itself.
 pub(super) fn is_ignorance(sentence: &str) -> bool {
     says(UNKNOWN, sentence) && !is_number(sentence)
 }
@@ -81,18 +81,126 @@ fn says(phrases: &str, sentence: &str) -> bool {
     phrases.split('|').any(|phrase| lower.contains(phrase))
 }
 
-/// The document a statement is from: all of its places share it.
-pub(super) fn document(url: &str) -> &str {
-    url.split('#').next().unwrap_or(url)
-}
-
-/// A document as far as its age matters.
+/// A document as far as its age matters: all of its places share it.
 struct Document<'a> {
     url: &'a str,
     title: &'a str,
     /// `YYYY-MM-DD`, or less; of its title, or else of a line of its own, when nothing else has one.
     date: Option<String>,
     ids: HashSet<SourceId>,
+}
+
+impl<'a> Document<'a> {
+    /// Gathers the documents that `statements` are from, each dated as well as it can be.
+    fn all(statements: &[Statement], sources: &'a [Evidence]) -> Vec<Self> {
+        let cited: HashSet<SourceId> = statements.iter().flat_map(|statement| &statement.sources).copied().collect();
+        let mut documents: Vec<Self> = Vec::new();
+        for source in sources.iter().filter(|source| cited.contains(&source.source_id)) {
+            let url = source.url.split('#').next().unwrap_or(&source.url);
+            match documents.iter_mut().find(|document| document.url == url) {
+                Some(document) => drop(document.ids.insert(source.source_id)),
+                None => {
+                    let published = source.published.as_deref().filter(|date| date.len() >= 4);
+                    let date = published.map(str::to_owned).or_else(|| date_in(&source.title));
+                    documents.push(Self { url, title: &source.title, date, ids: HashSet::from([source.source_id]) });
+                }
+            }
+        }
+        for document in documents.iter_mut().filter(|document| document.date.is_none()) {
+            let date = document.own(statements).find_map(|statement| date_of_line(&statement.text));
+            document.date = date;
+        }
+        documents
+    }
+
+    /// Returns whether it is among the documents that say it.
+    fn says(&self, statement: &Statement) -> bool {
+        statement.sources.iter().any(|id| self.ids.contains(id))
+    }
+
+    fn own<'b>(&self, statements: &'b [Statement]) -> impl Iterator<Item = &'b Statement> {
+        statements.iter().filter(|statement| self.says(statement))
+    }
+
+    fn is_newer_than(&self, other: &Self) -> bool {
+        let dates = self.date.as_ref().zip(other.date.as_ref());
+        dates.is_some_and(|(own, other)| own > other) && self.url != other.url
+    }
+
+    /// Returns whether it is a newer edition of the same document. Minutes, letters and reports of a series are none:
+    /// their titles tell them apart by a day, or the year they are about, and say nothing of an edition.
+    fn is_newer_edition_of(&self, other: &Self) -> bool {
+        let is_series = |title: &str| words(title).into_iter().any(is_of_series);
+        self.is_newer_than(other)
+            && same_title(self.title, other.title)
+            && !(is_series(self.title) && is_series(other.title))
+    }
+
+    /// Returns whether its title or place says that it is not, or no longer, meant to be relied on.
+    fn is_doubtful(&self) -> bool {
+        let is_doubtful = |word: &str| is_in(DOUBTFUL, &word.to_lowercase());
+        let mut place = self.url.split(['/', '-', '_', '.']);
+        words(self.title).into_iter().any(is_doubtful)
+            || place.any(|word| is_doubtful(word) || is_in(OLD_PLACES, &word.to_lowercase()))
+    }
+
+    /// Returns whether it guesses at what a newer one has found out since, whose title names the same matter.
+    fn is_settled(&self, all: &[Self], statements: &[Statement]) -> bool {
+        let own: Vec<&str> = self.own(statements).map(|statement| statement.text.as_str()).collect();
+        if !own.iter().any(|text| guesses(text)) {
+            return false;
+        }
+        let said: HashSet<String> =
+            own.into_iter().chain([self.title]).flat_map(|text| terms(text, Language::of(text))).collect();
+        let names_it = |other: &Self| {
+            let matter: Vec<&str> = words(other.title).into_iter().filter(|word| !is_of_series(word)).collect();
+            let matter = terms(&matter.join(" "), Language::of(other.title));
+            let shared = matter.iter().filter(|term| said.contains(*term)).count();
+            shared >= LEAST_OF_MATTER && count(shared) >= SAME_TITLE * count(matter.len())
+        };
+        all.iter().any(|other| other.is_newer_than(self) && names_it(other))
+    }
+
+    /// Returns whether the question names it by a year of its title, which no other edition has.
+    fn is_asked_for(&self, asked: &BTreeSet<String>, all: &[Self]) -> bool {
+        let others = all.iter().filter(|other| other.url != self.url && same_title(other.title, self.title));
+        let of_others: BTreeSet<String> = others.flat_map(|other| years_in(other.title)).collect();
+        years_in(self.title).iter().any(|year| asked.contains(year) && !of_others.contains(year))
+    }
+}
+
+/// A statement that something is replaced, or was wrong, by the words and the date that it says.
+struct Notice<'a> {
+    statement: &'a Statement,
+    language: Language,
+    said: HashSet<String>,
+    date: Option<String>,
+}
+
+impl<'a> Notice<'a> {
+    fn of(statement: &'a Statement) -> Self {
+        let language = Language::of(&statement.text);
+        let said = terms(&statement.text, language).into_iter().collect();
+        Self { statement, language, said, date: date_in(&statement.text) }
+    }
+
+    /// Returns whether it names the document by its date.
+    fn is_on(&self, document: &Document<'_>) -> bool {
+        // `those of May 2030`: a month's name may be a small word, too.
+        let in_month = |own: &str| self.date.as_ref().is_some_and(|said| own.starts_with(said));
+        let is_dated = |own: &String| in_month(own) || self.says_date(own);
+        !document.says(self.statement) && document.date.as_ref().is_some_and(is_dated)
+    }
+
+    /// Returns whether it says `14 November 2030`, also without its year, or `2030-11-14`.
+    fn says_date(&self, date: &str) -> bool {
+        let [year, month, day] = date.split('-').collect::<Vec<_>>()[..] else { return false };
+        let number: usize = month.parse().unwrap_or_default();
+        let name = number.checked_sub(1).and_then(|place| MONTHS.split_whitespace().take(12).nth(place));
+        let has = |name: &str| [self.language, Language::English].iter().any(|of| self.said.contains(&stem(name, *of)));
+        let in_figures = || self.said.contains(month) && self.said.contains(year);
+        self.said.contains(day.trim_start_matches('0')) && (name.is_some_and(has) || in_figures())
+    }
 }
 
 /// What is known of the age of the statements at hand.
@@ -110,170 +218,121 @@ impl<'a> Versions<'a> {
     /// Reads from `statements`, and from the titles and dates of their sources, which documents `question` should not
     /// be answered from.
     pub fn of(question: &str, statements: &[Statement], sources: &'a [Evidence]) -> Self {
-        let mut versions =
-            Self { documents: Vec::new(), outdated: Vec::new(), wanted: Vec::new(), years: years_in(question) };
-        let cited: HashSet<SourceId> = statements.iter().flat_map(|statement| &statement.sources).copied().collect();
-        for source in sources.iter().filter(|source| cited.contains(&source.source_id)) {
-            versions.add(source);
-        }
-        versions.date_by_lines(statements);
-        let documents = &versions.documents;
-        let mut outdated = vec![false; documents.len()];
-        for (place, document) in documents.iter().enumerate() {
-            let replaced = || documents.iter().any(|other| is_newer_edition(other, document));
-            outdated[place] = is_doubtful(document) && documents.len() > 1 || replaced();
-        }
-        for statement in statements.iter().filter(|statement| replaces(&statement.text)) {
-            let language = Language::of(&statement.text);
-            let said: HashSet<String> = terms(&statement.text, language).into_iter().collect();
-            let date = date_in(&statement.text);
-            for (place, document) in documents.iter().enumerate() {
-                let own = statement.sources.iter().any(|id| document.ids.contains(id));
-                // `those of May 2030`: a month's name may be a small word, too.
-                let in_month = |own: &String| date.as_ref().is_some_and(|said| own.starts_with(said));
-                let is_dated = |own: &String| in_month(own) || says_date(&said, own, language);
-                outdated[place] |= !own && document.date.as_ref().is_some_and(is_dated);
-            }
-        }
-        let wanted: Vec<bool> = documents.iter().map(|document| asks_for(question, document, documents)).collect();
-        outdated.iter_mut().zip(&wanted).for_each(|(outdated, wanted)| *outdated &= !wanted);
-        if !asks_for_the_past(question) {
-            let settled = documents.iter().map(|document| is_settled(document, documents, statements));
-            outdated.iter_mut().zip(settled).for_each(|(outdated, settled)| *outdated |= settled);
-        }
-        (versions.outdated, versions.wanted) = (outdated, wanted);
-        versions
+        let documents = Document::all(statements, sources);
+        let (years, past) = (years_in(question), asks_for_the_past(question));
+        let wanted: Vec<bool> =
+            documents.iter().map(|document| past || document.is_asked_for(&years, &documents)).collect();
+        let notices: Vec<Notice<'_>> =
+            statements.iter().filter(|statement| replaces(&statement.text)).map(Notice::of).collect();
+        let is_replaced = |document: &Document<'_>| {
+            document.is_doubtful() && documents.len() > 1
+                || documents.iter().any(|other| other.is_newer_edition_of(document))
+                || notices.iter().any(|notice| notice.is_on(document))
+        };
+        let is_outdated = |(document, wanted): (&Document<'_>, &bool)| {
+            !wanted && is_replaced(document) || !past && document.is_settled(&documents, statements)
+        };
+        let outdated = documents.iter().zip(&wanted).map(is_outdated).collect();
+        Self { documents, outdated, wanted, years }
     }
 
-    fn add(&mut self, source: &'a Evidence) {
-        let url = document(&source.url);
-        let known = self.documents.iter().position(|document| document.url == url);
-        let place = known.unwrap_or_else(|| {
-            let published = source.published.as_deref().filter(|date| date.len() >= 4);
-            let date = published.map(str::to_owned).or_else(|| date_in(&source.title));
-            self.documents.push(Document { url, title: &source.title, date, ids: HashSet::new() });
-            self.documents.len() - 1
-        });
-        self.documents[place].ids.insert(source.source_id);
-    }
-
-    /// Dates those without a date by a line of theirs that has one.
-    fn date_by_lines(&mut self, statements: &[Statement]) {
-        for document in self.documents.iter_mut().filter(|document| document.date.is_none()) {
-            let mut own = statements.iter().filter(|one| one.sources.iter().any(|id| document.ids.contains(id)));
-            document.date = own.find_map(|statement| date_of_line(&statement.text));
-        }
-    }
-
-    /// Do only documents say it that no longer hold?
+    /// Returns whether only documents say it that no longer hold.
     pub fn is_outdated(&self, statement: &Statement) -> bool {
         let mut places = self.places(statement).peekable();
         places.peek().is_some() && places.all(|place| self.outdated[place])
     }
 
-    /// The date of the heading it stands under, or of the newest document that says it.
+    /// Returns the date of the heading it stands under, or of the newest document that says it.
     pub fn date(&self, statement: &Statement) -> Option<String> {
         let of_document = || self.places(statement).filter_map(|place| self.documents[place].date.clone()).max();
         date_in(&statement.heading).or_else(of_document)
     }
 
     fn places(&self, statement: &Statement) -> impl Iterator<Item = usize> {
-        let says = move |document: &Document<'_>| statement.sources.iter().any(|id| document.ids.contains(id));
-        self.documents.iter().enumerate().filter(move |(_, document)| says(document)).map(|(place, _)| place)
+        (0..self.documents.len()).filter(|place| self.documents[*place].says(statement))
     }
 
-    /// Does it speak of years before those that the question asks about, and of none of these?
+    /// Returns whether it speaks of years before those that the question asks about, and of none of these.
     fn is_of_before(&self, text: &str) -> bool {
         let own = years_in(text);
         let first = self.years.first().filter(|_| !own.is_empty());
         first.is_some_and(|first| own.iter().all(|year| year < first))
     }
 
-    /// Which of the candidates for one answer, each with its score, are contradicted by a newer one (a figure of the
-    /// same kind, or what it denies) or by one that says which figure is right, which guess at what a newer one knows,
-    /// and which have figures of years before those that are asked about.
+    /// Returns which of the candidates for one answer, each with its score, are contradicted by a newer one (a figure of
+    /// the same kind, or what it denies) or by one that says which figure is right, which guess at what a newer one
+    /// knows, and which have figures of years before those that are asked about.
     pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
-        let figures: Vec<BTreeSet<(String, String)>> = candidates.iter().map(|(one, _)| figures(&one.text)).collect();
-        let subjects: Vec<HashSet<String>> = candidates.iter().map(|(one, _)| subject(&one.text)).collect();
-        let dates: Vec<Option<String>> = candidates.iter().map(|(one, _)| self.date(one)).collect();
-        let mut overruled = vec![false; candidates.len()];
-        for (place, (one, score)) in candidates.iter().enumerate() {
-            if self.places(one).any(|place| self.wanted[place]) || corrects(&one.text) {
-                continue;
-            }
-            let of_before = self.is_of_before(&one.text);
-            let earlier_then = |other: usize| {
-                let by = candidates[other].0;
-                of_before && !self.is_of_before(&by.text) && share_unit(&figures[place], &figures[other])
-            };
-            overruled[place] = candidates.iter().enumerate().any(|(other, (by, worth))| {
-                let right = corrects(&by.text);
-                let newer = dates[other].as_ref().zip(dates[place].as_ref()).is_some_and(|(by, one)| by > one);
-                let are_named = || !subjects[place].is_empty() && !subjects[other].is_empty();
-                let are_apart = || are_named() && subjects[place].is_disjoint(&subjects[other]);
-                let otherwise = differ(&figures[place], &figures[other], are_apart);
-                let same_thing = || !subjects[place].is_disjoint(&subjects[other]);
-                let knows = newer && worth.answers && guesses(&one.text) && !guesses(&by.text) && same_thing();
-                let undone = newer && worth.answers && is_negated(&one.text) != is_negated(&by.text) && same_thing();
-                (right || newer && score.value <= worth.value * COMPARABLE)
-                    && (otherwise || knows || undone || earlier_then(other))
-            });
+        let all: Vec<Candidate> = candidates.iter().map(|(one, score)| Candidate::of(one, *score, self)).collect();
+        let keeps = |one: &Statement| self.places(one).any(|place| self.wanted[place]) || corrects(&one.text);
+        let overruled = |((one, _), own): (&(&Statement, Score), &Candidate<'_>)| {
+            !keeps(one) && all.iter().any(|other| own.is_overruled_by(other))
+        };
+        candidates.iter().zip(&all).map(overruled).collect()
+    }
+}
+
+type Figures = BTreeSet<(String, String)>;
+
+/// A candidate for an answer, by what another one may know better.
+struct Candidate<'a> {
+    text: &'a str,
+    score: Score,
+    figures: Figures,
+    subject: HashSet<String>,
+    date: Option<String>,
+    is_of_before: bool,
+}
+
+impl<'a> Candidate<'a> {
+    fn of(statement: &'a Statement, score: Score, versions: &Versions<'_>) -> Self {
+        let text = statement.text.as_str();
+        let (date, is_of_before) = (versions.date(statement), versions.is_of_before(text));
+        Self { text, score, figures: figures(text), subject: subject(text), date, is_of_before }
+    }
+
+    fn is_overruled_by(&self, other: &Self) -> bool {
+        let newer = other.date.as_ref().zip(self.date.as_ref()).is_some_and(|(other, own)| other > own);
+        if !corrects(other.text) && !(newer && self.score.value <= other.score.value * COMPARABLE) {
+            return false;
         }
-        overruled
+        let may_know = newer && other.score.answers && !self.subject.is_disjoint(&other.subject);
+        let knows = may_know && guesses(self.text) && !guesses(other.text);
+        let denies = may_know && is_negated(self.text) != is_negated(other.text);
+        let is_earlier = self.is_of_before && !other.is_of_before && share_unit(&self.figures, &other.figures);
+        self.differs_from(other) || knows || denies || is_earlier
+    }
+
+    /// Returns whether both have a figure of the same kind, and none of the same kind in common. Where they are about
+    /// different things, a sum of money or a share is none of the same kind.
+    fn differs_from(&self, other: &Self) -> bool {
+        let units = |one: &Self| one.figures.iter().map(|(_, unit)| unit.clone()).collect::<BTreeSet<String>>();
+        let (own, others) = (units(self), units(other));
+        let mut shared = own.intersection(&others).peekable();
+        let are_named = !self.subject.is_empty() && !other.subject.is_empty();
+        let are_apart = are_named && self.subject.is_disjoint(&other.subject);
+        let says_little = |unit: &String| CURRENCIES.contains(&unit.as_str()) || unit == "percent";
+        shared.peek().is_some() && self.figures.is_disjoint(&other.figures) && !(are_apart && shared.all(says_little))
     }
 }
 
-/// Is `other` a newer edition of the same document?
-fn is_newer_edition(other: &Document<'_>, document: &Document<'_>) -> bool {
-    is_newer(other, document) && same_title(other.title, document.title) && !same_issue(other.title, document.title)
+fn share_unit(one: &Figures, other: &Figures) -> bool {
+    one.iter().any(|(_, unit)| other.iter().any(|(_, same)| same == unit))
 }
 
-/// Does the document guess at what a newer one has found out since, whose title names the same matter?
-fn is_settled(document: &Document<'_>, all: &[Document<'_>], statements: &[Statement]) -> bool {
-    let own = statements.iter().filter(|one| one.sources.iter().any(|id| document.ids.contains(id)));
-    let own: Vec<&str> = own.map(|statement| statement.text.as_str()).collect();
-    if !own.iter().any(|text| guesses(text)) {
-        return false;
-    }
-    let said: HashSet<String> =
-        own.into_iter().chain([document.title]).flat_map(|text| terms(text, Language::of(text))).collect();
-    let names_it = |other: &Document<'_>| {
-        let matter: Vec<&str> = words(other.title).into_iter().filter(|word| !is_of_series(word)).collect();
-        let matter = terms(&matter.join(" "), Language::of(other.title));
-        let shared = matter.iter().filter(|term| said.contains(*term)).count();
-        shared >= LEAST_OF_MATTER && count(shared) >= SAME_TITLE * count(matter.len())
-    };
-    all.iter().any(|other| is_newer(other, document) && names_it(other))
-}
-
-fn is_newer(other: &Document<'_>, document: &Document<'_>) -> bool {
-    let newer = other.date.as_ref().zip(document.date.as_ref()).is_some_and(|(other, date)| other > date);
-    newer && other.url != document.url
-}
-
-/// The words of a title but numbers and months, which is where editions differ.
+/// Returns the words of a title but numbers and months, which is where editions differ.
 fn title_words(title: &str) -> HashSet<String> {
     let is_dated = |word: &str| is_number(word) || is_in(MONTHS, &word.to_lowercase());
     let words = words(title).into_iter().filter(|word| !is_dated(word)).collect::<Vec<_>>().join(" ");
     terms(&words, Language::of(title)).into_iter().collect()
 }
 
-/// Do two titles share most of their words, or does one of several words stand in the other?
+/// Returns whether two titles share most of their words, or one of several words stands in the other.
 fn same_title(one: &str, other: &str) -> bool {
     let (one, other) = (title_words(one), title_words(other));
     let (shared, all) = (one.intersection(&other).count(), one.union(&other).count());
     let within = shared >= LEAST_WITHIN && shared == one.len().min(other.len());
     within || shared >= 1 && count(shared) >= SAME_TITLE * count(all)
-}
-
-/// Minutes, letters and reports of a series are not editions of each other: their titles tell them apart by a day, or
-/// the year they are about, and say nothing of an edition.
-fn same_issue(one: &str, other: &str) -> bool {
-    is_series(one) && is_series(other)
-}
-
-fn is_series(title: &str) -> bool {
-    words(title).into_iter().any(is_of_series)
 }
 
 fn is_of_series(word: &str) -> bool {
@@ -291,14 +350,8 @@ fn subject(text: &str) -> HashSet<String> {
     terms(text, language).into_iter().filter(|term| !is_apart(term)).collect()
 }
 
-fn is_doubtful(document: &Document<'_>) -> bool {
-    let is_doubtful = |word: &str| is_in(DOUBTFUL, &word.to_lowercase());
-    let place = document.url.split(['/', '-', '_', '.']);
-    words(document.title).into_iter().any(is_doubtful)
-        || place.into_iter().any(|word| is_doubtful(word) || is_in(OLD_PLACES, &word.to_lowercase()))
-}
-
-/// The date of a short line that ends with it, as in `Leaflet, spring 2032` or `Put together by A. Lund, March 2031`.
+/// Returns the date of a short line that ends with it, as in `Leaflet, spring 2032` or `Put together by A. Lund, March
+/// 2031`.
 pub(super) fn date_of_line(line: &str) -> Option<String> {
     let words = words(line);
     let ends =
@@ -306,32 +359,32 @@ pub(super) fn date_of_line(line: &str) -> Option<String> {
     (ends && words.len() <= LONGEST_DATED_LINE && !is_row(line)).then(|| date_in(line))?
 }
 
-/// The last date that a title or heading names by month and year: `2034-04-02` of `3.2 (2 April 2034)`.
+/// Returns the last date that a title or heading names by month and year: `2034-04-02` of `3.2 (2 April 2034)`.
 fn date_in(text: &str) -> Option<String> {
     let words = words(text);
-    let at = (1..words.len()).rev().find(|at| is_year(words[*at]) && month_number(words[at - 1]).is_some())?;
-    let month = month_number(words[at - 1])?;
+    let dated = |at: usize| is_year(words[at]).then(|| month_number(words[at - 1])).flatten().map(|month| (at, month));
+    let (at, month) = (1..words.len()).rev().find_map(dated)?;
     let day = at.checked_sub(2).and_then(|day| words[day].parse::<u32>().ok()).filter(|day| (1..=31).contains(day));
     let day = day.map(|day| format!("-{day:02}")).unwrap_or_default();
     Some(format!("{}-{month:02}{day}", words[at]))
 }
 
-/// From 1, of its name in one of our languages, each of which has its twelve in order but for those that are the
-/// same; of a season, the month in which it begins.
-fn month_number(word: &str) -> Option<u32> {
+/// Returns the number, from 1, of a month's name in one of our languages, each of which has its twelve in order but for
+/// those that are the same; of a season, the month in which it begins.
+fn month_number(word: &str) -> Option<usize> {
     const SEASONS: &str =
         "spring frühjahr frühling printemps primavera|summer sommer été verano|autumn herbst automne otoño";
     const STARTS: &str = "jan ene|feb fév fev|mar mär|apr avr abr|may mai mayo|jun juin|jul juil|aug aoû ago|sep|oct okt|nov|\
         dec dez déc dic";
     let lower = word.to_lowercase();
     if let Some(season) = SEASONS.split('|').position(|names| is_in(names, &lower)) {
-        return u32::try_from(season * 3 + 3).ok();
+        return Some(season * 3 + 3);
     }
     let place = STARTS.split('|').position(|starts| starts.split(' ').any(|start| lower.starts_with(start)))?;
-    is_in(MONTHS, &lower).then(|| u32::try_from(place + 1).unwrap_or_default())
+    is_in(MONTHS, &lower).then_some(place + 1)
 }
 
-/// Is it the stem of a month's name?
+/// Returns whether it is the stem of a month's name.
 fn is_month(term: &str, language: Language) -> bool {
     static STEMS: LazyLock<HashMap<Language, HashSet<String>>> = LazyLock::new(|| {
         let stems = |language| MONTHS.split_whitespace().map(|month| stem(month, language)).collect();
@@ -344,16 +397,6 @@ fn is_year(term: &str) -> bool {
     term.len() == 4 && term.bytes().all(|byte| byte.is_ascii_digit()) && matches!(term.get(..2), Some("19" | "20"))
 }
 
-/// `14 November 2030`, also without its year, or `2030-11-14`.
-fn says_date(said: &HashSet<String>, date: &str, language: Language) -> bool {
-    let mut parts = date.split('-');
-    let (Some(year), Some(month), Some(day)) = (parts.next(), parts.next(), parts.next()) else { return false };
-    let number: usize = month.parse().unwrap_or_default();
-    let name = number.checked_sub(1).and_then(|place| MONTHS.split_whitespace().take(12).nth(place));
-    let named = name.is_some_and(|name| [language, Language::English].iter().any(|of| said.contains(&stem(name, *of))));
-    said.contains(day.trim_start_matches('0')) && (named || said.contains(month) && said.contains(year))
-}
-
 fn years_in(text: &str) -> BTreeSet<String> {
     words(text).into_iter().filter(|word| is_year(word)).map(str::to_owned).collect()
 }
@@ -364,86 +407,53 @@ fn is_negated(text: &str) -> bool {
     words(text).into_iter().any(|word| is_in(NEGATIONS, &word.to_lowercase())) || text.contains("n't")
 }
 
-/// Does the question ask for this very document, or for what was?
-fn asks_for(question: &str, document: &Document<'_>, all: &[Document<'_>]) -> bool {
-    let asked: HashSet<String> = words(question).into_iter().map(str::to_lowercase).collect();
-    let years =
-        |title: &str| words(title).into_iter().filter(|word| is_year(word)).map(str::to_owned).collect::<Vec<_>>();
-    let others = all.iter().filter(|other| other.url != document.url && same_title(other.title, document.title));
-    let of_others: HashSet<String> = others.flat_map(|other| years(other.title)).collect();
-    let own_year = years(document.title).iter().any(|year| asked.contains(year) && !of_others.contains(year));
-    own_year || asks_for_the_past(question)
-}
-
 fn asks_for_the_past(question: &str) -> bool {
     // `for the first time` and `how old` ask for nothing that was.
-    const OF_NOW: [(&str, &str); 5] =
-        [("first", "time"), ("first", "aid"), ("how", "old"), ("years", "old"), ("year", "old")];
-    let words: Vec<String> = words(question).into_iter().map(str::to_lowercase).collect();
+    const OF_NOW: [[&str; 2]; 5] =
+        [["first", "time"], ["first", "aid"], ["how", "old"], ["years", "old"], ["year", "old"]];
+    let words = plan::lower_words(question);
     let is_of_now = |at: usize| {
-        let pair = |from: usize| words.get(from).zip(words.get(from + 1));
-        let pairs = [Some(at), at.checked_sub(1)].into_iter().flatten().filter_map(pair);
-        pairs.into_iter().any(|(one, other)| OF_NOW.contains(&(one.as_str(), other.as_str())))
+        let around = &words[at.saturating_sub(1)..words.len().min(at + 2)];
+        around.windows(2).any(|pair| OF_NOW.iter().any(|of_now| pair == of_now))
     };
     (0..words.len()).any(|at| is_in(OF_THE_PAST, &words[at]) && !is_of_now(at))
 }
 
-/// The figures of a sentence, each with what it counts or measures.
-pub(super) fn figures(text: &str) -> BTreeSet<(String, String)> {
+/// Returns the figures of a sentence, each with what it counts or measures.
+pub(super) fn figures(text: &str) -> Figures {
     // One unit, however it is spelt.
     let text = text.replace("per cent", "percent").replace("Prozent", "percent").replace('%', " percent");
-    let words = words(&text);
-    let language = Language::of(&text);
-    let mut figures = BTreeSet::new();
-    // Sentences are too short to be sure of their language.
-    let is_small = |word: &str| Language::ALL.iter().any(|language| is_stop_word(word, *language));
+    let (words, language) = (words(&text), Language::of(&text));
     let is_figure = |word: &str| is_number(word) && !is_year(word) || is_in(COUNTS, &word.to_lowercase());
-    for (place, word) in words.iter().enumerate().filter(|(_, word)| is_figure(word)) {
-        let before = place.checked_sub(1).map(|before| words[before].to_lowercase()).unwrap_or_default();
-        let after = words.get(place + 1).map(|word| word.to_lowercase()).unwrap_or_default();
-        if CURRENCIES.contains(&before.as_str()) {
-            figures.insert(((*word).to_owned(), before));
-        } else if let Some(counted) = counted_of(&words[place + 1..], is_small) {
-            figures.insert(((*word).to_owned(), stem(&counted, language)));
-        } else if after.is_empty() || is_small(&after) {
-            // `Android 11 or later`.
-            if !before.is_empty() && !is_number(&before) && !is_small(&before) && is_number(word) {
-                figures.insert(((*word).to_owned(), stem(&before, language)));
-            }
-        } else if !is_number(&after) && !is_in(MONTHS, &after) {
-            figures.insert(((*word).to_owned(), stem(&after, language)));
-        }
-    }
-    figures
-}
-
-/// What `of our 118 pumps` behind a number counts.
-fn counted_of(behind: &[&str], is_small: impl Fn(&str) -> bool) -> Option<String> {
-    let (first, rest) = behind.split_first()?;
-    if !is_in("of von der de des", &first.to_lowercase()) {
-        return None;
-    }
-    let counted = rest.iter().take(4).map(|word| word.to_lowercase()).find(|word| !is_small(word) && !is_number(word));
-    counted.filter(|word| !is_in(MONTHS, word))
-}
-
-fn share_unit(one: &BTreeSet<(String, String)>, other: &BTreeSet<(String, String)>) -> bool {
-    one.iter().any(|(_, unit)| other.iter().any(|(_, same)| same == unit))
-}
-
-/// Do both have a figure of the same kind, and none of the same kind in common? Where they are about different things,
-/// a sum of money or a share is none of the same kind.
-fn differ(
-    one: &BTreeSet<(String, String)>,
-    other: &BTreeSet<(String, String)>,
-    are_apart: impl FnOnce() -> bool,
-) -> bool {
-    let units = |figures: &BTreeSet<(String, String)>| -> BTreeSet<String> {
-        figures.iter().map(|(_, unit)| unit.clone()).collect()
+    let figure = |place: usize| {
+        let (before, behind) = (words[..place].last(), &words[place + 1..]);
+        Some((words[place].to_owned(), unit(before.copied(), words[place], behind, language)?))
     };
-    let shared: BTreeSet<String> = units(one).intersection(&units(other)).cloned().collect();
-    let says_little = |unit: &String| CURRENCIES.contains(&unit.as_str()) || unit == "percent";
-    !shared.is_empty() && one.intersection(other).next().is_none() && !(shared.iter().all(says_little) && are_apart())
+    (0..words.len()).filter(|place| is_figure(words[*place])).filter_map(figure).collect()
+}
+
+/// Returns what a figure counts or measures: the currency before it, what `of our 118 pumps` behind it names, the word
+/// behind it, or, where that is a small one, the word before it (`Android 11 or later`).
+fn unit(before: Option<&str>, figure: &str, behind: &[&str], language: Language) -> Option<String> {
+    // Sentences are too short to be sure of their language.
+    let is_small = |word: &String| Language::ALL.iter().any(|language| is_stop_word(word, *language));
+    let before = before.map(str::to_lowercase);
+    if let Some(currency) = before.as_ref().filter(|before| CURRENCIES.contains(&before.as_str())) {
+        return Some(currency.clone());
+    }
+    let mut behind = behind.iter().map(|word| word.to_lowercase());
+    let after = behind.next();
+    let is_name = |word: &String| !is_number(word) && !is_in(MONTHS, word);
+    if after.as_ref().is_some_and(|after| is_in("of von der de des", after))
+        && let Some(counted) = behind.take(4).find(|word| !is_small(word) && !is_number(word)).filter(is_name)
+    {
+        return Some(stem(&counted, language));
+    }
+    let unit = match after.filter(|after| !is_small(after)) {
+        Some(after) => Some(after).filter(is_name),
+        None => before.filter(|before| is_number(figure) && !is_number(before) && !is_small(before)),
+    };
+    unit.map(|unit| stem(&unit, language))
 }
 
 #[cfg(test)]
