@@ -9,7 +9,7 @@ use crate::domain::AnswerStatus;
 /// A statement that does not answer has at least to be so near for a part of an answer.
 const NEAR: f64 = 0.5;
 
-/// How far the notes answer each question.
+/// Returns how far the notes answer each question.
 pub(super) fn answered(questions: &[String], notes: &[String]) -> Vec<AnswerStatus> {
     let read = statements::read_all(notes.iter().map(String::as_str));
     let statements: Vec<Statement> = read.into_iter().map(|(_, statement)| statement).collect();

@@ -23,7 +23,7 @@ const PAGE_CHARS: usize = 200_000;
 const TEXT_CHARS: usize = 500_000;
 const PIECES: usize = 2_000;
 
-/// [`super::answer`], aside.
+/// Answers as [`super::answer`], aside.
 ///
 /// # Errors
 /// `aside::Panicked`.
@@ -32,24 +32,25 @@ pub async fn complete(task: &Arc<Task>, input_tokens: u32) -> Result<Completion,
     aside(move || super::answer(&task, input_tokens)).await
 }
 
-/// The part of a question, brief or topic that is read.
+/// Returns the part of a question, brief or topic that is read.
 pub(super) fn question(text: &str) -> &str {
     start(text, QUESTION_CHARS)
 }
 
-/// The part of a page that is read.
+/// Returns the part of a page that is read.
 pub(super) fn page(text: &str) -> &str {
     start(text, PAGE_CHARS)
 }
 
-/// The part of all texts that is read: each gets an equal share of the room, and what it leaves goes to the others.
+/// Returns the part of all texts that is read: each gets an equal share of the room, and what it leaves goes to the
+/// others.
 pub(super) fn texts<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Vec<&'a str> {
     let texts = texts.take(PIECES);
     let share = share(texts.clone().map(str::len));
     texts.map(|text| start(text, share)).collect()
 }
 
-/// The length at which texts of these lengths have to be cut to fit into [`TEXT_CHARS`] together.
+/// Returns the length at which texts of these lengths have to be cut to fit into [`TEXT_CHARS`] together.
 fn share(lengths: impl Iterator<Item = usize>) -> usize {
     let mut lengths: Vec<usize> = lengths.collect();
     lengths.sort_unstable();

@@ -61,14 +61,14 @@ const PLACES: &str = "in at to on near from behind beside under into nach auf be
 /// Words behind a number among which what it counts stands.
 const COUNTED_AFTER: usize = 4;
 
-/// A list of `kinds.txt`, which says what each is for.
+/// Returns a list of `kinds.txt`, which says what each is for.
 fn list(name: &str) -> &'static str {
     static LISTS: LazyLock<HashMap<&str, &str>> =
         LazyLock::new(|| include_str!("kinds.txt").lines().filter_map(|line| line.split_once(": ")).collect());
     LISTS.get(name).copied().unwrap_or_default()
 }
 
-/// Does a word only say what kind of thing is asked for? Takes lower case.
+/// Returns whether a word only says what kind of thing is asked for. Takes lower case.
 pub(super) fn is_said_by_kind(word: &str) -> bool {
     is_in(list("said"), word)
 }
@@ -82,7 +82,7 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// Of a `part` of `question`.
+    /// Reads the kinds that a `part` of `question` asks for.
     pub fn asked_by(part: &str, question: &str) -> Self {
         let text = without_conjunctions(&part.to_lowercase());
         let text = format!(" {} ", text.replace(['?', '.', ',', '\u{ff1f}'], " "));
@@ -99,13 +99,13 @@ impl Kinds {
         Self { kinds, asked: words(question).into_iter().map(str::to_lowercase).collect() }
     }
 
-    /// May anything answer it, as far as kinds go?
+    /// Returns whether anything may answer it, as far as kinds go.
     pub fn is_open(&self) -> bool {
         self.kinds.iter().all(|kind| *kind == Kind::Reason)
     }
 
-    /// The share of the kinds asked for that the sentence has, 0 to 1; 1 when none is asked for. `counts` says of a
-    /// word whether it is among those whose number is asked for.
+    /// Returns the share of the kinds asked for that the sentence has, 0 to 1; 1 when none is asked for. `counts` says
+    /// of a word whether it is among those whose number is asked for.
     pub fn fit(&self, sentence: &str, counts: impl Fn(&str) -> bool) -> f64 {
         let said = Said { text: sentence, lower: sentence.to_lowercase(), words: words(sentence), asked: &self.asked };
         let has = self.kinds.iter().filter(|kind| said.has(**kind, &counts)).count();
@@ -113,7 +113,7 @@ impl Kinds {
     }
 }
 
-/// A part of a question without a `when` or `where` inside it that asks nothing: `what to do when it rains`.
+/// Returns a part of a question without a `when` or `where` inside it that asks nothing: `what to do when it rains`.
 fn without_conjunctions(part: &str) -> String {
     const CONJUNCTIONS: &str = "when where whom whose";
     const BEFORE: &str = "and or since until till by from to in at on of for";
@@ -126,7 +126,7 @@ fn without_conjunctions(part: &str) -> String {
     kept.join(" ")
 }
 
-/// Does the text of a question ask with this phrase?
+/// Returns whether the text of a question asks with this phrase.
 fn asks(text: &str, phrase: &str) -> bool {
     if phrase.starts_with(is_unspaced) {
         return text.contains(phrase);
@@ -170,7 +170,7 @@ impl Said<'_> {
         !self.asked.contains(&word.to_lowercase())
     }
 
-    /// Has it a word, sign or phrase of the list?
+    /// Returns whether it has a word, sign or phrase of the list.
     fn tells(&self, name: &str) -> bool {
         list(&format!("tell {name}")).split('|').any(|listed| {
             match listed.contains(' ') || !listed.is_ascii() || listed.len() < 2 {
@@ -180,7 +180,7 @@ impl Said<'_> {
         })
     }
 
-    /// Digits, or a number in words.
+    /// Returns whether the word is digits, or a number in words, that the question has not.
     fn counts(&self, word: &str) -> bool {
         (is_number(word) || is_in(SPELT, &word.to_lowercase())) && self.is_new(word)
     }
@@ -189,7 +189,7 @@ impl Said<'_> {
         self.words.iter().any(|word| self.counts(word))
     }
 
-    /// A number with a unit of the list near behind it.
+    /// Returns whether it has a number with a unit of the list near behind it.
     fn has_measure(&self, name: &str, is_unit: impl Fn(&str, &str) -> bool) -> bool {
         let listed = list(&format!("tell {name}"));
         let unit = |word: &&str| {
@@ -211,13 +211,13 @@ impl Said<'_> {
         self.has_measure("duration", is_unit)
     }
 
-    /// `two hours before`.
+    /// Returns whether it says something like `two hours before`.
     fn is_relative(&self) -> bool {
         const TO_SOMETHING: &str = "before after later ago vor nach später avant après antes después";
         self.has_duration() && self.words.iter().any(|word| is_in(TO_SOMETHING, &word.to_lowercase()))
     }
 
-    /// A year or a month; `may` is none.
+    /// Returns whether it has a year or a month; `may` is none.
     fn has_date(&self) -> bool {
         let is_year = |word: &str| {
             let digits = word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -227,7 +227,7 @@ impl Said<'_> {
         self.words.iter().filter(is_date).any(|word| self.is_new(word)) || self.text.contains(['年', '月'])
     }
 
-    /// A time of day, or a day of the week.
+    /// Returns whether it has a time of day, or a day of the week.
     fn has_time(&self) -> bool {
         let is_day = |word: &str| {
             let lower = word.to_lowercase();
@@ -243,13 +243,13 @@ impl Said<'_> {
         self.words.iter().any(|word| word.contains(':') && is_number(word))
     }
 
-    /// A number that is no year.
+    /// Returns whether it has a number that is no year.
     fn has_amount(&self) -> bool {
         let is_year = |word: &str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
         self.words.iter().any(|word| is_number(word) && !is_year(word) && self.is_new(word))
     }
 
-    /// A row with a number alone in a cell.
+    /// Returns whether it is a row with a number alone in a cell.
     fn has_bare_cell(&self) -> bool {
         let is_bare = |cell: &str| {
             let value = cell.rsplit_once(": ").map_or("", |(_, value)| value.trim());
@@ -258,7 +258,8 @@ impl Said<'_> {
         is_row(self.text) && self.text.split(';').any(is_bare)
     }
 
-    /// A number with something counted or measured behind it, a percentage, or a number that is no year at all.
+    /// Returns whether it has a number with something counted or measured behind it, a percentage, or a number that is
+    /// no year at all.
     fn has_quantity(&self) -> bool {
         let is_thing = |word: &str| {
             let lower = word.to_lowercase();
@@ -273,7 +274,7 @@ impl Said<'_> {
             || self.words.iter().any(|word| new(word) && word.contains([',', '.']))
     }
 
-    /// A number with what is counted beside it; of a row the numbers are its own.
+    /// Returns whether it has a number with what is counted beside it; of a row the numbers are its own.
     fn has_count(&self, counts: &impl Fn(&str) -> bool) -> bool {
         let beside = |at: usize| {
             let after = &self.words[at + 1..];
@@ -284,7 +285,7 @@ impl Said<'_> {
             || self.text.contains(is_unspaced) && self.has_number()
     }
 
-    /// Two capitalised words in a row, neither of which is a small word.
+    /// Returns whether it has two capitalised words in a row, neither of which is a small word.
     fn has_person(&self) -> bool {
         let is_name = |word: &str| {
             let mut chars = word.chars();
@@ -295,7 +296,7 @@ impl Said<'_> {
         self.words.windows(2).any(|pair| is_full(pair) && (self.is_new(pair[0]) || self.is_new(pair[1])))
     }
 
-    /// A preposition of place before a capitalised word that is not the question's.
+    /// Returns whether it has a preposition of place before a capitalised word that is not the question's.
     fn has_place(&self) -> bool {
         let is_name = |word: &str| word.starts_with(char::is_uppercase) && !is_in(MONTHS, &word.to_lowercase());
         let named = |pair: &[&str]| is_in(PLACES, pair[0]) && (is_name(pair[1]) && self.is_new(pair[1]));
@@ -303,7 +304,7 @@ impl Said<'_> {
         self.words.windows(2).any(|pair| named(pair) || the(pair)) || self.text.contains('在')
     }
 
-    /// A capitalised word inside the sentence that is not the question's.
+    /// Returns whether it has a capitalised word inside the sentence that is not the question's.
     fn has_name(&self) -> bool {
         let is_name = |word: &&&str| word.starts_with(char::is_uppercase) && word.chars().count() > 2;
         self.words.iter().skip(1).filter(is_name).any(|word| self.is_new(word) && !is_in(MONTHS, &word.to_lowercase()))

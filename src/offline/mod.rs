@@ -47,7 +47,7 @@ const LAST_SEARCH_TURN: u32 = 2;
 /// Words of one piece of a streamed answer.
 const PIECE_WORDS: usize = 6;
 
-/// For ratios of counts.
+/// Returns the count as a number for ratios.
 fn count(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
@@ -80,7 +80,7 @@ pub fn answer(task: &Task, input_tokens: u32) -> Completion {
     Completion { text, tool_calls, stop, usage, attempts: 0, carry: None }
 }
 
-/// The best sentences of `text` for `question`, as the offline model would quote them, made on a thread of its own.
+/// Chooses the best sentences of `text` for `question`, as the offline model would quote them, on a thread of its own.
 ///
 /// # Errors
 /// `aside::Panicked`.
@@ -89,7 +89,7 @@ pub async fn extract(question: &str, text: Arc<str>, max_chars: usize) -> Result
     aside(move || notes::extract(&question, &text, max_chars)).await
 }
 
-/// How far notes answer each question, as far as words tell; found on a thread of its own.
+/// Returns how far notes answer each question, as far as words tell; found on a thread of its own.
 ///
 /// # Errors
 /// `aside::Panicked`.
@@ -97,7 +97,7 @@ pub async fn answered(questions: Vec<String>, notes: Vec<String>) -> Result<Vec<
     aside(move || answered::answered(&questions, &notes)).await
 }
 
-/// Pairs of statements of different sources that say the same but for their numbers, by their places.
+/// Finds pairs of statements of different sources that say the same but for their numbers, by their places.
 pub fn differing(statements: &[(&str, SourceId)]) -> Vec<(usize, usize)> {
     let prints: Vec<Fingerprint> = statements.iter().map(|(text, _)| Fingerprint::of(text)).collect();
     let pairs = (0..statements.len()).flat_map(|one| (one + 1..statements.len()).map(move |other| (one, other)));
@@ -108,7 +108,7 @@ pub fn differing(statements: &[(&str, SourceId)]) -> Vec<(usize, usize)> {
     pairs.filter(differ).collect()
 }
 
-/// A text a few words at a time, as models stream theirs.
+/// Splits a text into a few words at a time, as models stream theirs.
 pub fn pieces(text: &str) -> Vec<String> {
     let words: Vec<&str> = text.split_inclusive(' ').collect();
     words.chunks(PIECE_WORDS).map(|words| words.concat()).collect()
@@ -131,7 +131,7 @@ fn reply(task: &Task) -> Answer {
     }
 }
 
-/// Is the word one of a list?
+/// Returns whether the word is one of a list.
 fn is_in(list: &str, word: &str) -> bool {
     // Most words are in no list, which the first look shows faster.
     list.contains(word) && list.split_whitespace().any(|known| known == word)
@@ -146,8 +146,8 @@ fn brief(question: &str) -> String {
     json!({"research_brief": question, "sub_questions": plan::parts(question)}).to_string()
 }
 
-/// It can neither rewrite a report nor tell what it answers; what it is not even to try, `research` asks of
-/// [`declined`].
+/// Has the message researched: it can neither rewrite a report nor tell what it answers; what it is not even to try,
+/// `research` asks of [`declined`].
 fn follow_up() -> String {
     let reason = "Without a language model every message is researched.";
     json!({"action": "research", "reason": reason}).to_string()

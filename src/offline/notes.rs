@@ -26,8 +26,8 @@ const FIRST_SENTENCES: usize = 2;
 /// And those noted because they say what replaces what, or guess.
 const MOST_REPLACING: usize = 20;
 
-/// The best sentences of `text` for `question`, in text order, `max_chars` characters at most; its beginning when no
-/// sentence has to do with the question.
+/// Chooses the best sentences of `text` for `question`, in text order, `max_chars` characters at most; its beginning
+/// when no sentence has to do with the question.
 ///
 /// Sentences that stood together stay on a line, others are separated by an empty line; headings stand above theirs.
 pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
@@ -49,14 +49,14 @@ pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
     cut(joined(&sentences, &chosen), max_chars)
 }
 
-/// The best few sentences of `page`, each alone, best first.
+/// Chooses the best few sentences of `page`, each alone, best first.
 pub(super) fn excerpts(question: &str, page: &str, count: usize) -> Vec<String> {
     let sentences = without_orders(text::split(bounds::page(page)));
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
     best_from(&scores, LEAST_SHARE).into_iter().take(count).map(|place| sentences[place].text.clone()).collect()
 }
 
-/// The text, or as many whole words of it as fit: headings come on top of what was counted.
+/// Returns the text, or as many whole words of it as fit: headings come on top of what was counted.
 fn cut(text: String, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => text[..end].rsplit_once(' ').map_or(&text[..end], |(head, _)| head).trim_end().to_owned(),
@@ -81,7 +81,7 @@ fn joined(sentences: &[Sentence], chosen: &[usize]) -> String {
     text
 }
 
-/// Notes on `topic`: Markdown, a list per source under its title, most relevant source first.
+/// Writes notes on `topic`: Markdown, a list per source under its title, most relevant source first.
 pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
     let texts = bounds::texts(evidence.iter().map(|evidence| evidence.text.as_str()));
     let split: Vec<Vec<Sentence>> = evidence.iter().zip(texts).map(|(e, text)| quotable(&e.title, text)).collect();
@@ -98,8 +98,8 @@ pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
     grouped(&kept)
 }
 
-/// The sentences of a piece of evidence that may be quoted: no orders to machines, and neither page headers, which
-/// repeat the title, nor what only says that something is not known, unless there is nothing else.
+/// Returns the sentences of a piece of evidence that may be quoted: no orders to machines, and neither page headers,
+/// which repeat the title, nor what only says that something is not known, unless there is nothing else.
 fn quotable(title: &str, text: &str) -> Vec<Sentence> {
     let title: HashSet<String> = terms(title, Language::of(title)).into_iter().collect();
     let is_header = |sentence: &Sentence| {
@@ -111,7 +111,7 @@ fn quotable(title: &str, text: &str) -> Vec<Sentence> {
     if sentences.is_empty() { little } else { sentences }
 }
 
-/// The best sentences, each with its place, those of the same meaning joined, best first.
+/// Chooses the best sentences, each with its place, those of the same meaning joined, best first.
 fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<(usize, Statement)> {
     let (mut kept, mut places) = (Joined::default(), Vec::new());
     let mut words = 0;
@@ -161,7 +161,7 @@ fn statement((piece, sentence): (usize, &Sentence), evidence: &[Evidence]) -> St
     }
 }
 
-/// Sources in the order of their best sentence, the sentences of each in text order.
+/// Writes sources in the order of their best sentence, the sentences of each in text order.
 fn grouped(kept: &[(usize, Statement)]) -> String {
     let source = |(_, statement): &&(usize, Statement)| statement.sources.first().copied();
     let mut order = Vec::new();

@@ -14,14 +14,14 @@ use crate::text::{Sentence, is_unspaced, words};
 /// Characters of the call before the colon.
 const LONGEST_CALL: usize = 80;
 
-/// A list of `orders.txt`, which says what each is for.
+/// Returns a list of `orders.txt`, which says what each is for.
 fn list(name: &str) -> &'static str {
     static LISTS: LazyLock<HashMap<&str, &str>> =
         LazyLock::new(|| include_str!("orders.txt").lines().filter_map(|line| line.split_once(": ")).collect());
     LISTS.get(name).copied().unwrap_or_default()
 }
 
-/// Is the sentence meant for a machine that reads along?
+/// Returns whether the sentence is meant for a machine that reads along.
 pub(super) fn is_order(sentence: &str) -> bool {
     let Text { text, first } = &Text::of(sentence);
     let begins = ["system:", "assistant:", "ai:"].iter().any(|start| text.trim_start().starts_with(start));
@@ -34,7 +34,7 @@ pub(super) fn is_order(sentence: &str) -> bool {
     reader && (work || has("ORDERS", text)) || (reader || work) && (ordered || unspaced)
 }
 
-/// Does it say what a machine that shortens or writes texts has to write?
+/// Returns whether it says what a machine that shortens or writes texts has to write.
 fn digests(text: &str) -> bool {
     let begins_word = |stem: &str| match stem.starts_with(is_unspaced) {
         true => text.contains(stem),
@@ -54,7 +54,7 @@ fn is_reader(text: &str) -> bool {
     has("READERS", text) || is_maker(text)
 }
 
-/// Has the text a phrase of the list?
+/// Returns whether the text has a phrase of the list.
 fn has(name: &str, text: &str) -> bool {
     list(name).split('|').any(|phrase| holds(text, phrase))
 }
@@ -63,8 +63,8 @@ fn is_listed(name: &str, word: &str) -> bool {
     list(name).split('|').any(|known| known == word)
 }
 
-/// Does the text speak of a maker of texts that is a machine: `any automated digest`, `assistants of the electronic
-/// sort`?
+/// Returns whether the text speaks of a maker of texts that is a machine: `any automated digest`, `assistants of the
+/// electronic sort`.
 fn is_maker(text: &str) -> bool {
     let words = words(text);
     let before = words.windows(2).any(|pair| is_listed("KINDS", pair[0]) && is_listed("MAKERS", pair[1]));
@@ -92,7 +92,7 @@ impl Text {
     }
 }
 
-/// Does the phrase stand in the text, its ends at the ends of words?
+/// Returns whether the phrase stands in the text, its ends at the ends of words.
 fn holds(text: &str, phrase: &str) -> bool {
     if phrase.starts_with(is_unspaced) {
         return text.contains(phrase);
@@ -104,7 +104,7 @@ fn holds(text: &str, phrase: &str) -> bool {
     })
 }
 
-/// Does the sentence begin by calling on a machine that reads along, as in `For digital assistants: …`?
+/// Returns whether the sentence begins by calling on a machine that reads along, as in `For digital assistants: …`.
 fn calls(sentence: &str) -> bool {
     let called = sentence.split_once([':', '：']).map(|(called, _)| called);
     called
@@ -112,14 +112,14 @@ fn calls(sentence: &str) -> bool {
         .is_some_and(|called| is_reader(&Text::of(called).text))
 }
 
-/// Does it have what only somebody who is ordered to do something would be asked for?
+/// Returns whether it has what only somebody who is ordered to do something would be asked for.
 fn demands(sentence: &str) -> bool {
     let Text { text, first } = &Text::of(sentence);
     ["ORDERS", "WORKS"].iter().any(|name| has(name, text)) || first.iter().any(|word| is_listed("DEEDS", word))
 }
 
-/// `sentences` without the paragraphs in which an order stands, or a call on machines with what they are to do, and
-/// without what stands under one.
+/// Returns `sentences` without the paragraphs in which an order stands, or a call on machines with what they are to do,
+/// and without what stands under one.
 pub(super) fn without_orders(sentences: Vec<Sentence>) -> Vec<Sentence> {
     let mut tainted: HashSet<usize> =
         sentences.iter().filter(|sentence| is_order(&sentence.text)).map(|sentence| sentence.paragraph).collect();

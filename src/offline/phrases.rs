@@ -162,13 +162,13 @@ const KOREAN: Phrases = Phrases {
 const PERSIAN_AND_URDU: &str = "پچژگکیےٹڈڑ";
 const UKRAINIAN_AND_OTHERS: &str = "іїєґўјљњђћџ";
 
-/// The words that code writes into a report on `brief`: all of the language of the question, whatever the sources that
-/// it quotes are in.
+/// Returns the words that code writes into a report on `brief`: all of the language of the question, whatever the
+/// sources that it quotes are in.
 pub fn wording(brief: &str) -> &'static Wording {
     Wording::of_code(of_script(brief).unwrap_or_else(|| Language::of(brief).code()))
 }
 
-/// The language of a script that few share; a question is too short for more.
+/// Returns the language of a script that few share; a question is too short for more.
 fn of_script(brief: &str) -> Option<&'static str> {
     let count = |is: fn(char) -> bool| brief.chars().filter(|char| is(*char)).count();
     let most = count(char::is_alphabetic) / 2;
@@ -186,7 +186,7 @@ fn of_script(brief: &str) -> Option<&'static str> {
     Some("ar").filter(|_| arabic && !has(PERSIAN_AND_URDU))
 }
 
-/// The phrases of the language of [`wording`].
+/// Returns the phrases of the language of [`wording`].
 pub(super) fn of(brief: &str) -> &'static Phrases {
     match wording(brief).code {
         "de" => &GERMAN,

@@ -46,8 +46,8 @@ pub(super) fn lower_words(text: &str) -> Vec<String> {
     words(text).into_iter().map(str::to_lowercase).collect()
 }
 
-/// The single questions in `question`, in order, as written; at least one unless it is empty. Words in brackets at its
-/// end, as [`topics`] puts them there, are not part of any.
+/// Returns the single questions in `question`, in order, as written; at least one unless it is empty. Words in brackets
+/// at its end, as [`topics`] puts them there, are not part of any.
 pub(super) fn parts(question: &str) -> Vec<String> {
     let question = bounds::question(question);
     let sentences = text::split(without_carried(question));
@@ -59,13 +59,13 @@ pub(super) fn parts(question: &str) -> Vec<String> {
     parts
 }
 
-/// A topic without the words that it carries along for searching.
+/// Returns a topic without the words that it carries along for searching.
 pub(super) fn without_carried(topic: &str) -> &str {
     let topic = topic.trim();
     topic.strip_suffix(')').and_then(|topic| topic.rsplit_once(" (")).map_or(topic, |(own, _)| own)
 }
 
-/// The sentence cut before each clause that asks something of its own.
+/// Cuts the sentence before each clause that asks something of its own.
 fn clauses(sentence: &str) -> Vec<String> {
     let mut clauses = Vec::new();
     let mut start = 0;
@@ -81,13 +81,13 @@ fn clauses(sentence: &str) -> Vec<String> {
     leaning(clauses)
 }
 
-/// Does it begin with `the destruction`, `its length`? After a demand (`name the miller, ...`) each such thing is asked
-/// for.
+/// Returns whether it begins with `the destruction`, `its length`. After a demand (`name the miller, ...`) each such
+/// thing is asked for.
 fn names_thing(text: &str) -> bool {
     lower_words(text::start(text, OPENING_CHARS)).first().is_some_and(|word| is_in(DETERMINERS, word))
 }
 
-/// The clauses, those that ask without a word of their own (`and for how long?`) put to the one before: alone they mean
+/// Puts clauses that ask without a word of their own (`and for how long?`) to the one before: alone they mean
 /// nothing, and no source answers them.
 fn leaning(clauses: Vec<String>) -> Vec<String> {
     let mut whole: Vec<String> = Vec::new();
@@ -105,7 +105,7 @@ fn is_bare(clause: &str) -> bool {
     !clause.starts_with(is_unspaced) && lower_words(clause).iter().all(is_bare)
 }
 
-/// Where clauses may meet, with the length of what stands between them.
+/// Returns where clauses may meet, with the length of what stands between them.
 fn seams(sentence: &str) -> Vec<(usize, usize)> {
     let marks = [", and ", ", und ", "; ", ", ", " and ", " und ", "\u{ff0c}", "\u{ff1b}", ","];
     let mut seams = Vec::new();
@@ -120,7 +120,7 @@ fn seams(sentence: &str) -> Vec<(usize, usize)> {
     seams
 }
 
-/// Does a question begin here?
+/// Returns whether a question begins here.
 fn asks(text: &str) -> bool {
     if text.chars().next().is_some_and(is_unspaced) {
         return ASKING_IN_CHINESE.iter().any(|word| text.contains(word));
@@ -130,7 +130,7 @@ fn asks(text: &str) -> bool {
     first.is_some_and(|first| first < 3 && is_in(INTERROGATIVES, &words[first]))
 }
 
-/// Does it ask for several things of a kind?
+/// Returns whether it asks for several things of a kind.
 pub(super) fn asks_for_list(question: &str) -> bool {
     let lower = question.trim_start().to_lowercase();
     const LISTS: &str =
@@ -140,14 +140,14 @@ pub(super) fn asks_for_list(question: &str) -> bool {
         || each.iter().any(|word| lower.contains(word)) && lower.contains(" and ")
 }
 
-/// Does it ask for the first, the largest, the one most in favour?
+/// Returns whether it asks for the first, the largest, the one most in favour.
 pub(super) fn asks_for_extreme(part: &str) -> bool {
     const EXTREMES: &str = "most least highest lowest largest smallest longest shortest best worst biggest strongest first last oldest \
         newest meisten höchste niedrigste größte kleinste längste kürzeste beste plus moins más menos";
     lower_words(part).iter().any(|word| is_in(EXTREMES, word))
 }
 
-/// Topics to research side by side, each to be understood without the others; one when in doubt.
+/// Returns topics to research side by side, each to be understood without the others; one when in doubt.
 pub(super) fn topics(brief: &str) -> Vec<String> {
     if let Some(sides) = compared(brief) {
         return sides.into_iter().map(|side| format!("{side}: {}", brief.trim())).collect();
@@ -159,8 +159,8 @@ pub(super) fn topics(brief: &str) -> Vec<String> {
     }
 }
 
-/// What a part asks for of that it asks about: `recycling rate` of `what recycling rate does the city have`. May be
-/// empty.
+/// Returns what a part asks for of that it asks about: `recycling rate` of `what recycling rate does the city have`.
+/// May be empty.
 pub(super) fn focus(part: &str) -> Vec<&str> {
     let language = Language::of(part);
     let (all, names) = (words(part), proper_names(part));
@@ -168,27 +168,14 @@ pub(super) fn focus(part: &str) -> Vec<&str> {
     let is_small = |word: &&str| {
         is_stop_word(&word.to_lowercase(), language) || is_in(INTERROGATIVES, word) || is_in(PREPOSITIONS, word)
     };
+    let says_what = |word: &&str| !names.contains(word) && !kinds::is_said_by_kind(&word.to_lowercase());
     let from = all.iter().position(|word| is_in(INTERROGATIVES, word)).unwrap_or_default();
-    let mut rest = &all[from..];
-    while !rest.is_empty() {
-        let small = rest.iter().take_while(|word| is_small(word)).count();
-        let asks = |word: &str| is_in("what which welche welcher welches welchen welchem", word);
-        let determines = small.checked_sub(1).is_some_and(|last| asks(rest[last]));
-        rest = &rest[small..];
-        let run = rest.iter().take_while(|word| !is_small(word)).count();
-        let of_run = rest[..run].iter().copied();
-        let said = |word: &str| kinds::is_said_by_kind(&word.to_lowercase());
-        let of_run = of_run.filter(|word| (determines || !names.contains(word)) && !said(word));
-        let focus: Vec<&str> = of_run.collect();
-        if !focus.is_empty() {
-            return focus;
-        }
-        rest = &rest[run..];
-    }
-    Vec::new()
+    let runs = all[from..].split(is_small);
+    let mut runs = runs.map(|run| run.iter().copied().filter(says_what).collect::<Vec<_>>());
+    runs.find(|focus| !focus.is_empty()).unwrap_or_default()
 }
 
-/// As [`names`], without the nouns of German, which an article or an adjective goes before.
+/// Returns [`names`] without the nouns of German, which an article or an adjective goes before.
 pub(super) fn proper_names(text: &str) -> Vec<&str> {
     const ARTICLES: &str = "ein im am zum zur beim vom kein das des wie was";
     let mut names = names(text);
@@ -205,7 +192,7 @@ pub(super) fn proper_names(text: &str) -> Vec<&str> {
     names
 }
 
-/// The pieces of a text without spaces that say what is asked about, without the words that ask.
+/// Returns the pieces of a text without spaces that say what is asked about, without the words that ask.
 pub(super) fn telling(text: &str) -> Vec<&str> {
     const SMALL: &str = "什么时候 多少 多长 多久 多大 多远 几点 星期几 什么 何时 为什么 怎么 哪里 哪些 每次 可以 最多 的 是 了 吗 谁 哪 要 有 几";
     let mut pieces = vec![text];
@@ -215,7 +202,7 @@ pub(super) fn telling(text: &str) -> Vec<&str> {
     pieces.into_iter().filter(|piece| piece.chars().nth(1).is_some()).collect()
 }
 
-/// At most [`MAX_TOPICS`] parts, none so short that it means nothing alone.
+/// Joins parts to at most [`MAX_TOPICS`], none so short that it means nothing alone.
 fn joined_parts(parts: Vec<String>) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
     for part in parts {
@@ -235,12 +222,12 @@ fn is_small(part: &str) -> bool {
     terms(part, Language::of(part)).len() < LEAST_WORDS
 }
 
-/// Does it speak of something that was named before?
+/// Returns whether it speaks of something that was named before.
 pub(super) fn refers(part: &str) -> bool {
     lower_words(part).iter().any(|word| is_in(PRONOUNS, word))
 }
 
-/// The part with the names and, where it only says "it", the subject of the first part.
+/// Returns the part with the names and, where it only says "it", the subject of the first part.
 fn standing_alone(part: &str, first: &str, brief: &str) -> String {
     let mut carried = names(brief);
     if refers(part) || carried.is_empty() {
@@ -251,7 +238,7 @@ fn standing_alone(part: &str, first: &str, brief: &str) -> String {
     if carried.is_empty() { part.to_owned() } else { format!("{part} ({})", carried.join(" ")) }
 }
 
-/// Names and numbers: capitalised words that do not begin a sentence, and words with digits.
+/// Returns names and numbers: capitalised words that do not begin a sentence, and words with digits.
 pub(super) fn names(text: &str) -> Vec<&str> {
     let language = Language::of(text);
     let mut names = Vec::new();
@@ -266,7 +253,7 @@ pub(super) fn names(text: &str) -> Vec<&str> {
     names
 }
 
-/// The two things that a comparison is about.
+/// Returns the two things that a comparison is about.
 fn compared(question: &str) -> Option<[String; 2]> {
     const OPENINGS: [(&str, &str); 8] = [
         ("difference between ", " and "),
@@ -295,7 +282,7 @@ fn compared(question: &str) -> Option<[String; 2]> {
     (is_short(&left) && is_short(&right)).then_some([left, right])
 }
 
-/// Queries from the topic itself to its rarest words, then with other words for the same thing, also in other
+/// Returns queries from the topic itself to its rarest words, then with other words for the same thing, also in other
 /// languages.
 pub(super) fn queries(topic: &str) -> Vec<String> {
     let own = without_carried(topic);
@@ -305,14 +292,15 @@ pub(super) fn queries(topic: &str) -> Vec<String> {
     distinct(shortened.collect(), Vec::new())
 }
 
-/// The topic in English, if it is not, and in other words of its own language.
+/// Returns the topic in English, if it is not, and in other words of its own language.
 fn reworded(topic: &str) -> Vec<String> {
     let own = Language::of(topic);
     let other = if own == Language::English { Language::German } else { Language::English };
     [other, own].into_iter().filter_map(|language| in_words_of(topic, own, language)).collect()
 }
 
-/// The names of the topic and, for each of its other words, related words of `language`; `None` if there are none.
+/// Returns the names of the topic and, for each of its other words, related words of `language`; `None` if there are
+/// none.
 fn in_words_of(topic: &str, own: Language, language: Language) -> Option<String> {
     let (mut reworded, mut found) = (Vec::new(), false);
     for word in asked_words(topic) {
@@ -334,7 +322,7 @@ fn asked_words(topic: &str) -> Vec<String> {
     keywords(topic).into_iter().flat_map(pieces).collect()
 }
 
-/// A query that asks for less, for when the first ones brought nothing.
+/// Returns a query that asks for less, for when the first ones brought nothing.
 pub(super) fn broader_query(topic: &str) -> String {
     let mut words = rarest(topic);
     if words.is_empty() {
@@ -373,7 +361,7 @@ fn distinct<T: AsRef<str>>(mut texts: Vec<T>, mut seen: Vec<String>) -> Vec<T> {
     texts
 }
 
-/// Names and numbers with the longest other words: what few documents have.
+/// Returns names and numbers with the longest other words: what few documents have.
 fn rarest(topic: &str) -> Vec<&str> {
     let names = names(topic);
     let mut longest: Vec<&str> = keywords(topic).into_iter().filter(|word| !names.contains(word)).collect();

@@ -11,10 +11,7 @@ use super::{
     statements::{self, Fingerprint, Joined, Statement},
     versions::{self, Versions},
 };
-use crate::{
-    domain::SourceId,
-    text::{self, Language, is_row, is_unspaced, plain, terms, words},
-};
+use crate::text::{self, Language, is_row, is_unspaced, plain, terms, words};
 
 const TITLE_CHARS: usize = 120;
 /// A heading beside a statement that means little alone.
@@ -62,7 +59,7 @@ struct Short {
     places: Vec<usize>,
 }
 
-/// A Markdown report on `brief` from notes; citations are source ids, and there is no list of sources.
+/// Writes a Markdown report on `brief` from notes; citations are source ids, and there is no list of sources.
 pub(super) fn write(brief: &str, findings: &[Finding], sources: &[Evidence]) -> String {
     let brief = bounds::question(brief);
     let phrases = phrases::of(brief);
@@ -115,8 +112,8 @@ fn share_out(all: &mut [Short]) {
 }
 
 impl Material<'_> {
-    /// Returns what answers each part of the question, the parts that nothing answers last. What is overruled on the way
-    /// is outdated from then on.
+    /// Returns what answers each part of the question, the parts that nothing answers last. What is overruled on the
+    /// way is outdated from then on.
     fn in_short(&mut self, brief: &str) -> Vec<Short> {
         let (parts, lists) = (plan::parts(brief), plan::asks_for_list(brief));
         let wanted = match parts.len() {
@@ -171,7 +168,6 @@ impl Material<'_> {
                 false => add(&mut all, place),
             }
         }
-        all.truncate(SHORT_IN_ALL);
         all
     }
 
@@ -220,7 +216,7 @@ impl Material<'_> {
         lines
     }
 
-    /// The statement, and where it says little alone, what it stands under.
+    /// Writes the statement, and where it says little alone, what it stands under.
     fn labelled(&self, place: usize) -> String {
         let statement = &self.statements[place];
         let label = [&statement.heading, &statement.group].into_iter().find(|label| !label.is_empty());
@@ -233,7 +229,7 @@ impl Material<'_> {
         }
     }
 
-    /// A paragraph per source: its sentences in their order, under the title of the source.
+    /// Writes a paragraph per source: its sentences in their order, under the title of the source.
     fn topic_lines(&self, finding: usize, shown: &mut HashSet<usize>) -> Vec<String> {
         let is_fresh = |place: &usize| self.findings[*place] == finding && !shown.contains(place);
         let fresh = best_from(&self.scores.overall, SHARE_IN_SECTION).into_iter().filter(is_fresh);
@@ -256,8 +252,8 @@ impl Material<'_> {
         groups.into_iter().map(paragraph).collect()
     }
 
-    /// The best of what no longer holds, with its date; not what is older and has no figure but those of statements
-    /// that were shown as current.
+    /// Lists the best of what no longer holds, with its date; not what is older and has no figure but those of
+    /// statements that were shown as current.
     fn outdated_lines(&self, shown: &HashSet<usize>) -> Vec<String> {
         let current = shown.difference(&self.outdated);
         let current: BTreeSet<_> = current.flat_map(|place| versions::figures(&self.statements[*place].text)).collect();
@@ -273,7 +269,7 @@ impl Material<'_> {
         good.filter(|place| self.outdated.contains(place)).take(MOST_OUTDATED).map(line).collect()
     }
 
-    /// Pairs of statements from different sources that differ in a number, best first; older ones are dealt with.
+    /// Finds pairs of statements from different sources that differ in a number, best first; older ones are dealt with.
     fn conflicts(&self) -> Vec<(usize, usize)> {
         let good = best_from(&self.scores.overall, SHARE_IN_SECTION).into_iter();
         let good: Vec<usize> = good.filter(|place| !self.outdated.contains(place)).take(MOST_COMPARED).collect();
@@ -304,7 +300,7 @@ impl Material<'_> {
         self.conflicts().into_iter().map(line).collect()
     }
 
-    /// Words of the question that no statement or title has; an unanswered question shows here.
+    /// Returns the words of the question that no statement or title has; an unanswered question shows here.
     fn missing_words<'b>(&self, brief: &'b str) -> Vec<&'b str> {
         let language = Language::of(brief);
         let mut present: HashSet<String> = HashSet::new();
@@ -325,13 +321,13 @@ impl Material<'_> {
     }
 }
 
-/// The first sentence of the brief on one line, shortened between words.
+/// Returns the first sentence of the brief on one line, shortened between words.
 fn title(brief: &str) -> String {
     let first = text::split(brief).into_iter().next().map(|sentence| sentence.text);
     heading(&first.unwrap_or_else(|| brief.to_owned()))
 }
 
-/// A topic as a heading, without what was carried along for searching.
+/// Returns a topic as a heading, without what was carried along for searching.
 fn heading(topic: &str) -> String {
     let topic = plain(topic);
     let topic = topic.trim_start_matches(['#', ' ']);
@@ -341,7 +337,7 @@ fn heading(topic: &str) -> String {
     }
 }
 
-/// The topic without the words that it carries along for searching, its first letter a capital.
+/// Returns the topic without the words that it carries along for searching, its first letter a capital.
 fn topic_heading(topic: &str) -> String {
     let topic = heading(bounds::question(topic));
     let mut chars = plan::without_carried(&topic).chars();
@@ -351,6 +347,7 @@ fn topic_heading(topic: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::SourceId;
 
     fn finding(topic: &str, text: &str) -> Finding {
         Finding { topic: topic.into(), text: text.into() }

@@ -38,7 +38,7 @@ static ALL: LazyLock<Vec<Vocabulary>> = LazyLock::new(|| {
     Language::ALL.map(read).into()
 });
 
-/// What is to be said to a message that asks for what only a language model can do; `None` for all others.
+/// Returns what is to be said to a message that asks for what only a language model can do; `None` for all others.
 pub fn declined(message: &str) -> Option<&'static str> {
     let words = words(message)?;
     let kind = kind(&words)?;
@@ -51,7 +51,7 @@ pub fn declined(message: &str) -> Option<&'static str> {
     }))
 }
 
-/// What the words ask for together, if all of them are known.
+/// Returns what the words ask for together, if all of them are known.
 fn kind(words: &[String]) -> Option<Kind> {
     let any = |list: &str| words.iter().any(|word| ALL.iter().any(|vocabulary| holds(vocabulary.list(list), word)));
     let known = |word: &String| word.chars().all(|char| char.is_ascii_digit()) || ALL.iter().any(|of| of.knows(word));
@@ -78,7 +78,7 @@ fn holds(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|known| known == word)
 }
 
-/// The words in lower case; `None` when there are none, or more than a request has.
+/// Returns the words in lower case; `None` when there are none, or more than a request has.
 fn words(message: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     for word in message.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -94,7 +94,7 @@ fn words(message: &str) -> Option<Vec<String>> {
     (!words.is_empty()).then_some(words)
 }
 
-/// Text without spaces cut into the words it is made of, the longest first; `None` when one is unknown.
+/// Cuts text without spaces into the words it is made of, the longest first; `None` when one is unknown.
 fn unspaced(text: &str) -> Option<Vec<String>> {
     let chars: Vec<char> = text.chars().take(MAX_WORDS * MAX_UNSPACED + 1).collect();
     let chinese = ALL.iter().find(|of| of.language == Language::Chinese);

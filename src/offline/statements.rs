@@ -34,12 +34,12 @@ pub(super) struct Statement {
 }
 
 impl Statement {
-    /// As it stands in its source.
+    /// Returns it as it stands in its source.
     pub(super) fn sentence(&self) -> Sentence {
         Sentence { text: self.text.clone(), heading: self.heading.clone(), paragraph: 0 }
     }
 
-    /// The statement as Markdown, with its source ids behind it.
+    /// Writes the statement as Markdown, with its source ids behind it.
     pub(super) fn cited(&self) -> String {
         let ids: String = self.sources.iter().map(|id| format!("[{id}]")).collect();
         format!("{} {ids}", self.text).trim_end().to_owned()
@@ -68,12 +68,12 @@ impl Fingerprint {
         fingerprint
     }
 
-    /// Do both say the same, as far as can be seen?
+    /// Returns whether both say the same, as far as can be seen.
     pub(super) fn repeats(&self, other: &Self) -> bool {
         self.numbers == other.numbers && self.overlap(other) >= SAME
     }
 
-    /// Do both say the same but for their numbers?
+    /// Returns whether both say the same but for their numbers.
     pub(super) fn contradicts(&self, other: &Self) -> bool {
         let new = |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).count();
         let differ = new(&self.numbers, &other.numbers).min(new(&other.numbers, &self.numbers)) > 0;
@@ -81,14 +81,14 @@ impl Fingerprint {
         differ && enough && self.row == other.row && self.overlap(other) >= ALIKE
     }
 
-    /// Do both say the same, word for word, but for one number? Then few words are enough.
+    /// Returns whether both say the same, word for word, but for one number. Then few words are enough.
     pub(super) fn differs_in_one(&self, other: &Self) -> bool {
         let is_one = |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).count() == 1;
         let is_same = self.words == other.words && self.words.len() >= FEWEST_WORDS && self.row == other.row;
         is_same && is_one(&self.numbers, &other.numbers) && is_one(&other.numbers, &self.numbers)
     }
 
-    /// Shared words of all words, 0 to 1.
+    /// Returns the share of words that both have, 0 to 1.
     fn overlap(&self, other: &Self) -> f64 {
         let shared = self.words.intersection(&other.words).count();
         let all = self.words.len() + other.words.len() - shared;
@@ -120,8 +120,8 @@ impl Joined {
     }
 }
 
-/// The statements of several notes, each with the number of its note, without what gives orders. What is cited counts;
-/// everything, when nothing is.
+/// Reads the statements of several notes, each with the number of its note, without what gives orders. What is cited
+/// counts; everything, when nothing is.
 pub(super) fn read_all<'a>(notes: impl Iterator<Item = &'a str> + Clone) -> Vec<(usize, Statement)> {
     let notes = bounds::texts(notes);
     // What is cited comes first in notes, and each has its share.
@@ -137,7 +137,7 @@ pub(super) fn read_all<'a>(notes: impl Iterator<Item = &'a str> + Clone) -> Vec<
     all
 }
 
-/// The statements of notes: sentences with the ids behind them, under the heading or title above them.
+/// Reads the statements of notes: sentences with the ids behind them, under the heading or title above them.
 pub(super) fn read(notes: &str) -> Vec<Statement> {
     let mut statements = Vec::new();
     let (mut group, mut heading) = (String::new(), String::new());
@@ -173,7 +173,7 @@ fn take(text: &str, ids: &[SourceId], (group, heading): (&str, &str), statements
     }
 }
 
-/// The text before the next run of citations, their ids, and what follows.
+/// Returns the text before the next run of citations, their ids, and what follows.
 fn next_citation(text: &str) -> Option<(&str, Vec<SourceId>, &str)> {
     let mut ids = Vec::new();
     let (mut before, mut from) = (0, 0);
@@ -195,7 +195,7 @@ fn next_citation(text: &str) -> Option<(&str, Vec<SourceId>, &str)> {
     (!ids.is_empty()).then(|| (&text[..before], ids, &text[from..]))
 }
 
-/// The ids in `S1003, S1004`; none when there is anything else.
+/// Reads the ids in `S1003, S1004`; none when there is anything else.
 fn ids_in(inside: &str) -> Vec<SourceId> {
     let id = |word: &str| word.trim().strip_prefix('S')?.parse().ok().map(SourceId);
     inside.split([',', ';']).map(id).collect::<Option<Vec<_>>>().unwrap_or_default()

@@ -1,9 +1,6 @@
 //! Which documents and statements no longer hold, because another one says so or because a newer one says otherwise.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::collections::{BTreeSet, HashSet};
 
 use super::{Evidence, count, is_in, kinds::MONTHS, plan, rank::Score, statements::Statement};
 use crate::{
@@ -165,7 +162,7 @@ impl<'a> Document<'a> {
     fn is_asked_for(&self, asked: &BTreeSet<String>, all: &[Self]) -> bool {
         let others = all.iter().filter(|other| other.url != self.url && same_title(other.title, self.title));
         let of_others: BTreeSet<String> = others.flat_map(|other| years_in(other.title)).collect();
-        years_in(self.title).iter().any(|year| asked.contains(year) && !of_others.contains(year))
+        years_in(self.title).difference(&of_others).any(|year| asked.contains(year))
     }
 }
 
@@ -259,11 +256,11 @@ impl<'a> Versions<'a> {
         first.is_some_and(|first| own.iter().all(|year| year < first))
     }
 
-    /// Returns which of the candidates for one answer, each with its score, are contradicted by a newer one (a figure of
-    /// the same kind, or what it denies) or by one that says which figure is right, which guess at what a newer one
+    /// Returns which of the candidates for one answer, each with its score, are contradicted by a newer one (a figure
+    /// of the same kind, or what it denies) or by one that says which figure is right, which guess at what a newer one
     /// knows, and which have figures of years before those that are asked about.
     pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
-        let all: Vec<Candidate> = candidates.iter().map(|(one, score)| Candidate::of(one, *score, self)).collect();
+        let all: Vec<Candidate<'_>> = candidates.iter().map(|(one, score)| Candidate::of(one, *score, self)).collect();
         let keeps = |one: &Statement| self.places(one).any(|place| self.wanted[place]) || corrects(&one.text);
         let overruled = |((one, _), own): (&(&Statement, Score), &Candidate<'_>)| {
             !keeps(one) && all.iter().any(|other| own.is_overruled_by(other))
@@ -320,16 +317,16 @@ fn share_unit(one: &Figures, other: &Figures) -> bool {
     one.iter().any(|(_, unit)| other.iter().any(|(_, same)| same == unit))
 }
 
-/// Returns the words of a title but numbers and months, which is where editions differ.
-fn title_words(title: &str) -> HashSet<String> {
+/// Returns what a text is about but numbers and months, which is where editions differ.
+fn undated_terms(text: &str) -> HashSet<String> {
     let is_dated = |word: &str| is_number(word) || is_in(MONTHS, &word.to_lowercase());
-    let words = words(title).into_iter().filter(|word| !is_dated(word)).collect::<Vec<_>>().join(" ");
-    terms(&words, Language::of(title)).into_iter().collect()
+    let words = words(text).into_iter().filter(|word| !is_dated(word)).collect::<Vec<_>>().join(" ");
+    terms(&words, Language::of(text)).into_iter().collect()
 }
 
 /// Returns whether two titles share most of their words, or one of several words stands in the other.
 fn same_title(one: &str, other: &str) -> bool {
-    let (one, other) = (title_words(one), title_words(other));
+    let (one, other) = (undated_terms(one), undated_terms(other));
     let (shared, all) = (one.intersection(&other).count(), one.union(&other).count());
     let within = shared >= LEAST_WITHIN && shared == one.len().min(other.len());
     within || shared >= 1 && count(shared) >= SAME_TITLE * count(all)
@@ -341,13 +338,9 @@ fn is_of_series(word: &str) -> bool {
     is_in(SERIES, &word.to_lowercase())
 }
 
-/// Returns what a sentence is about: its words but numbers and those of time, of replacing, and of what anything costs.
+/// Returns what a sentence is about: its words but those of time, of replacing, and of what anything costs.
 fn subject(text: &str) -> HashSet<String> {
-    let language = Language::of(text);
-    let is_apart = |term: &String| {
-        is_number(term) || replaces(term) || is_month(term, language) || OF_ANY_FIGURE.contains(&term.as_str())
-    };
-    terms(text, language).into_iter().filter(|term| !is_apart(term)).collect()
+    undated_terms(text).into_iter().filter(|term| !OF_ANY_FIGURE.contains(&term.as_str())).collect()
 }
 
 /// Returns the date of a short line that ends with it, as in `Leaflet, spring 2032` or `Put together by A. Lund, March
@@ -382,15 +375,6 @@ fn month_number(word: &str) -> Option<usize> {
     }
     let place = STARTS.split('|').position(|starts| starts.split(' ').any(|start| lower.starts_with(start)))?;
     is_in(MONTHS, &lower).then_some(place + 1)
-}
-
-/// Returns whether it is the stem of a month's name.
-fn is_month(term: &str, language: Language) -> bool {
-    static STEMS: LazyLock<HashMap<Language, HashSet<String>>> = LazyLock::new(|| {
-        let stems = |language| MONTHS.split_whitespace().map(|month| stem(month, language)).collect();
-        Language::ALL.into_iter().map(|language| (language, stems(language))).collect()
-    });
-    STEMS.get(&language).is_some_and(|stems| stems.contains(term))
 }
 
 fn is_year(term: &str) -> bool {
