@@ -193,7 +193,7 @@ impl Question {
         self.forms.get(stem)?.iter().find(|(_, share)| *share == 1.0).map(|(number, _)| *number)
     }
 
-    /// The numbers of the words of `part`, the new ones added.
+    /// Returns the numbers of the words of `part`, and adds the new ones.
     fn add(&mut self, part: &str, language: Language) -> Vec<usize> {
         let names = plan::proper_names(part);
         let mut numbers = Vec::new();
@@ -242,7 +242,7 @@ impl Question {
         }
     }
 
-    /// The question's words in `text`, each once, and how many content words it has.
+    /// Returns the question's words in `text`, each once, and how many content words it has.
     fn words_in(&self, text: &str, language: Language) -> (Vec<(usize, f64)>, usize) {
         let terms = terms(text, language);
         let mut found: Vec<(usize, f64)> = Vec::new();
@@ -285,7 +285,7 @@ impl Question {
     }
 }
 
-/// The words of the question in each whole document: pieces of the same title are of the same document.
+/// Returns the words of the question in each whole document: pieces of the same title are of the same document.
 fn documents<'a>(pieces: &[Piece<'a>], found: &[Vec<TermCounts>], words: usize) -> HashMap<&'a str, Vec<bool>> {
     let mut documents: HashMap<&str, Vec<bool>> = HashMap::new();
     for (piece, found) in pieces.iter().zip(found) {
@@ -322,12 +322,14 @@ impl Scored<'_> {
     /// value.
     fn says_something(&self, text: &str) -> bool {
         let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}\"”’»)".contains(char));
-        let is_new = |term: &String| !self.question.forms.contains_key(term);
-        let names_value = |(_, value): (&str, &str)| terms(value, Language::of(text)).iter().any(is_new);
-        ends || is_number(text) || is_signature(text) || text.split_once(": ").is_some_and(names_value)
+        let says_new = |(_, value): (&str, &str)| {
+            let terms = terms(value, Language::of(text));
+            ends && terms.is_empty() || terms.iter().any(|term| !self.question.forms.contains_key(term))
+        };
+        is_number(text) || is_signature(text) || text.split_once(": ").map_or(ends, says_new)
     }
 
-    /// Is it a form of a word whose number is asked for?
+    /// Returns whether it is a form of a word whose number is asked for.
     fn is_counted(&self, word: &str, language: Language) -> bool {
         let forms = self.question.forms.get(&stem(&word.to_lowercase(), language));
         forms.is_some_and(|forms| forms.iter().any(|(number, _)| self.part.focus.contains(number)))
@@ -338,14 +340,14 @@ impl Scored<'_> {
         value >= ANSWERS - LESS_FOR_THING * self.part.things - of_any_kind && self.has_figures(shares)
     }
 
-    /// Has it the years and other figures that the part asks about, such as `1980` or `E44`?
+    /// Returns whether it has the years and other figures that the part asks about, such as `1980` or `E44`.
     fn has_figures(&self, shares: &[f64]) -> bool {
         let asked = self.question.words.iter().zip(&self.part.weights).zip(shares);
         let mut figures = asked.filter(|((word, weight), _)| word.is_number && **weight == 1.0);
         figures.all(|(_, share)| *share >= LEAST_OF_FIGURE)
     }
 
-    /// What each word of the question is worth here, by the best place where it stands.
+    /// Returns what each word of the question is worth here, by the best place where it stands.
     fn shares(&self, place: usize) -> Vec<f64> {
         let words = &self.question.words;
         let in_document = |(word, here): (&Word, &bool)| match (here, word.is_name) {
@@ -362,10 +364,8 @@ impl Scored<'_> {
         see(&here.heading, IN_HEADING);
         see(&here.title, IN_TITLE);
         let before = successors(Some(IN_SENTENCE_BEFORE), |share| Some(share * FADING)).take(SENTENCES_BEFORE);
-        let after = (place + 1, IN_SENTENCE_AFTER);
-        for (other, share) in
-            (0..place).rev().zip(before).chain([after].into_iter().filter(|_| after.0 < self.found.len()))
-        {
+        let after = (place + 1 < self.found.len()).then_some((place + 1, IN_SENTENCE_AFTER));
+        for (other, share) in (0..place).rev().zip(before).chain(after) {
             let together = self.piece.sentences[other].paragraph == self.piece.sentences[place].paragraph;
             see(&self.found[other].own, if together { share } else { share * OF_ANOTHER_PARAGRAPH });
         }
@@ -393,8 +393,8 @@ impl Scored<'_> {
     }
 }
 
-/// Does a German term hold the stem that is asked for, or does one of two English stems begin the other
-/// (`thunderstorm`)?
+/// Returns whether a German term holds the stem that is asked for, or one of two English stems begins the other
+/// (`thunderstorm`).
 fn are_compound(term: &str, asked: &str, language: Language) -> bool {
     let (long, short) = if term.len() > asked.len() { (term, asked) } else { (asked, term) };
     let is_part = short.len() >= LEAST_IN_COMPOUND && long.len() >= short.len() + LEAST_BESIDE;
@@ -406,7 +406,8 @@ fn are_compound(term: &str, asked: &str, language: Language) -> bool {
         }
 }
 
-/// Below 1 for sentences that are long enough to have many words by chance, and for fragments that say nothing.
+/// Returns less than 1 for sentences that are long enough to have many words by chance, and for fragments that say
+/// nothing.
 fn brevity(length: usize) -> f64 {
     let length = count(length);
     let long = 1.0 / (0.8 + 0.2 * (length / USUAL_LENGTH).max(1.0));
@@ -482,9 +483,11 @@ mod tests {
             let text = format!("{line}\n\nThe ferry is old. The harbour is deep. Soup was served.");
             scores("How much will the Saltbox battery store?", &text).1.parts[0][0].value
         };
-        let its_own = value("What comes next: the Saltbox battery");
         let new = value("What comes next: the Saltbox battery, by the ice house");
-        assert!(its_own < new, "{its_own} {new}");
+        for its_own in ["What comes next: the Saltbox battery", "What comes next: the Saltbox battery."] {
+            assert!(value(its_own) < new, "{its_own} {new}");
+        }
+        assert_eq!(value("Saltbox battery: it did."), value("Saltbox battery, it did."), "small words are new");
     }
 
     #[test]

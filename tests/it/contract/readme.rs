@@ -69,6 +69,10 @@ fn is_right(report: &str) {
     let (_, older) = report.split_once("## Older or superseded statements").expect("the first outline was another one");
     let (older, _) = older.split_once("\n### Sources").unwrap();
     assert!(older.contains("1.8 MWh") && !older.contains("EUR 1.35 million"), "{older}");
+    // Nor is what something else costs, and a line that only names what is asked about answers nothing.
+    assert!(!older.contains("A share costs"), "{older}");
+    let opening = report.split("\n## ").nth(1).unwrap();
+    assert!(!opening.contains("What comes next"), "{opening}");
     assert!(short[0].contains("2.4 MWh") && short[1].contains("EUR 1.35 million"), "{report}");
     assert!(report.contains("\n### Sources\n") && report.contains("battery.html"), "{report}");
 }
