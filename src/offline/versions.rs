@@ -290,7 +290,8 @@ impl<'a> Candidate<'a> {
 
     fn is_overruled_by(&self, other: &Self) -> bool {
         let newer = other.date.as_ref().zip(self.date.as_ref()).is_some_and(|(other, own)| other > own);
-        if !corrects(other.text) && !(newer && self.score.value <= other.score.value * COMPARABLE) {
+        let has_a_say = corrects(other.text) || newer && self.score.value <= other.score.value * COMPARABLE;
+        if !has_a_say {
             return false;
         }
         let may_know = newer && other.score.answers && !self.subject.is_disjoint(&other.subject);
