@@ -392,7 +392,7 @@ mod tests {
     fn what_is_not_found_is_said_first() {
         let notes = "### People\n- The director lives here since 2029. [S1001]";
         let report = write("What salary does the director earn?", &[finding("salary", notes)], &[]);
-        let opening = "## In short\n\nThe sources do not answer the question.";
+        let opening = "## In short\n\nThe sources do not answer the question outright.";
         assert!(report.contains(opening), "{report}");
         assert!(report.contains("do not occur in any sentence found: salary, earn."), "{report}");
         let empty = write("Was kostet die Brücke und wie lange?", &[], &[]);
