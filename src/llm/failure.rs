@@ -239,12 +239,18 @@ impl Reported {
         names.contains(&self.code.as_str()) || names.contains(&self.kind.as_str())
     }
 
+    /// Returns whether a filter refuses the request: OpenAI has a code for each of its policies.
+    fn is_refusal(&self) -> bool {
+        self.is(&["content_filter", "invalid_prompt"]) || self.code.contains("_policy") || self.kind.contains("_policy")
+    }
+
     /// The HTTP status, or for errors that came with a 200 the status they stand for.
     fn status(&self, http: Option<u16>) -> u16 {
-        http.or(self.status).unwrap_or_else(|| {
+        let refused = self.is_refusal().then_some(400);
+        http.or(self.status).or(refused).unwrap_or_else(|| {
             let kinds: [(&[&str], u16); 9] = [
                 (&["rate_limit_exceeded", "rate_limit_error", "slow_down", "tokens", "requests"], 429),
-                (&["invalid_request_error", "invalid_prompt", "context_length_exceeded"], 400),
+                (&["invalid_request_error", "context_length_exceeded"], 400),
                 (&["authentication_error", "permission_error", "invalid_api_key"], 401),
                 (&["not_found_error", "model_not_found"], 404),
                 (&["request_too_large"], 413),
@@ -280,9 +286,7 @@ impl Reported {
         match status {
             _ if self.bad_key || self.is(UNKNOWN_KEYS) => Error::Auth { model, detail },
             _ if self.used_up || self.says_used_up() => Error::Quota { model, detail },
-            _ if self.flagged || self.is(&["content_filter", "content_policy_violation"]) => {
-                Error::Refused { model, detail }
-            }
+            _ if self.flagged || self.is_refusal() => Error::Refused { model, detail },
             401 | 403 => Error::Auth { model, detail },
             429 => Error::RateLimited { model, retry_after: self.wait },
             408 | 409 | 425 | 500.. => Error::Overloaded { model, detail },
@@ -390,16 +394,50 @@ const OVERFLOWS: &[(&str, &str)] = &[
     // Ollama: "the input length exceeds the context length"; Mistral: "… too large for model with 32768 maximum
     // context length"; Bedrock: "Input is too long for requested model."; Groq: "Please reduce the length of the …".
     ("exceeds the context length", ""),
+    // LiteLLM: "Requested token count exceeds the model's maximum context length of 8192 tokens"; other proxies: "Input
+    // length (9034) exceeds model's maximum context length (8192)."
+    ("maximum context length of", "maximum context length of"),
+    ("exceeds model's maximum context length", "maximum context length"),
     ("maximum context length", ""),
     ("input is too long", ""),
+    // OpenAI: "input tokens exceed the configured limit of 272000 tokens"; Bedrock: "input tokens exceeded".
+    ("input tokens exceed the configured limit", "limit of"),
+    ("input tokens exceeded", ""),
+    // Cerebras, before the words of Groq: "Please reduce the length of the messages or completion. Current length is
+    // 9034 while limit is 8192"
+    ("while limit is", "while limit is"),
     ("reduce the length of the messages", ""),
     ("exceeds the context window", ""),
+    // Ollama: "prompt too long; exceeded max context length by 42 tokens"
+    ("exceeded max context length", ""),
+    // Together: "The input (9034 tokens) is longer than the model's context length (8192 tokens)."
+    ("longer than the model's context length", "context length"),
+    // Kimi: "Invalid request: Your request exceeded model token limit: 8192 (requested: 9034)"
+    ("exceeded model token limit", "limit"),
+    // LM Studio: "The number of tokens to keep from the initial prompt is greater than the context length."
+    ("greater than the context length", ""),
+    // Poolside: "Input length 140034 exceeds the maximum allowed input length of 131072 tokens."
+    ("exceeds the maximum allowed input length", "input length of"),
+    // MiniMax: "invalid params, context window exceeds limit"
+    ("context window exceeds limit", ""),
+    // Copilot: "prompt token count of 140034 exceeds the limit of 131072"
+    ("prompt token count of", "exceeds the limit of"),
+    // Cohere: "too many tokens: size limit exceeded by 42 tokens."
+    ("too many tokens: size limit exceeded", ""),
+    // TGI: "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096."
+    ("`max_new_tokens` must be <=", "<="),
     // LiteLLM, before the words of the provider that it called.
     ("contextwindowexceedederror", ""),
 ];
 
+/// Words of a limit on how much is asked for in a time, which may use those of an overflow as well.
+const LIMITS_OF_RATE: [&str; 3] = ["rate limit", "too many requests", "throttling"];
+
 fn overflow_in(message: &str) -> Option<Option<u32>> {
     let message = message.to_lowercase();
+    if LIMITS_OF_RATE.iter().any(|words| message.contains(words)) {
+        return None;
+    }
     let (phrase, before_limit) = OVERFLOWS.iter().find(|(phrase, _)| message.contains(phrase))?;
     let start = message.find(phrase)?;
     let limit = message[start..].split_once(before_limit).filter(|_| !before_limit.is_empty());
@@ -511,8 +549,38 @@ mod tests {
         check("the input length exceeds the context length", None);
         check("Prompt contains 40034 tokens, too large for model with 32768 maximum context length", None);
         check("Input is too long for requested model.", None);
+        check("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300034.", 272_000);
+        check("input tokens exceeded", None);
+        check("Requested token count exceeds the model's maximum context length of 8192 tokens.", 8192);
+        check("Input length (9034) exceeds model's maximum context length (8192).", 8192);
+        check("Please reduce the length of the messages or completion.", None);
+        check(
+            "Please reduce the length of the messages or completion. Current length is 9034 while limit is 8192",
+            8192,
+        );
+        check("prompt too long; exceeded max context length by 42 tokens", None);
+        check("The input (9034 tokens) is longer than the model's context length (8192 tokens).", 8192);
+        check("Invalid request: Your request exceeded model token limit: 8192 (requested: 9034)", 8192);
+        check(
+            "The number of tokens to keep from the initial prompt is greater than the context length. Try to load it.",
+            None,
+        );
+        check("Input length 140034 exceeds the maximum allowed input length of 131072 tokens.", 131_072);
+        check("invalid params, context window exceeds limit", None);
+        check("prompt token count of 140034 exceeds the limit of 131072", 131_072);
+        check("too many tokens: size limit exceeded by 42 tokens. Try a shorter prompt.", None);
+        check("Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000", 4096);
         check("litellm.ContextWindowExceededError: litellm.BadRequestError: model=m. fallbacks=None.", None);
         check("litellm.ContextWindowExceededError: maximum context length is 8192 tokens. However, …", 8192);
+    }
+
+    #[test]
+    fn a_limit_of_rate_is_no_overflow() {
+        for words in ["Rate limit reached", "Too many requests", "ThrottlingException: Throttling"] {
+            let message = format!("{words}: input tokens exceeded, prompt is too long: 210034 tokens > 200000 maximum");
+            let error = openai(429, "rate_limit_error", Value::Null, &message);
+            assert_eq!(error, Error::RateLimited { model: model(), retry_after: None }, "{message}");
+        }
     }
 
     #[test]
@@ -567,6 +635,13 @@ mod tests {
     fn refusals_of_filters_are_refusals() {
         let error = openai(400, "invalid_request_error", json!("content_filter"), "filtered");
         assert_eq!(error, Error::Refused { model: model(), detail: "400 content_filter: filtered".into() });
+        for code in ["content_policy_violation", "invalid_prompt", "cyber_policy", "bio_policy", "policy_of_tomorrow"] {
+            let is_refused = code != "policy_of_tomorrow";
+            let error = openai(400, "invalid_request_error", json!(code), "filtered");
+            assert_eq!(matches!(error, Error::Refused { .. }), is_refused, "{error:?}");
+            let failure = of_error_field(&model(), &json!({"code": code, "message": "filtered"}));
+            assert_eq!(failure.verdict() == Verdict::Final, is_refused, "{failure:?}");
+        }
         let body = json!({"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"], "flagged_input": "…"}}});
         let error = reported(403, &body.to_string());
         assert_eq!(error, Error::Refused { model: model(), detail: "403 flagged".into() });

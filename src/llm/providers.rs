@@ -154,6 +154,10 @@ pub struct Quirks {
     pub cache_header: Option<&'static str>,
     /// Reasoning tokens are counted beside the output tokens (Chat Completions).
     pub reasoning_beside: bool,
+    /// Whether a 400 without a word says that the request is too long.
+    pub silent_overflow: bool,
+    /// The field of a chunk that may hold an error beside the one that all have (Chat Completions).
+    pub error_beside: Option<&'static str>,
     /// Where a whole answer says what it cost, in dollars; streams say it in their usage.
     pub cost_header: Option<&'static str>,
     /// The model stands in the address and not in the body, which names this version of the API (Messages).
@@ -177,6 +181,8 @@ impl Quirks {
         cache_key: false,
         cache_header: None,
         reasoning_beside: false,
+        silent_overflow: false,
+        error_beside: None,
         cost_header: None,
         versioned: None,
         headers: &[],
@@ -460,7 +466,7 @@ pub const PROVIDERS: &[Provider] = &[
         "https://api.groq.com/openai/v1",
         variables!("GROQ"),
         "openai/gpt-oss-120b",
-        Quirks::NEW_LIMIT,
+        Quirks { error_beside: Some("x_groq"), ..Quirks::NEW_LIMIT },
     ),
     cloud(
         "xai",
@@ -497,7 +503,7 @@ pub const PROVIDERS: &[Provider] = &[
         "https://api.cerebras.ai/v1",
         variables!("CEREBRAS"),
         "gpt-oss-120b",
-        Quirks::NEW_LIMIT,
+        Quirks { silent_overflow: true, ..Quirks::NEW_LIMIT },
     ),
     // Forced tool calls are refused.
     Provider {

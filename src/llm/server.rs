@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use reqwest::StatusCode;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
@@ -155,6 +156,8 @@ impl Server {
     }
 
     pub(super) fn failure(&self, model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
+        let is_too_long = self.provider.quirks.silent_overflow && status == 400 && body.trim().is_empty();
+        let status = if is_too_long { StatusCode::PAYLOAD_TOO_LARGE.as_u16() } else { status };
         self.provider.wire.failure(model, status, headers, body)
     }
 

@@ -482,9 +482,18 @@ mod responses {
         let limited = json!({"type": "error", "code": "rate_limit_exceeded", "message": "slow down", "param": null});
         let (_, end) = streamed("openai-responses", events(&[limited]), &request(MODEL)).await;
         assert!(matches!(end, Err(Error::RateLimited { .. })), "{end:?}");
-        for (code, expected) in
-            [("server_error", "overloaded"), ("context_length_exceeded", "window"), ("insufficient_quota", "quota")]
-        {
+        for (code, expected) in [
+            ("server_error", "overloaded"),
+            ("context_length_exceeded", "window"),
+            ("insufficient_quota", "quota"),
+            ("content_filter", "refused"),
+            ("content_policy_violation", "refused"),
+            ("invalid_prompt", "refused"),
+            ("cyber_policy", "refused"),
+            ("bio_policy", "refused"),
+            ("misalignment_policy_violation", "refused"),
+            ("one_of_tomorrow", "overloaded"),
+        ] {
             let mut failed = answer("failed", &[], Value::Null);
             failed["error"] = json!({"code": code, "message": "…"});
             let (_, end) = streamed(
@@ -497,6 +506,7 @@ mod responses {
                 Error::Overloaded { .. } => expected == "overloaded",
                 Error::ContextWindow { .. } => expected == "window",
                 Error::Quota { .. } => expected == "quota",
+                Error::Refused { detail, .. } => expected == "refused" && detail == format!("400 {code}: …"),
                 _ => false,
             };
             assert!(is_so, "{code}");
@@ -627,9 +637,12 @@ mod gemini {
 
     #[tokio::test]
     async fn stop_reasons_are_distinguished() {
-        for (reason, expected) in
-            [("STOP", StopReason::End), ("MAX_TOKENS", StopReason::Length), ("SAFETY", StopReason::Refused)]
-        {
+        for (reason, expected) in [
+            ("STOP", StopReason::End),
+            ("MAX_TOKENS", StopReason::Length),
+            ("CONTINUATION", StopReason::Length),
+            ("SAFETY", StopReason::Refused),
+        ] {
             let reply = Reply::json(200, &answer(&parts()[1..2], Some(reason)).to_string());
             assert_eq!(complete("google", reply, &request(MODEL)).await.0.unwrap().stop, expected, "{reason}");
         }

@@ -392,7 +392,8 @@ impl State {
 
 fn stop(reason: &str) -> Stop {
     match reason {
-        "MAX_TOKENS" => Stop::Length,
+        // Long answers come in several pieces, each asked for by itself.
+        "MAX_TOKENS" | "CONTINUATION" => Stop::Length,
         "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE" | "MODEL_ARMOR" => {
             Stop::Refused
         }
