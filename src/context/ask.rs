@@ -308,6 +308,9 @@ impl Cx {
         for raise in known..=RAISES {
             call.request.max_tokens = asked_for.saturating_mul(1 << raise);
             let tried = Box::pin(self.fitted_by(made, call, sink.as_deref_mut(), caller)).await?;
+            for unused in caller.take_billed() {
+                self.pay_unused(&call.request.model, unused, paid);
+            }
             let Tried::Answered(mut completion) = tried else {
                 call.request.max_tokens = asked_for;
                 return Ok(tried);

@@ -19,9 +19,20 @@ pub(super) struct Paid {
     attempts: u32,
     /// Answered ones; the offline model's take no attempt.
     calls: u32,
+    /// Attempts whose answers could not be used.
+    unused: u32,
 }
 
 impl Cx {
+    /// Prices and counts an answer that could not be used; its call was made again, or failed.
+    pub(super) fn pay_unused(&self, model: &ModelName, usage: Usage, paid: &mut Paid) {
+        let mut usage = usage.plausible_or(ANSWER_TOKENS, ANSWER_TOKENS);
+        usage.cost = self.run.services.llm.cost(model, &usage);
+        self.run.spending.end_call(&usage);
+        paid.usage += usage;
+        paid.unused = paid.unused.saturating_add(1);
+    }
+
     /// Prices one answer, since prices depend on how long a prompt is, and counts it. Afterwards its usage is that of
     /// all calls of the step.
     pub(super) fn pay(&self, model: &ModelName, completion: &mut Completion, paid: &mut Paid) {
@@ -41,11 +52,13 @@ impl Cx {
         paid: &Paid,
         entry: Entry<Outcome>,
     ) -> Entry<Outcome> {
-        if paid.calls == 0 {
+        if paid.calls + paid.unused == 0 {
             return entry;
         }
+        // Those of an answered call count the unusable ones.
+        let attempts = paid.attempts.max(paid.unused);
         let (model, role, tokens) = (model.to_string(), role.as_str().to_owned(), paid.usage);
-        let call = CallRecord { model: model.clone(), role: role.clone(), attempts: paid.attempts, usage: paid.usage };
+        let call = CallRecord { model: model.clone(), role: role.clone(), attempts, usage: paid.usage };
         Entry { call: Some(call), ..entry.event(&self.scope, Event::Usage { model, role, tokens }) }
     }
 

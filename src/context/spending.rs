@@ -322,8 +322,8 @@ impl Spending {
         Ok(Reserved { spending: self, purpose, tokens, cost })
     }
 
-    /// Counts what a call took. Its further attempts are no calls: nobody pays for those that failed, and a
-    /// run outlives an outage.
+    /// Counts what a call took. Its further attempts are no calls: hardly any that failed has a price (those that have
+    /// are counted here as well), and a run outlives an outage.
     pub fn end_call(&self, usage: &Usage) {
         self.spent.lock().add(usage);
     }

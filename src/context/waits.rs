@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Cx, Error, Role, Unanswered};
 use crate::{
-    domain::{Event, Timestamp, Wait, WaitKind, WarningCode},
+    domain::{Event, Timestamp, Usage, Wait, WaitKind, WarningCode},
     journal::{Entry, StepKind},
     llm::{self, Caller, Gate},
 };
@@ -193,13 +193,14 @@ impl Cx {
 
     /// Returns the caller of a model of that role, which waits no longer than it is of use.
     pub(super) fn caller(&self, role: Role) -> RunCaller<'_> {
-        RunCaller { cx: self, ends: self.retries_end(role) }
+        RunCaller { cx: self, ends: self.retries_end(role), billed: Mutex::default() }
     }
 
     /// The same while another model stands ready: it waits no longer than for a short limit of its rate.
     pub(super) fn brief_caller(&self, role: Role) -> RunCaller<'_> {
         let soon = Instant::now() + HURRY;
-        RunCaller { cx: self, ends: Some(self.retries_end(role).map_or(soon, |ends| ends.min(soon))) }
+        let ends = self.retries_end(role).map_or(soon, |ends| ends.min(soon));
+        RunCaller { cx: self, ends: Some(ends), billed: Mutex::default() }
     }
 
     /// Returns the caller of a search engine.
@@ -279,9 +280,16 @@ impl Drop for Waiting<'_> {
 pub struct RunCaller<'a> {
     cx: &'a Cx,
     ends: Option<Instant>,
+    /// What answers took that could not be used. Locked for access only.
+    billed: Mutex<Vec<Usage>>,
 }
 
 impl RunCaller<'_> {
+    /// Hands out what answers took that could not be used, each once.
+    pub(super) fn take_billed(&self) -> Vec<Usage> {
+        std::mem::take(&mut *self.billed.lock())
+    }
+
     /// Emits from inside a call, and at its end: neither may wait.
     fn emit(&self, events: impl IntoIterator<Item = Event>) {
         let events: Vec<_> = events.into_iter().map(|event| self.cx.now(event)).collect();
@@ -302,6 +310,10 @@ impl Caller for RunCaller<'_> {
     fn resumed(&self, name: &str) {
         self.cx.clock.end(Instant::now());
         self.emit(self.cx.run.waits.end(name, Timestamp::now()));
+    }
+
+    fn billed(&self, usage: &Usage) {
+        self.billed.lock().push(*usage);
     }
 
     fn ends(&self) -> Option<Instant> {

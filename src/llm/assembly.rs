@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use super::failure::{self, Failure};
 use super::surrogates::{self, Joiner};
 use super::thinking::Filter;
-use super::{Carry, Completion, Error, Request, StopReason, ToolCall, text_calls};
+use super::{Carry, Completion, Error, Request, StopReason, ToolCall, text_calls, wire};
 use crate::domain::{ModelName, Usage};
 
 /// Bytes of text that an answer may have for each token asked for: four times what text usually has.
@@ -36,7 +36,7 @@ pub(super) enum Stop {
     Length,
     /// A filter withheld the answer.
     Refused,
-    /// The provider gave up; another attempt may do better.
+    /// The model or its provider gave up; another attempt may do better.
     Broken,
 }
 
@@ -158,6 +158,11 @@ impl Assembly {
     /// Returns whether the model calls tools.
     pub(super) fn has_calls(&self) -> bool {
         !self.calls.is_empty()
+    }
+
+    /// Returns what has been counted so far.
+    pub(super) fn usage(&self) -> Usage {
+        self.usage
     }
 
     /// Counts an event of a stream.
@@ -294,21 +299,24 @@ impl Assembly {
     /// [`Error::Refused`] with the model's own words.
     pub(super) fn finish(mut self) -> Result<(Completion, usize), Failure> {
         if self.stop == Some(Stop::Broken) {
-            return Err(failure::broken_off(&self.model));
+            return Err(failure::broken_off(&self.model).paid(self.usage));
         }
         self.filter.push(self.joiner.finish(), &mut self.text);
         self.filter.finish(&mut self.text);
         if !self.refusal.is_empty() && self.calls.is_empty() {
-            return Err(Error::Refused { model: self.model, detail: self.refusal }.into());
+            return Err(Failure::from(Error::Refused { model: self.model, detail: self.refusal }).paid(self.usage));
         }
         if !self.tools.is_empty() && self.calls.is_empty() {
             let found = text_calls::take(&mut self.text, |name| self.tools.iter().any(|tool| tool == name));
             self.calls = found.into_iter().map(OpenCall::from).collect();
         }
         let count = self.calls.len();
-        let tool_calls = closed(self.calls, self.turn, self.left_out);
+        // Names that no vendor takes are written otherwise when the turn goes back.
+        let is_named = self.calls.iter().all(|call| wire::is_name(call.name.trim()));
+        let tool_calls = closed(self.calls, self.turn, self.left_out, &self.tools);
         // A call that is left out, or cut off, would stay without its result.
         let is_whole = self.stop == Some(Stop::End)
+            && is_named
             && tool_calls.len() == count
             && tool_calls.iter().all(|call| call.problem.is_none());
         let provider = Arc::clone(&self.model.provider);
@@ -325,7 +333,7 @@ impl Assembly {
 
 /// Calls with names trimmed and an id each that no other call of the conversation has. `turn` is the number of
 /// messages before, so that the same answer gets the same ids again. The one that is too many says so.
-fn closed(calls: Vec<OpenCall>, turn: usize, left_out: usize) -> Vec<ToolCall> {
+fn closed(calls: Vec<OpenCall>, turn: usize, left_out: usize, tools: &[String]) -> Vec<ToolCall> {
     let mut closed: Vec<ToolCall> = Vec::with_capacity(calls.len());
     for mut call in calls {
         call.arguments.push_str(call.joiner.finish());
@@ -343,12 +351,20 @@ fn closed(calls: Vec<OpenCall>, turn: usize, left_out: usize) -> Vec<ToolCall> {
         let taken = call.id.is_empty() || closed.iter().any(|earlier| earlier.id == call.id);
         let id = if taken { made_up_id(turn, closed.len()) } else { call.id };
         let arguments = unquoted(surrogates::repair(&call.arguments)).into_owned();
-        closed.push(ToolCall { id, name: call.name.trim().to_owned(), arguments, problem });
+        closed.push(ToolCall { id, name: called(&call.name, tools).to_owned(), arguments, problem });
         if closed.len() > MAX_CALLS {
             break;
         }
     }
     closed
+}
+
+/// The tool that a call names. Models of OpenAI's open line (gpt-oss) leave marks of their template in it:
+/// `functions.search_web<|channel|>commentary`.
+fn called<'a>(name: &'a str, tools: &[String]) -> &'a str {
+    let name = name.split_once("<|").map_or(name, |(name, _)| name).trim();
+    let bare = name.strip_prefix("functions.").filter(|bare| tools.iter().any(|tool| tool == bare));
+    bare.unwrap_or(name)
 }
 
 /// Arguments that are a JSON text with an object in it, as some models write them, are that object.

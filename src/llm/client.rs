@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
 
-use super::assembly::{Assembly, malformed};
+use super::assembly::{Assembly, Stop, malformed};
 use super::failure::Failure;
 use super::memory::Memory;
 use super::models::Listed;
@@ -349,6 +349,9 @@ impl Llm {
                 let failed = |failure: Failure| failure.map(|error| server.presentable(error));
                 call.await.map_err(failed).inspect_err(|failure| {
                     self.learn(&failure.error);
+                    if let Some(usage) = &failure.paid {
+                        caller.billed(usage);
+                    }
                     if failure.is_too_many() {
                         server.limiter.refused();
                     }
@@ -373,21 +376,23 @@ impl Llm {
         let (reader, assembly) = (server.reader(), Assembly::new(request));
         let answer = transport::call(server, request, settings.idle_timeout, ends);
         let late = |_| Error::Timeout { model: request.model.clone() };
-        let (body, cost) = match tokio::time::timeout_at(ends, answer).await.map_err(late)?? {
-            Answer::Whole { body, cost } => (body, cost),
-            Answer::Stream(frames) => {
+        let (body, beside) = match tokio::time::timeout_at(ends, answer).await.map_err(late)? {
+            Ok(Answer::Whole { body, beside }) => (body, beside),
+            Err(failure) => return as_written(failure, assembly),
+            Ok(Answer::Stream(frames)) => {
                 return all_of(Reading::new(*frames, assembly, Arc::clone(server), permit), &request.model).await;
             }
         };
-        let mut completion = if body.len() <= READ_HERE {
-            read(server.wire(), reader, assembly, body)?
+        let completion = if body.len() <= READ_HERE {
+            read(server.wire(), reader, assembly, body)
         } else {
             // What a panic said stays in the log.
             let lost = |_| malformed(&request.model, "its answer could not be read".to_owned());
             let wire = server.wire();
-            tokio::task::spawn_blocking(move || read(wire, reader, assembly, body)).await.map_err(lost)??
+            tokio::task::spawn_blocking(move || read(wire, reader, assembly, body)).await.map_err(lost)?
         };
-        completion.usage.cost = completion.usage.cost.or(cost);
+        let mut completion = completion.map_err(|failure| failure.asked(beside.asked))?;
+        completion.usage.cost = completion.usage.cost.or(beside.cost);
         permit.used(completion.usage.total());
         server.limiter.answered();
         Ok(completion)
@@ -472,7 +477,7 @@ async fn may_begin(request: &Request, caller: &dyn Caller) {
 
 /// Returns whether the provider refused that a call is demanded. Vendors say so in many words, with a 400 each.
 fn refuses_force(request: &Request, failed: &Failed) -> bool {
-    let Error::BadRequest { detail, .. } = &failed.error else { return false };
+    let (Error::BadRequest { detail, .. } | Error::Malformed { detail, .. }) = &failed.error else { return false };
     let detail = detail.to_lowercase();
     let words =
         ["tool_choice", "tool choice", "toolchoice", "function_calling_config", "functioncallingconfig", "forced"];
@@ -518,6 +523,18 @@ fn without_carry(request: &Request, failed: &Failed) -> Option<Request> {
 /// Waits for all of an answer that is streamed.
 async fn all_of(mut reading: Reading, model: &ModelName) -> Result<Completion, Failure> {
     reading.gathered().await?.ok_or_else(|| malformed(model, "the stream has no end").into())
+}
+
+/// The answer that a server refuses to pass on because it cannot read the model's calls, where we can.
+///
+/// # Errors
+/// The failure, where nothing was written that calls a tool on offer.
+fn as_written(failure: Failure, mut assembly: Assembly) -> Result<Completion, Failure> {
+    let Some(written) = &failure.written else { return Err(failure) };
+    assembly.say(written, false)?;
+    assembly.stop(Stop::End);
+    let (completion, _) = assembly.finish()?;
+    if completion.tool_calls.is_empty() { Err(failure) } else { Ok(completion) }
 }
 
 /// Reads an answer that was received as a whole.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 
 use super::Error;
-use crate::domain::ModelName;
+use crate::domain::{ModelName, Usage};
 use crate::net::{self, Attempt, Trouble, Verdict};
 
 /// Longest [`Error`] detail in characters.
@@ -25,12 +25,37 @@ pub(super) struct Failure {
     pub retry_after: Option<Duration>,
     /// How the same call may go better; `None`: it would fail the same way.
     trouble: Option<Trouble>,
+    /// What an answer took that cannot be used.
+    pub paid: Option<Box<Usage>>,
+    /// What the model had written when its server could not read it as a call.
+    pub written: Option<Box<str>>,
 }
 
 impl Failure {
     /// The same failure with its error changed.
     pub(super) fn map(self, change: impl FnOnce(Error) -> Error) -> Self {
         Self { error: change(self.error), ..self }
+    }
+
+    /// The same failure of an answer that took this.
+    pub(super) fn paid(self, usage: Usage) -> Self {
+        Self { paid: (usage != Usage::default()).then(|| Box::new(usage)), ..self }
+    }
+
+    /// The same failure of an answer whose headers ask for this.
+    pub(super) fn asked(mut self, asked: Asked) -> Self {
+        let is_wait =
+            matches!(self.error, Error::RateLimited { .. } | Error::Overloaded { .. } | Error::BadRequest { .. });
+        self.retry_after = self.retry_after.or(asked.wait.filter(|_| is_wait));
+        if let Error::RateLimited { retry_after, .. } = &mut self.error {
+            *retry_after = self.retry_after;
+        }
+        self.trouble = match (asked.again, &self.error) {
+            (Some(false), _) => None,
+            (Some(true), Error::BadRequest { .. }) => self.trouble.or(Some(Trouble::Failing)),
+            _ => self.trouble,
+        };
+        self
     }
 
     /// Returns whether the provider said that there are too many calls.
@@ -87,33 +112,38 @@ impl From<Error> for Failure {
             _ => None,
         };
         let trouble = trouble(&error);
-        Self { error, retry_after, trouble }
+        Self { error, retry_after, trouble, paid: None, written: None }
+    }
+}
+
+/// What the headers of an answer say of another attempt, whatever its status.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    wait: Option<Duration>,
+    /// Whether it may help at all, where that is said.
+    again: Option<bool>,
+}
+
+impl Asked {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let again = headers.get("x-should-retry").and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        Self { wait: retry_after(headers), again }
     }
 }
 
 /// The failure that an HTTP answer reports.
 pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
-    let retry_after = retry_after(headers);
-    let reported = Reported::from_body(body);
-    let mut error = reported.error(model, Some(status));
-    let retry_after = retry_after.or(match &error {
-        Error::RateLimited { retry_after, .. } => *retry_after,
-        _ => None,
-    });
-    if let Error::RateLimited { retry_after: wait, .. } = &mut error {
-        *wait = retry_after;
-    }
-    let trouble = trouble_of_status(&error, status);
-    Failure { error, retry_after, trouble }
+    let asked = Asked::of(headers);
+    let failure = Reported::from_body(body).failure(model, Some(status));
+    // What a header asks for counts more than what the body says.
+    let said = failure.retry_after.filter(|_| asked.wait.is_none());
+    Failure { retry_after: said, ..failure }.asked(asked)
 }
 
 /// The failure reported by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends
 /// it.
 pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Failure {
-    let reported = Reported::from_error(error);
-    let status = reported.status(None);
-    let failure = Failure::from(reported.error(model, None));
-    Failure { trouble: trouble_of_status(&failure.error, status), ..failure }
+    Reported::from_error(error).failure(model, None)
 }
 
 /// The failure that a stream of Amazon's reports in place of an event.
@@ -131,16 +161,16 @@ pub(super) fn of_exception(model: &ModelName, name: &str, message: &Value) -> Fa
     of_status(model, status, &HeaderMap::new(), &body.to_string())
 }
 
-/// An answer that its provider broke off without a reason: an error of its own.
+/// An answer that was given up without a reason and has its price.
 pub(super) fn broken_off(model: &ModelName) -> Failure {
     let error = Error::Overloaded { model: model.clone(), detail: "the provider broke off".to_owned() };
-    Failure { trouble: Some(Trouble::Failing), retry_after: None, error }
+    Failure { trouble: Some(Trouble::Broken), ..error.into() }
 }
 
 /// A page for people in place of an answer: of a proxy, most likely, so no model has been asked.
 pub(super) fn web_page(model: &ModelName) -> Failure {
     let error = Error::Malformed { model: model.clone(), detail: "an HTML page".to_owned() };
-    Failure { trouble: Some(Trouble::Failing), retry_after: None, error }
+    Failure { trouble: Some(Trouble::Failing), ..error.into() }
 }
 
 /// Fails a call whose answer is longer than any can be; the model may have been paid for all of it, so it is not asked
@@ -191,6 +221,8 @@ struct Reported {
     bad_key: bool,
     /// OpenRouter's moderation marks its refusals.
     flagged: bool,
+    /// Groq's, of a model's text that was to be a call.
+    written: String,
 }
 
 impl Reported {
@@ -217,6 +249,7 @@ impl Reported {
 
     fn from_error(error: &Value) -> Self {
         let word = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
+        let message = message(error);
         let code = &error["code"];
         let text = code.as_str().map(str::trim);
         let number = code.as_u64().or_else(|| text.and_then(|text| text.parse().ok()));
@@ -225,9 +258,13 @@ impl Reported {
             code: text.filter(|_| number.is_none()).unwrap_or_default().to_owned(),
             kind: word("type"),
             limit: error["details"]["error_code"].as_str().unwrap_or_default().to_owned(),
-            message: message(error),
             word: word("status"),
-            wait: details(error).find_map(|detail| delay(detail["retryDelay"].as_str()?)).or_else(|| reset(error)),
+            wait: details(error)
+                .find_map(|detail| delay(detail["retryDelay"].as_str()?))
+                .or_else(|| reset(error))
+                .or_else(|| said_wait(&message)),
+            message,
+            written: word("failed_generation"),
             used_up: details(error).any(has_daily_quota),
             bad_key: details(error).any(|detail| detail["reason"] == "API_KEY_INVALID"),
             n_ctx: error["n_ctx"].as_u64().and_then(|tokens| u32::try_from(tokens).ok()),
@@ -276,8 +313,16 @@ impl Reported {
         })
     }
 
-    fn error(self, model: &ModelName, http: Option<u16>) -> Error {
-        let status = self.status(http);
+    fn failure(mut self, model: &ModelName, http: Option<u16>) -> Failure {
+        let (status, wait, is_broken) = (self.status(http), self.wait, self.is(UNREADABLE_CALLS));
+        let written = Some(std::mem::take(&mut self.written)).filter(|written| !written.is_empty());
+        let error = self.error(model, status);
+        let has_wait = matches!(error, Error::RateLimited { .. } | Error::Overloaded { .. });
+        let trouble = if is_broken { Some(Trouble::Broken) } else { trouble_of_status(&error, status) };
+        Failure { error, retry_after: wait.filter(|_| has_wait), trouble, paid: None, written: written.map(Into::into) }
+    }
+
+    fn error(self, model: &ModelName, status: u16) -> Error {
         let model = model.clone();
         if let Some(limit) = self.overflow(status) {
             return Error::ContextWindow { model, limit };
@@ -286,6 +331,7 @@ impl Reported {
         match status {
             _ if self.bad_key || self.is(UNKNOWN_KEYS) => Error::Auth { model, detail },
             _ if self.used_up || self.says_used_up() => Error::Quota { model, detail },
+            _ if self.is(UNREADABLE_CALLS) => Error::Malformed { model, detail },
             _ if self.flagged || self.is_refusal() => Error::Refused { model, detail },
             401 | 403 => Error::Auth { model, detail },
             429 => Error::RateLimited { model, retry_after: self.wait },
@@ -323,6 +369,9 @@ impl Reported {
 /// than its own in vain.
 const UNKNOWN_KEYS: &[&str] = &["no_db_connection"];
 
+/// Words for a model's text that should be a call and cannot be read as one: another attempt may do better.
+const UNREADABLE_CALLS: &[&str] = &["tool_use_failed"];
+
 /// Gemini's details of an error.
 fn details(error: &Value) -> impl Iterator<Item = &Value> {
     error["details"].as_array().into_iter().flatten()
@@ -336,6 +385,24 @@ fn has_daily_quota(detail: &Value) -> bool {
 /// A length of time such as `14s`.
 fn delay(text: &str) -> Option<Duration> {
     net::asked_wait(text.strip_suffix('s')?.parse().ok()?)
+}
+
+/// How the words begin after which a wait follows, in lower case: OpenAI's, and Azure's.
+const SAID_WAITS: [&str; 2] = ["try again in ", "retry after "];
+
+/// The wait that a sentence asks for: `6.5s`, `850ms`, `1m12s`, `6 seconds`.
+fn said_wait(message: &str) -> Option<Duration> {
+    let message = message.to_lowercase();
+    let (_, said) = SAID_WAITS.iter().find_map(|words| message.split_once(words))?;
+    let mut words = said.split_whitespace().map(|word| word.trim_end_matches(['.', ',', ';', ')']));
+    let (length, unit) = (words.next()?, words.next().unwrap_or_default());
+    let scale = match unit.trim_end_matches('s') {
+        "millisecond" => 0.001,
+        "minute" => 60.0,
+        "hour" => 3_600.0,
+        _ => 1.0,
+    };
+    net::asked_wait(net::span(length)?.as_secs_f64() * scale)
 }
 
 /// The wait until the time at which OpenRouter's limit is over, in milliseconds since 1970.
@@ -662,7 +729,7 @@ mod tests {
         assert_eq!(of_status(&model(), 500, &HeaderMap::new(), "oops").trouble, Some(Trouble::Failing));
         let error = json!({"code": 503, "message": "busy"});
         assert_eq!(of_error_field(&model(), &error).trouble, Some(Trouble::Away));
-        assert_eq!(broken_off(&model()).trouble, Some(Trouble::Failing));
+        assert_eq!(broken_off(&model()).trouble, Some(Trouble::Broken));
     }
 
     #[test]
@@ -691,6 +758,50 @@ mod tests {
         check("retry-after-ms", "-1", None);
         check("retry-after-ms", "1e300", Some(net::LONGEST_ASKED));
         check("retry-after", "18446744073709551615", Some(net::LONGEST_ASKED));
+    }
+
+    #[test]
+    fn a_wait_may_be_said_in_words_alone() {
+        fn check(message: &str, expected: Option<u64>) {
+            let error = json!({"code": "rate_limit_exceeded", "message": message});
+            let failure = of_error_field(&model(), &error);
+            let wait = expected.map(Duration::from_millis);
+            assert_eq!(failure.retry_after, wait, "{message}");
+            assert_eq!(failure.error, Error::RateLimited { model: model(), retry_after: wait });
+        }
+        check("Limit 30000, Used 29000. Please try again in 6.5s. Visit https://example.test", Some(6_500));
+        check("Please try again in 850ms.", Some(850));
+        check("Please try again in 1m12s", Some(72_000));
+        check("Requests have exceeded token rate limit. Please retry after 6 seconds.", Some(6_000));
+        check("Please retry after 2 minutes.", Some(120_000));
+        check("Please try again in a while.", None);
+        check("Please try again later.", None);
+        let busy = of_error_field(&model(), &json!({"code": 503, "message": "busy, retry after 6 seconds"}));
+        assert_eq!(busy.retry_after, Some(Duration::from_secs(6)));
+        let bad = of_error_field(&model(), &json!({"code": 400, "message": "retry after 6 seconds"}));
+        assert_eq!((bad.retry_after, bad.trouble), (None, None));
+    }
+
+    #[test]
+    fn headers_may_say_whether_to_ask_again() {
+        let failure = |status: u16, again: &'static str| {
+            let headers = HeaderMap::from_iter([
+                ("x-should-retry".parse().unwrap(), again.parse().unwrap()),
+                ("retry-after".parse().unwrap(), "7".parse().unwrap()),
+            ]);
+            of_status(&model(), status, &headers, "{}")
+        };
+        for status in [429, 500, 503] {
+            assert_eq!(failure(status, "false").verdict(), Verdict::Final, "{status}");
+            let usual = of_status(&model(), status, &HeaderMap::new(), "{}").trouble;
+            assert_eq!(failure(status, "true").trouble, usual, "{status}");
+            assert_eq!(failure(status, "maybe").trouble, usual, "{status}");
+            assert_eq!(failure(status, "true").retry_after, Some(Duration::from_secs(7)));
+        }
+        assert_eq!(failure(400, "true").trouble, Some(Trouble::Failing));
+        assert_eq!(failure(400, "true").retry_after, Some(Duration::from_secs(7)));
+        assert_eq!(failure(400, "maybe").verdict(), Verdict::Final);
+        assert_eq!(failure(401, "true").verdict(), Verdict::Final, "the same key is refused again");
     }
 
     #[test]

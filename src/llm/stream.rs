@@ -59,7 +59,7 @@ pub(super) struct Reading {
     reader: Reader,
     /// Read, but not passed on yet.
     end: Option<Completion>,
-    /// What it cost, where that is said beside it.
+    /// What it cost, where that is said beside one that comes as a whole.
     cost: Option<Cost>,
     /// HTTP requests made, this one included; for the completion.
     pub(super) attempts: u32,
@@ -85,6 +85,11 @@ impl Reading {
 
     /// The next piece; `None` after the end.
     pub(super) async fn next(&mut self) -> Result<Option<Delta>, Failure> {
+        let asked = self.frames.beside().asked;
+        self.piece().await.map_err(|failure| failure.asked(asked))
+    }
+
+    async fn piece(&mut self) -> Result<Option<Delta>, Failure> {
         while let Some(assembly) = &mut self.assembly {
             let text = match self.frames.next().await {
                 Some(Ok(Piece::Event(frame))) => {
@@ -92,9 +97,9 @@ impl Reading {
                     self.reader.event(frame, assembly)?;
                     assembly.news()
                 }
-                Some(Ok(Piece::Whole(answer, cost))) => {
+                Some(Ok(Piece::Whole(answer))) => {
                     self.reader.whole(answer, assembly)?;
-                    self.cost = cost;
+                    self.cost = self.frames.beside().cost;
                     self.finish(Assembly::finish)?
                 }
                 // What may follow the model's own end is the usage at most.

@@ -15,7 +15,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use tokio::time::{Instant, Sleep};
 
 use super::assembly::malformed;
-use super::failure::{self, Failure, too_long};
+use super::failure::{self, Asked, Failure, too_long};
 use super::server::Server;
 use super::wire::Wire;
 use super::{Error, Request};
@@ -39,11 +39,25 @@ const STREAM_BYTES_PER_TOKEN: usize = 1024;
 pub(super) enum Answer {
     Whole {
         body: Vec<u8>,
-        /// What it cost, where its provider says so beside it.
-        cost: Option<Cost>,
+        beside: Beside,
     },
     /// Some gateways stream whatever they are asked for.
     Stream(Box<Frames>),
+}
+
+/// What the headers of an answer say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Beside {
+    /// What it cost, where its provider says so.
+    pub cost: Option<Cost>,
+    /// Of another attempt, should there be a failure inside.
+    pub asked: Asked,
+}
+
+impl Beside {
+    fn of(server: &Server, response: &reqwest::Response) -> Self {
+        Self { cost: server.cost(response.headers()), asked: Asked::of(response.headers()) }
+    }
 }
 
 /// Makes one call and returns its answer. One that is streamed ends at `ends` and never pauses for longer than `idle`.
@@ -52,16 +66,16 @@ pub(super) enum Answer {
 /// Dropping the future closes the connection.
 pub(super) async fn call(server: &Server, request: &Request, idle: Duration, ends: Instant) -> Result<Answer, Failure> {
     let response = send(server, request, false).await?;
-    let cost = server.cost(response.headers());
+    let beside = Beside::of(server, &response);
     if is_stream(&response) {
         let time = StreamTime::new(idle, ends);
-        return Ok(Answer::Stream(Box::new(Frames::new(response, server.wire(), request, cost, time))));
+        return Ok(Answer::Stream(Box::new(Frames::new(response, server.wire(), request, beside, time))));
     }
     let body = net::read_body(response, MAX_ANSWER).await.map_err(|problem| match problem {
         net::Error::TooLarge { max_bytes } => too_long(&request.model, "its answer", max_bytes),
         other => unreachable_server(&request.model, other),
     })?;
-    Ok(Answer::Whole { body, cost })
+    Ok(Answer::Whole { body, beside })
 }
 
 /// Begins a streamed call, which ends at `ends` and never pauses for longer than `idle`.
@@ -73,8 +87,8 @@ pub(super) async fn stream(
 ) -> Result<Frames, Failure> {
     let begun = tokio::time::timeout_at(ends.min(Instant::now() + idle), send(server, request, true)).await;
     let response = begun.map_err(|_| Error::Timeout { model: request.model.clone() })??;
-    let cost = server.cost(response.headers());
-    Ok(Frames::new(response, server.wire(), request, cost, StreamTime::new(idle, ends)))
+    let beside = Beside::of(server, &response);
+    Ok(Frames::new(response, server.wire(), request, beside, StreamTime::new(idle, ends)))
 }
 
 fn content_type(response: &reqwest::Response) -> &str {
@@ -140,9 +154,8 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
 pub(super) enum Piece<'a> {
     /// A chunk as it came, never `[DONE]`.
     Event(&'a str),
-    /// The whole answer: some servers stream nothing, whatever they are asked for. With what it cost, where its
-    /// provider says so beside it.
-    Whole(&'a str, Option<Cost>),
+    /// The whole answer: some servers stream nothing, whatever they are asked for.
+    Whole(&'a str),
 }
 
 /// The pieces of one streamed answer.
@@ -150,7 +163,7 @@ pub(super) struct Frames {
     response: reqwest::Response,
     pieces: Pieces,
     wire: Wire,
-    cost: Option<Cost>,
+    beside: Beside,
     /// Whether anything has come but blanks.
     has_begun: bool,
     /// Bytes that may come in all, and still.
@@ -272,7 +285,7 @@ impl Pieces {
 }
 
 impl Frames {
-    fn new(response: reqwest::Response, wire: Wire, request: &Request, cost: Option<Cost>, time: StreamTime) -> Self {
+    fn new(response: reqwest::Response, wire: Wire, request: &Request, beside: Beside, time: StreamTime) -> Self {
         let max_bytes = MAX_ANSWER.max(STREAM_BYTES_PER_TOKEN.saturating_mul(request.max_tokens as usize));
         let pieces = if content_type(&response).starts_with(net::frames::CONTENT_TYPE) {
             Pieces::Frames(net::frames::Frames::new(MAX_LINE))
@@ -280,7 +293,12 @@ impl Frames {
             Pieces::Lines(net::Events::new(MAX_LINE))
         };
         let model = request.model.clone();
-        Self { response, pieces, wire, cost, has_begun: false, max_bytes, left: max_bytes, time, model }
+        Self { response, pieces, wire, beside, has_begun: false, max_bytes, left: max_bytes, time, model }
+    }
+
+    /// What the headers say.
+    pub(super) fn beside(&self) -> Beside {
+        self.beside
     }
 
     /// The next piece; `None` at the end.
@@ -290,7 +308,7 @@ impl Frames {
     pub(super) async fn next(&mut self) -> Option<Result<Piece<'_>, Failure>> {
         match self.advance().await {
             Ok(true) => Some(Ok(match &self.pieces {
-                Pieces::Whole(body) => Piece::Whole(&body.text, self.cost),
+                Pieces::Whole(body) => Piece::Whole(&body.text),
                 pieces => Piece::Event(pieces.data()),
             })),
             Ok(false) => None,

@@ -137,7 +137,7 @@ impl Circuit {
             Trouble::Away => self.found_nobody(begun, asked, reason, policy),
             Trouble::Limited => self.answered(),
             // They may be the request's fault, and say nothing of others.
-            Trouble::Failing | Trouble::Slow | Trouble::Unreadable => {}
+            Trouble::Failing | Trouble::Slow | Trouble::Unreadable | Trouble::Broken => {}
         }
     }
 }

@@ -67,8 +67,8 @@ impl Quota {
     }
 }
 
-/// Reads `6m0s`, `547ms`, `1.5`, or a date.
-fn span(text: &str) -> Option<Duration> {
+/// Reads a length of time: `6m0s`, `547ms`, `1.5` for seconds, or the date of its end.
+pub fn span(text: &str) -> Option<Duration> {
     if let Ok(date) = OffsetDateTime::parse(text, &Rfc3339) {
         return Duration::try_from(date - OffsetDateTime::now_utc()).ok();
     }

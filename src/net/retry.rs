@@ -20,6 +20,8 @@ const ASKED_WAITS: u32 = 10;
 /// Answers nobody can read may have been paid for, and may be a proxy's trouble, which passes: half a minute of
 /// attempts.
 const UNREADABLE_ATTEMPTS: u32 = 8;
+/// Answers that were paid for and that nobody can use: their prompt is, each time.
+const BROKEN_ATTEMPTS: u32 = 3;
 /// An error of the provider's own may be the request's fault: then no wait heals it.
 const FAILING_LIMIT: Duration = Duration::from_secs(20 * 60);
 /// The attempts at a call that fails while others get answers.
@@ -51,6 +53,8 @@ pub enum Trouble {
     Slow,
     /// Its answer cannot be read.
     Unreadable,
+    /// Its answer is one, and the model or its provider gave up on it.
+    Broken,
 }
 
 /// What a failure means for the next attempt.
@@ -291,6 +295,7 @@ impl Waits<'_> {
                 self.attempts >= self.policy.timeouts || (others_answered && self.attempts >= LONE_TIMEOUTS)
             }
             Trouble::Unreadable => self.attempts >= UNREADABLE_ATTEMPTS,
+            Trouble::Broken => self.attempts >= BROKEN_ATTEMPTS,
         }
     }
 
@@ -452,6 +457,11 @@ mod tests {
         assert_eq!(done.unwrap_err().attempts, UNREADABLE_ATTEMPTS);
         // Half a minute on the average, the sum of seven random waits.
         assert!(time > Duration::from_secs(3), "{time:?}");
+    }
+
+    #[test]
+    fn broken_answers_are_paid_for_three_times() {
+        assert_eq!(outage(again(Trouble::Broken, None), 4 * HOUR).0.unwrap_err().attempts, BROKEN_ATTEMPTS);
     }
 
     #[test]

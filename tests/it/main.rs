@@ -9,6 +9,7 @@
 )]
 
 mod amazon;
+mod broken_answers;
 mod browser;
 mod clouds;
 mod contract;

@@ -77,21 +77,26 @@ impl Asker {
 
     async fn complete(&self, request: &Request, spent: &Mutex<Spent>) -> Result<Completion, Error> {
         let begun = Instant::now();
-        let caller = UntilDeadline { ends: tokio::time::Instant::now() + RETRY_TIME };
+        let caller = UntilDeadline { ends: tokio::time::Instant::now() + RETRY_TIME, billed: Mutex::default() };
         let done = self.llm.complete(request, &caller).await;
-        let used = done.as_ref().map_or_else(|_| Spent::default(), |completion| self.used(request, completion));
-        *spent.lock() += Spent { calls: 1, seconds: begun.elapsed().as_secs_f64(), ..used };
+        let mut used = Spent { calls: 1, seconds: begun.elapsed().as_secs_f64(), ..Spent::default() };
+        for usage in caller.billed.into_inner() {
+            used += self.taken(&usage);
+        }
+        if let Ok(completion) = &done {
+            let tokenizer = self.llm.facts(&self.model).tokenizer.unwrap_or_default();
+            used += self.taken(&completion.plausible_usage(Measure::estimating(tokenizer).request(request)));
+        }
+        *spent.lock() += used;
         done.map_err(|failed| failed.error)
     }
 
-    /// Returns the tokens of an answer, and what they cost.
-    fn used(&self, request: &Request, completion: &Completion) -> Spent {
-        let tokenizer = self.llm.facts(&self.model).tokenizer.unwrap_or_default();
-        let usage = completion.plausible_usage(Measure::estimating(tokenizer).request(request));
+    /// Returns these tokens, and what they cost.
+    fn taken(&self, usage: &Usage) -> Spent {
         Spent {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
-            cost: self.llm.cost(&self.model, &usage),
+            cost: self.llm.cost(&self.model, usage),
             ..Spent::default()
         }
     }
@@ -119,10 +124,16 @@ impl Asker {
 /// Waits in silence, for a while.
 struct UntilDeadline {
     ends: tokio::time::Instant,
+    /// What answers took that could not be used. Locked for access only.
+    billed: Mutex<Vec<Usage>>,
 }
 
 impl Caller for UntilDeadline {
     fn waiting(&self, _: Wait) {}
+
+    fn billed(&self, usage: &Usage) {
+        self.billed.lock().push(*usage);
+    }
 
     fn ends(&self) -> Option<tokio::time::Instant> {
         Some(self.ends)

@@ -12,7 +12,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::fields::{First, Word};
-use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, reasons, short_id, unreadable};
+use super::{
+    Encoded, Joined, Source, Strict, arguments, bounded_id, carried, reasons, short_id, tool_name, unreadable,
+};
 use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -188,14 +190,14 @@ struct Called<'a> {
 
 #[derive(Serialize)]
 struct CalledFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     /// JSON as a text.
     arguments: &'a str,
 }
 
 impl<'a> Called<'a> {
     fn of(call: &'a ToolCall, quirks: &Quirks) -> Self {
-        let function = CalledFunction { name: &call.name, arguments: arguments(&call.arguments) };
+        let function = CalledFunction { name: tool_name(&call.name), arguments: arguments(&call.arguments) };
         Self { kind: "function", id: id(&call.id, quirks), function }
     }
 }
@@ -434,7 +436,16 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
 pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
     let source = Source::new(json);
     let answer = source.read().map_err(|problem| malformed(assembly.model(), problem))?;
+    if let Some(error) = state.quirks.error_beside.and_then(|field| error_in(field, json)) {
+        return Err(failure::of_error_field(assembly.model(), &error));
+    }
     take_in(answer, source.is_marked(), state, assembly)
+}
+
+/// The error inside a field of a provider's own.
+fn error_in(field: &str, json: &str) -> Option<Value> {
+    let chunk: Value = serde_json::from_str(Some(json).filter(|json| json.contains(field))?).ok()?;
+    chunk.get(field)?.get("error").filter(|error| !error.is_null()).cloned()
 }
 
 fn take_in(answer: Answer<'_>, is_marked: bool, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {

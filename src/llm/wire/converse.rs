@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::fields::Word;
 use super::turns::{self, Turn, called, instructions, turns};
-use super::{Encoded, Joined, RawObject, Source, Strict, object, segment, short_id, unreadable, written};
+use super::{Encoded, Joined, RawObject, Source, Strict, object, segment, short_id, tool_name, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -102,7 +102,7 @@ struct ToolConfig<'a> {
 #[serde(rename_all = "camelCase")]
 enum Tool<'a> {
     #[serde(rename_all = "camelCase")]
-    ToolSpec { name: &'a str, description: &'a str, input_schema: Schema<'a> },
+    ToolSpec { name: Cow<'a, str>, description: &'a str, input_schema: Schema<'a> },
 }
 
 #[derive(Serialize)]
@@ -125,7 +125,7 @@ enum Own<'a> {
     #[serde(rename_all = "camelCase")]
     ToolUse {
         tool_use_id: Cow<'a, str>,
-        name: &'a str,
+        name: Cow<'a, str>,
         input: RawObject<'a>,
     },
     #[serde(rename_all = "camelCase")]
@@ -143,7 +143,7 @@ impl<'a> turns::Block<'a> for Block<'a> {
 
     fn call(call: &'a ToolCall) -> Self {
         let (tool_use_id, input) = (id(&call.id), RawObject(&call.arguments));
-        Self::Own(Own::ToolUse { tool_use_id, name: &call.name, input })
+        Self::Own(Own::ToolUse { tool_use_id, name: tool_name(&call.name), input })
     }
 
     fn result(call_id: &'a str, content: Joined<'a>) -> Self {
@@ -223,7 +223,7 @@ impl<'a> Tool<'a> {
         // An empty description is refused.
         let description = if spec.description.is_empty() { &spec.name } else { &spec.description };
         Self::ToolSpec {
-            name: &spec.name,
+            name: (&spec.name).into(),
             description,
             input_schema: Schema { json: Cow::Borrowed(&*spec.parameters) },
         }

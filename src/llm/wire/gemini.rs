@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::fields::First;
-use super::{Encoded, Joined, RawObject, Source, Strict, carried, object, segment, unreadable, written};
+use super::{Encoded, Joined, RawObject, Source, Strict, carried, object, segment, tool_name, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -19,6 +19,9 @@ use crate::llm::{Error, Message, OutputFormat, Request, ToolChoice, ToolSpec};
 
 /// Stands in for the signature of a call that another model made.
 const UNSIGNED: &str = "skip_thought_signature_validator";
+
+/// The end of an answer to a conversation that lacks one: it would be given again.
+const UNSIGNED_CALL: &str = "MISSING_THOUGHT_SIGNATURE";
 
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {
     let method = if is_stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
@@ -100,7 +103,7 @@ enum Part<'a> {
 
 #[derive(Serialize)]
 struct Call<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     args: RawObject<'a>,
 }
 
@@ -109,7 +112,7 @@ struct Response<'a> {
     /// Only when the call came with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
-    name: &'a str,
+    name: Cow<'a, str>,
     response: Output<'a>,
 }
 
@@ -210,7 +213,7 @@ fn contents(request: &Request) -> Vec<Content<'_>> {
             Message::Tool { call_id, name, content } => {
                 let has_id = carried_ids.is_some_and(|carry| carry.items.contains(&format!("\"{call_id}\"")));
                 let response = Output { output: Joined::Parts(content) };
-                let response = Response { id: has_id.then_some(call_id.as_str()), name, response };
+                let response = Response { id: has_id.then_some(call_id.as_str()), name: tool_name(name), response };
                 ("user", vec![Part::Response { function_response: response }])
             }
         };
@@ -230,7 +233,7 @@ fn turn<'a>(message: &'a Message, request: &Request) -> Vec<Part<'a>> {
         return parts.into_iter().map(Part::Carried).collect();
     }
     let calls = tool_calls.iter().enumerate().map(|(index, call)| Part::Call {
-        function_call: Call { name: &call.name, args: RawObject(&call.arguments) },
+        function_call: Call { name: tool_name(&call.name), args: RawObject(&call.arguments) },
         thought_signature: (index == 0).then_some(UNSIGNED),
     });
     text(Joined::One(content)).into_iter().chain(calls).collect()
@@ -339,6 +342,10 @@ impl State {
             self.take_part(part, is_marked, assembly)?;
         }
         if let Some(reason) = candidate.finish_reason {
+            if reason == UNSIGNED_CALL {
+                let detail = format!("a call went back without the signature of its thought ({reason})");
+                return Err(Error::BadRequest { model: assembly.model().clone(), detail }.into());
+            }
             assembly.stop(stop(&reason));
             self.carry(assembly);
         }
@@ -398,12 +405,9 @@ fn stop(reason: &str) -> Stop {
             Stop::Refused
         }
         image if image.starts_with("IMAGE_") => Stop::Refused,
-        "MALFORMED_FUNCTION_CALL"
-        | "MALFORMED_RESPONSE"
-        | "UNEXPECTED_TOOL_CALL"
-        | "TOO_MANY_TOOL_CALLS"
-        | "MISSING_THOUGHT_SIGNATURE"
-        | "OTHER" => Stop::Broken,
+        "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "OTHER" => {
+            Stop::Broken
+        }
         _ => Stop::End,
     }
 }

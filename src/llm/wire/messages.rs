@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::fields::Word;
 use super::turns::{self, Turn, called, instructions, turns};
-use super::{Encoded, Joined, RawObject, Source, Strict, object, segment, short_id, unreadable, written};
+use super::{Encoded, Joined, RawObject, Source, Strict, object, segment, short_id, tool_name, unreadable, written};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -68,7 +68,7 @@ struct Choice {
 
 #[derive(Serialize)]
 struct Tool<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     input_schema: InputSchema<'a>,
@@ -119,7 +119,7 @@ struct OwnBlock<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Kind<'a> {
     Text { text: Joined<'a> },
-    ToolUse { id: Cow<'a, str>, name: &'a str, input: RawObject<'a> },
+    ToolUse { id: Cow<'a, str>, name: Cow<'a, str>, input: RawObject<'a> },
     ToolResult { tool_use_id: Cow<'a, str>, content: Joined<'a> },
 }
 
@@ -135,7 +135,7 @@ impl<'a> turns::Block<'a> for Block<'a> {
     }
 
     fn call(call: &'a ToolCall) -> Self {
-        Self::own(Kind::ToolUse { id: id(&call.id), name: &call.name, input: RawObject(&call.arguments) })
+        Self::own(Kind::ToolUse { id: id(&call.id), name: tool_name(&call.name), input: RawObject(&call.arguments) })
     }
 
     fn result(call_id: &'a str, content: Joined<'a>) -> Self {
@@ -193,7 +193,7 @@ impl<'a> Body<'a> {
 impl<'a> Tool<'a> {
     fn of(spec: &'a ToolSpec) -> Self {
         let input_schema = InputSchema::Known(&spec.parameters);
-        Self { name: &spec.name, description: &spec.description, input_schema }
+        Self { name: (&spec.name).into(), description: &spec.description, input_schema }
     }
 }
 

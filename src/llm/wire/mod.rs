@@ -324,6 +324,30 @@ impl Serialize for StrictEach<'_> {
     }
 }
 
+/// The most bytes of a tool's name that every vendor takes.
+const LONGEST_NAME: usize = 64;
+
+/// Returns whether every vendor takes this as the name of a tool.
+pub(super) fn is_name(name: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_of_name)
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-".contains(&byte)
+}
+
+/// The name of a tool as every vendor takes it. Models make up names, which stand in the history from then on.
+fn tool_name(name: &str) -> Cow<'_, str> {
+    if is_name(name) {
+        return name.into();
+    }
+    if name.trim().is_empty() {
+        return "unknown".into();
+    }
+    let fitting = |letter: char| if u8::try_from(letter).is_ok_and(is_of_name) { letter } else { '_' };
+    name.trim().chars().take(LONGEST_NAME).map(fitting).collect::<String>().into()
+}
+
 /// The id of a call at a vendor that takes ids of at most so many bytes.
 fn bounded_id(id: &str, longest: usize) -> Cow<'_, str> {
     if id.len() <= longest { id.into() } else { short_id(id) }
@@ -367,6 +391,23 @@ mod tests {
         let short: std::collections::BTreeSet<_> = ids.iter().map(|id| short_id(id).into_owned()).collect();
         assert_eq!(short.len(), ids.len());
         assert!(short.iter().all(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())));
+    }
+
+    #[test]
+    fn names_of_tools_are_ones_that_every_vendor_takes() {
+        for (name, expected) in [
+            ("search_web", "search_web"),
+            ("get-Tides_2", "get-Tides_2"),
+            ("functions.search<|channel|>", "functions_search__channel__"),
+            ("sü\u{8336}x", "s__x"),
+            (" think ", "think"),
+            ("", "unknown"),
+            (" \n", "unknown"),
+        ] {
+            assert_eq!(tool_name(name), expected, "{name}");
+        }
+        assert_eq!(tool_name(&"ä".repeat(100)), "_".repeat(64));
+        assert!(is_name(&"a".repeat(64)) && !is_name(&"a".repeat(65)) && !is_name("a.b") && !is_name(""));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::fields::Word;
-use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, reasons, unreadable};
+use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, reasons, tool_name, unreadable};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -97,7 +97,7 @@ enum Item<'a> {
         #[serde(rename = "type")]
         kind: &'static str,
         call_id: Cow<'a, str>,
-        name: &'a str,
+        name: Cow<'a, str>,
         arguments: &'a str,
     },
     Output {
@@ -167,7 +167,7 @@ fn items<'a>(message: &'a Message, request: &Request, quirks: &Quirks) -> Vec<It
             let calls = tool_calls.iter().map(|call| Item::Call {
                 kind: "function_call",
                 call_id: id(&call.id),
-                name: &call.name,
+                name: tool_name(&call.name),
                 arguments: arguments(&call.arguments),
             });
             text.into_iter().chain(calls).collect()
@@ -298,11 +298,11 @@ impl State {
     }
 
     fn end(&mut self, answer: Answer, assembly: &mut Assembly) -> Result<(), Failure> {
-        if !answer.error.is_null() {
-            return Err(failure::of_error_field(assembly.model(), &answer.error));
-        }
         if let Some(usage) = usage(answer.usage) {
             assembly.count(usage);
+        }
+        if !answer.error.is_null() {
+            return Err(failure::of_error_field(assembly.model(), &answer.error).paid(assembly.usage()));
         }
         let reason = answer.incomplete_details["reason"].as_str();
         assembly.stop(match (answer.status.as_deref(), reason) {

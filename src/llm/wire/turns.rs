@@ -1,10 +1,12 @@
 //! Conversations for the dialects whose messages are lists of blocks and whose roles take turns.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::{Message, Request, ToolCall};
-use super::{Joined, carried};
+use super::{Joined, carried, tool_name};
 
 /// A block as a dialect writes it.
 pub(super) trait Block<'a>: Sized {
@@ -68,13 +70,14 @@ fn text<'a, B: Block<'a>>(text: Joined<'a>) -> Option<B> {
 
 /// The names of the tools that the conversation has calls of, each once. Without these tools such a conversation is
 /// refused.
-pub(super) fn called(request: &Request) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
+pub(super) fn called(request: &Request) -> Vec<Cow<'_, str>> {
+    let mut names: Vec<Cow<'_, str>> = Vec::new();
     for message in &request.messages {
         let Message::Assistant { tool_calls, .. } = message else { continue };
         for call in tool_calls {
-            if !names.contains(&call.name.as_str()) {
-                names.push(&call.name);
+            let name = tool_name(&call.name);
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
     }

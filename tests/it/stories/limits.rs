@@ -20,8 +20,9 @@ use crate::{
 const ROLES: [Kind; 7] =
     [Kind::Clarify, Kind::Brief, Kind::Supervisor, Kind::Researcher, Kind::Summary, Kind::Compression, Kind::Report];
 
-/// OpenAI; Anthropic, older and newer; llama.cpp; vLLM; Gemini; Mistral; OpenRouter.
-const WORDINGS: [(u16, &str); 8] = [
+/// OpenAI; Anthropic, older and newer; llama.cpp; vLLM; Gemini; Mistral; OpenRouter; Together; Moonshot; TGI; Ollama;
+/// LM Studio.
+const WORDINGS: [(u16, &str); 13] = [
     (
         400,
         r#"{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 140012 tokens. Please reduce the length of the messages.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
@@ -53,6 +54,23 @@ const WORDINGS: [(u16, &str); 8] = [
     (
         400,
         r#"{"error":{"message":"This endpoint's maximum context length is 131072 tokens. However, you requested about 140000 tokens (132000 of text input, 8000 in the output). Please reduce the length of either one.","code":400}}"#,
+    ),
+    (
+        400,
+        r#"{"error":{"message":"The input (140000 tokens) is longer than the model's context length (131072 tokens).","type":"invalid_request_error","param":null,"code":null}}"#,
+    ),
+    (
+        400,
+        r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 131072 (requested: 140000)","type":"invalid_request_error"}}"#,
+    ),
+    (
+        422,
+        r#"{"error":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 131072. Given: 132000 `inputs` tokens and 8000 `max_new_tokens`","error_type":"validation"}"#,
+    ),
+    (400, r#"{"error":"prompt too long; exceeded max context length by 8928 tokens"}"#),
+    (
+        400,
+        r#"{"error":"The number of tokens to keep from the initial prompt is greater than the context length. Try to load the model with a larger context length, or provide a shorter input"}"#,
     ),
 ];
 

@@ -266,3 +266,29 @@ async fn a_limit_that_leaves_nothing_to_report_is_a_failure_of_its_own() {
     assert!(world.models.total() <= 10);
     world.finish();
 }
+
+/// A model whose answers end in errors of its own is asked three times, and what that took counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_cannot_be_used_are_counted_and_not_asked_for_without_end() {
+    let broken = || {
+        let answer = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": ""}, "finish_reason": "error"}],
+            "usage": {"prompt_tokens": 70_000, "completion_tokens": 5_000}});
+        reply::body(200, &answer.to_string())
+    };
+    let script = || Script::whole_run(Shape::SMALL);
+    let whole = world(script()).await;
+    let usual = research(&whole, &TestDatabase::sqlite(), &[]).await.usage;
+    whole.finish();
+    let once = world(script().first(When::kind(Kind::Brief), [broken()])).await;
+    let story = research(&once, &TestDatabase::sqlite(), &[]).await;
+    assert!(story.report.is_some());
+    assert_eq!(story.usage.total(), usual.total() + 75_000, "{:?}", story.usage);
+    assert_eq!(once.models.count(Kind::Brief), 2);
+    once.finish();
+    let always = world(script().always(When::kind(Kind::Report), broken())).await;
+    let story = research(&always, &TestDatabase::sqlite(), &[]).await;
+    story.failed_with(FailureCode::ModelUnavailable);
+    assert_eq!(always.models.count(Kind::Report), 3);
+    assert!((225_000..225_000 + usual.total()).contains(&story.usage.total()), "{:?}", story.usage);
+    always.finish();
+}
