@@ -134,7 +134,7 @@ impl Circuit {
         policy: &RetryPolicy,
     ) {
         match trouble {
-            Trouble::Away => self.found_nobody(begun, asked, reason, policy),
+            Trouble::Away | Trouble::Blocked => self.found_nobody(begun, asked, reason, policy),
             Trouble::Limited => self.answered(),
             // They may be the request's fault, and say nothing of others.
             Trouble::Failing | Trouble::Slow | Trouble::Unreadable | Trouble::Broken => {}

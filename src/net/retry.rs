@@ -24,6 +24,8 @@ const UNREADABLE_ATTEMPTS: u32 = 8;
 const BROKEN_ATTEMPTS: u32 = 3;
 /// An error of the provider's own may be the request's fault: then no wait heals it.
 const FAILING_LIMIT: Duration = Duration::from_secs(20 * 60);
+/// A block that lasts longer is not waited for.
+const BLOCKED_LIMIT: Duration = Duration::from_secs(5 * 60);
 /// The attempts at a call that fails while others get answers.
 const LONE_ATTEMPTS: u32 = 8;
 /// The same for calls that get no answer in time.
@@ -45,6 +47,8 @@ pub struct RetryPolicy {
 pub enum Trouble {
     /// Nobody is there, or says that it cannot serve anybody now.
     Away,
+    /// Somebody before the provider, such as a firewall, turns us away; or this request alone.
+    Blocked,
     /// An error of the provider's own (500).
     Failing,
     /// Too many calls of ours.
@@ -198,7 +202,7 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
         match waits.next(verdict, others_answered) {
             None => return Err(GaveUp { error, attempts: waits.attempts, too_long: None }),
             // The wait that all share stands in for this call's own.
-            Some(_) if matches!(verdict, Verdict::Again { trouble: Trouble::Away, .. }) && circuit.is_open() => {}
+            Some(_) if is_shared(verdict) && circuit.is_open() => {}
             Some(wait) if !waits.has_time(wait, caller) => {
                 return Err(GaveUp { error, attempts: waits.attempts, too_long: Some(wait) });
             }
@@ -211,6 +215,11 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
         }
         last = Some(error);
     }
+}
+
+/// Returns whether it concerns all calls to the provider.
+fn is_shared(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Again { trouble: Trouble::Away | Trouble::Blocked, .. })
 }
 
 fn is_limit(verdict: Verdict) -> bool {
@@ -288,9 +297,11 @@ impl Waits<'_> {
     }
 
     fn is_hopeless(&self, trouble: Trouble, others_answered: bool) -> bool {
+        let is_lone = others_answered && self.attempts >= LONE_ATTEMPTS;
         match trouble {
             Trouble::Away | Trouble::Limited => false,
-            Trouble::Failing => self.waited >= FAILING_LIMIT || (others_answered && self.attempts >= LONE_ATTEMPTS),
+            Trouble::Blocked => is_lone || self.waited >= BLOCKED_LIMIT,
+            Trouble::Failing => is_lone || self.waited >= FAILING_LIMIT,
             Trouble::Slow => {
                 self.attempts >= self.policy.timeouts || (others_answered && self.attempts >= LONE_TIMEOUTS)
             }
@@ -476,6 +487,30 @@ mod tests {
         };
         let (done, _) = run(retry(&circuit, &policy(), &quietly, call));
         assert_eq!(done.unwrap_err().attempts, LONE_ATTEMPTS);
+    }
+
+    #[test]
+    fn a_block_is_waited_for_five_minutes_by_all_calls_together() {
+        let blocked = again(Trouble::Blocked, None);
+        assert!(outage(blocked, Duration::from_secs(200)).0.is_ok());
+        let (given_up, time) = outage(blocked, HOUR);
+        assert!(given_up.is_err() && (BLOCKED_LIMIT..=BLOCKED_LIMIT + LONGEST_BACKOFF).contains(&time), "{time:?}");
+        let (shared, asked) = (circuit(), AtomicU32::new(0));
+        let call = || {
+            asked.fetch_add(1, Relaxed);
+            std::future::ready(Err::<(), _>(blocked))
+        };
+        let policy = policy();
+        let (done, _) = run(futures::future::join_all((0..100).map(|_| retry(&shared, &policy, &quietly, call))));
+        assert!(done.iter().all(Result::is_err));
+        assert!(asked.load(Relaxed) < 500, "{asked:?}");
+        let circuit = circuit();
+        let lone = || {
+            circuit.answered();
+            std::future::ready(Err::<(), _>(blocked))
+        };
+        let (done, _) = run(retry(&circuit, &policy, &quietly, lone));
+        assert_eq!(done.unwrap_err().attempts, LONE_ATTEMPTS, "others get answers");
     }
 
     #[test]

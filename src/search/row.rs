@@ -35,6 +35,9 @@ pub struct Row {
     /// Whether a model of its vendor searches, billed by tokens and searches. Then `auto` never stands for it, and a
     /// run has one such engine at most.
     pub by_model: bool,
+    /// Whether it answers a wrong key with a 403 that says nothing of keys; one that is a web page is a firewall's all
+    /// the same.
+    pub forbids_wrong_keys: bool,
     pub settings: &'static [Setting],
     /// Called once the required settings are there.
     pub build: Build,
@@ -53,6 +56,7 @@ impl Row {
         every: Duration::ZERO,
         at_once: None,
         by_model: false,
+        forbids_wrong_keys: false,
         settings: &[],
         build: |_, _| Err(Error::Unavailable(String::new())),
     };

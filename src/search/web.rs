@@ -13,7 +13,10 @@ use std::{
     time::Duration,
 };
 
-use reqwest::{Method, header::HeaderMap};
+use reqwest::{
+    Method,
+    header::{HeaderMap, WWW_AUTHENTICATE},
+};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, value::RawValue};
 use time::OffsetDateTime;
@@ -52,6 +55,24 @@ const MODEL_TIMEOUT: Duration = Duration::from_secs(180);
 const MODEL_TIMEOUTS: u32 = 2;
 /// Characters of what an engine says about a refusal.
 const MAX_COMPLAINT_CHARS: usize = 200;
+/// Where engines say what is wrong (JSON pointers).
+const COMPLAINTS: [&str; 10] = [
+    "/detail/error",
+    "/detail",
+    "/error/message",
+    "/error/detail",
+    "/error",
+    "/message",
+    "/error/0/message",
+    "/error_message",
+    "/errMsg",
+    "/readableMessage",
+];
+/// Where they name it in a word, with a space between two places.
+const CODES: &str = "/code /detail/code /error/code /error/type /error/status /error/0/code /error_name /name /tag";
+/// The words of a refusal that is of the key, or of what its account may do.
+const OF_KEYS: &str = "account apikey authentication billing credential credentials key keys permission plan \
+                       subscription token tokens unauthenticated unauthorized";
 
 /// What engines are built from.
 #[derive(Clone, Debug)]
@@ -146,6 +167,8 @@ pub struct Refused<'a> {
     pub status: u16,
     pub headers: &'a HeaderMap,
     pub body: &'a Value,
+    /// The body is a web page: of a firewall, most likely, and not of the engine.
+    pub is_page: bool,
     /// The wait that the engine asked for.
     pub after: Option<Duration>,
     /// The status, and what the engine said, one short line without keys.
@@ -156,6 +179,16 @@ impl Refused<'_> {
     /// The text at that place of the body (a JSON pointer).
     pub fn text(&self, place: &str) -> &str {
         self.body.pointer(place).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns whether the engine says that it is the key which is wrong, or what its account may do.
+    fn is_of_key(&self) -> bool {
+        let is_of_key = |said: &str| {
+            said.split(|letter: char| !letter.is_alphanumeric())
+                .any(|word| OF_KEYS.split(' ').any(|known| word.eq_ignore_ascii_case(known)))
+        };
+        self.headers.contains_key(WWW_AUTHENTICATE)
+            || COMPLAINTS.into_iter().chain(CODES.split(' ')).any(|place| is_of_key(self.text(place)))
     }
 
     /// The number that begins this header.
@@ -368,6 +401,7 @@ impl<W: Wire> Web<W> {
 
     /// Reads a refusal; `None` when it only says that nothing is to be found.
     fn refused(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Option<Problem> {
+        let is_page = body.trim_ascii_start().starts_with(b"<");
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let said = match self.complaint(&body) {
             Some(said) => format!("{said} (status {status})"),
@@ -375,16 +409,24 @@ impl<W: Wire> Web<W> {
             None => format!("status {status}"),
         };
         let after = net::retry_after(headers);
-        let refused = Refused { status, headers, body: &body, after, said: &said };
+        let refused = Refused { status, headers, body: &body, is_page, after, said: &said };
         if self.wire.is_empty(&refused) {
             return None;
         }
-        let usual = || match status {
+        Some(self.wire.refusal(&refused).unwrap_or_else(|| self.usual(&refused)))
+    }
+
+    /// Returns what a refusal means for most engines. A 403 without a word of keys is of somebody before the engine.
+    fn usual(&self, refused: &Refused<'_>) -> Problem {
+        let is_of_key = || refused.is_of_key() || (self.row.forbids_wrong_keys && !refused.is_page);
+        match refused.status {
+            403 if !is_of_key() => Problem::blocked(refused),
             // Nobody was asked for a key.
-            401 | 403 if self.secrets().next().is_none() => Problem::lasting(Error::Unavailable(said.clone())),
-            _ => Problem::of_status(&refused),
-        };
-        Some(self.wire.refusal(&refused).unwrap_or_else(usual))
+            401 | 403 if self.secrets().next().is_none() => {
+                Problem::lasting(Error::Unavailable(refused.said.to_owned()))
+            }
+            _ => Problem::of_status(refused),
+        }
     }
 
     /// The keys that are set.
@@ -394,19 +436,7 @@ impl<W: Wire> Web<W> {
 
     /// Returns what the body of a refusal says, one short line, without the engine's keys should they be quoted there.
     fn complaint(&self, body: &Value) -> Option<String> {
-        let places = [
-            "/detail/error",
-            "/detail",
-            "/error/message",
-            "/error/detail",
-            "/error",
-            "/message",
-            "/error/0/message",
-            "/error_message",
-            "/errMsg",
-            "/readableMessage",
-        ];
-        let detail = places.into_iter().find_map(|place| body.pointer(place)?.as_str())?;
+        let detail = COMPLAINTS.iter().find_map(|place| body.pointer(place)?.as_str())?;
         let line = extract::one_line(&net::redact(detail, self.secrets()));
         (!line.is_empty()).then(|| extract::cut(&line, MAX_COMPLAINT_CHARS).to_owned())
     }
@@ -521,6 +551,12 @@ impl Problem {
     /// The key cannot pay for the query.
     pub fn unpaid(said: &str) -> Self {
         Self::lasting(Error::Quota(said.to_owned()))
+    }
+
+    /// A firewall before the engine turned the request away.
+    fn blocked(refused: &Refused<'_>) -> Self {
+        let verdict = Verdict::Again { trouble: Trouble::Blocked, after: refused.after };
+        Self { error: Error::Unavailable(refused.said.to_owned()), verdict }
     }
 
     fn passing(error: net::Error) -> Self {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Spent;
 use crate::{
-    domain::ModelName,
+    domain::{ModelName, Usage},
     llm::{
         Caller, Completion, Error, Llm, Message, OutputFormat, Request, Sending, StopReason, ToolChoice, Wait,
         limits::Measure,

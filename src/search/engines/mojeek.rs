@@ -22,6 +22,7 @@ pub const ROW: Row = Row {
     about: "the web by Mojeek's own index, in excerpts",
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country],
     cost: "1 request",
+    forbids_wrong_keys: true,
     settings: &[
         Setting::key("search.mojeek.api_key", "MOJEEK_API_KEY", "key of Mojeek"),
         Setting::address("search.mojeek.base_url", "MOJEEK_BASE_URL", "https://api.mojeek.com"),

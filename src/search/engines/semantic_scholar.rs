@@ -23,6 +23,7 @@ pub const ROW: Row = Row {
     cost: "nothing; without a key a pool that all share",
     every: Duration::from_secs(1),
     max_query_chars: 500,
+    forbids_wrong_keys: true,
     settings: &[
         Setting::optional_key(
             "search.semantic_scholar.api_key",

@@ -22,6 +22,7 @@ pub const ROW: Row = Row {
     cost: "1 credit, 2 for more than 10 results",
     // Google reads no longer ones.
     max_query_chars: 2_000,
+    forbids_wrong_keys: true,
     settings: &[
         Setting::key("search.serper.api_key", "SERPER_API_KEY", "key of Serper"),
         Setting::address("search.serper.base_url", "SERPER_BASE_URL", "https://google.serper.dev"),

@@ -155,17 +155,17 @@ async fn a_wait_beyond_the_budget_is_handed_on() {
 async fn refusals_are_typed_and_never_show_the_key() {
     let fake = Fake::start(|query, _| {
         let status = StatusCode::from_u16(query.parse().unwrap()).unwrap();
-        (status, Json(json!({"detail": {"error": "refused tvly-key"}}))).into_response()
+        (status, Json(json!({"detail": {"error": "refused key tvly-key"}}))).into_response()
     })
     .await;
     let check = async |status: &str, expected: Error| assert_eq!(fake.error(status).await, expected);
-    check("401", Error::Auth("refused (hidden) (status 401)".into())).await;
-    check("403", Error::Auth("refused (hidden) (status 403)".into())).await;
-    check("432", Error::Quota("refused (hidden) (status 432)".into())).await;
-    check("433", Error::Quota("refused (hidden) (status 433)".into())).await;
-    check("404", Error::Unavailable("refused (hidden) (status 404)".into())).await;
+    check("401", Error::Auth("refused key (hidden) (status 401)".into())).await;
+    check("403", Error::Auth("refused key (hidden) (status 403)".into())).await;
+    check("432", Error::Quota("refused key (hidden) (status 432)".into())).await;
+    check("433", Error::Quota("refused key (hidden) (status 433)".into())).await;
+    check("404", Error::Unavailable("refused key (hidden) (status 404)".into())).await;
     assert_eq!(fake.requests(), 5, "none of these passes by itself");
-    check("503", Error::Unavailable("refused (hidden) (status 503)".into())).await;
+    check("503", Error::Unavailable("refused key (hidden) (status 503)".into())).await;
     // Waits are drawn at random and grow from a few milliseconds.
     assert!((9..=200).contains(&fake.requests()), "{}: this may, and was tried for half a second", fake.requests());
 }

@@ -6,7 +6,7 @@ use fathom::domain::{Event, FailureCode, SourceId, WarningCode, claim::Verdict};
 use serde_json::json;
 use test_case::test_case;
 
-use super::engine::research;
+use super::{engine::research, engines::searching_for};
 use crate::{
     database::TestDatabase,
     world::{Found, Kind, Page, Script, Shape, When, World, prose, reply},
@@ -69,6 +69,33 @@ async fn a_failed_summary_leaves_an_excerpt_not_the_page() {
     assert!((500..4_000).contains(&shown), "{shown} characters");
     let [detail] = story.warned(WarningCode::SummaryFailed)[..] else { panic!("{:?}", story.warnings()) };
     assert!(detail.starts_with("https://harbour.test/long: ") && detail.contains("an excerpt stands in"), "{detail}");
+    world.finish();
+}
+
+/// A firewall before an engine says nothing of its key: the search is made again, and the run goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_firewall_that_turns_one_search_away_ends_no_run() {
+    let world = World::start(small()).await;
+    let page = "<html><head><title>403 Forbidden</title></head><body>Request blocked.</body></html>";
+    world.web.first("", [Found::fault(reply::verbatim(403, "text/html", page))]);
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert!(story.report.is_some(), "{:?}", story.ended);
+    let queries = world.web.queries();
+    assert_eq!(queries.first(), queries.get(1), "the same search is made once more");
+    assert!(story.warned(WarningCode::SearchFailed).is_empty(), "{:?}", story.warnings());
+    world.finish();
+}
+
+/// One that goes on blocking costs the search and not the run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_firewall_that_blocks_one_query_leaves_the_others() {
+    let script = searching_for(&["DROP TABLE dues", "dues of the gate"]);
+    let world = World::start(script).await;
+    world.web.always("DROP TABLE", Found::fault(reply::verbatim(403, "text/html", "<html>Request blocked.</html>")));
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert!(story.report.is_some(), "{:?}", story.ended);
+    let shown = world.models.calls_of(Kind::Researcher)[1].last_text().into_owned();
+    assert!(shown.contains("could not be reached: status 403"), "{shown}");
     world.finish();
 }
 

@@ -33,6 +33,10 @@ pub const ALL: &[Case] = &[
     GOOGLE,
 ];
 
+/// What a firewall before an engine answers; no engine says so of a key.
+const FIREWALL: &str =
+    "<html><head><title>Attention Required!</title></head><body>Your token was blocked.</body></html>";
+
 const TAVILY: Case = Case {
     name: "tavily",
     address: "search.tavily.base_url",
@@ -49,6 +53,9 @@ const TAVILY: Case = Case {
     empty: (200, r#"{"results": []}"#),
     refusals: &[
         (401, &[], r#"{"detail": {"error": "Unauthorized: {key} is no valid key."}}"#, Auth),
+        (403, &[], FIREWALL, Unavailable),
+        (403, &[], r#"{"detail": {"error": "Access denied by the monkey guard."}}"#, Unavailable),
+        (403, &[("www-authenticate", "Bearer")], "", Auth),
         (432, &[], r#"{"detail": {"error": "This request exceeds your plan's set usage limit."}}"#, Quota),
         (433, &[], r#"{"detail": {"error": "This request exceeds the pay-as-you-go limit."}}"#, Quota),
         (429, &[], r#"{"detail": {"error": "Too many requests."}}"#, Limited(None)),
@@ -132,6 +139,8 @@ const BRAVE: Case = Case {
             r#"{"type": "ErrorResponse", "error": {"code": "VALIDATION", "detail": "Query too long."}}"#,
             BadQuery,
         ),
+        (403, &[], FIREWALL, Unavailable),
+        (403, &[], r#"{"error": {"code": "RESOURCE_NOT_IN_SUBSCRIPTION", "detail": "Not for you."}}"#, Auth),
         (
             429,
             &[("x-ratelimit-remaining", "0, 1985"), ("x-ratelimit-reset", "1, 1419704")],
@@ -183,6 +192,7 @@ const EXA: Case = Case {
     refusals: &[
         (401, &[], r#"{"requestId": "r", "error": "Invalid API key {key}", "tag": "INVALID_API_KEY"}"#, Auth),
         (402, &[], r#"{"requestId": "r", "error": "No credits left", "tag": "NO_MORE_CREDITS"}"#, Quota),
+        (403, &[], FIREWALL, Unavailable),
         (403, &[], r#"{"requestId": "r", "error": "Over budget", "tag": "API_KEY_BUDGET_EXCEEDED"}"#, Quota),
         (400, &[], r#"{"requestId": "r", "error": "Bad category", "tag": "INVALID_REQUEST_BODY"}"#, BadQuery),
     ],
@@ -210,6 +220,8 @@ const SERPER: Case = Case {
     empty: (200, r#"{"searchParameters": {"q": "pump noise"}, "organic": []}"#),
     refusals: &[
         (403, &[], r#"{"message": "Unauthorized. {key}", "statusCode": 403}"#, Auth),
+        (403, &[], r#"{"message": "No.", "statusCode": 403}"#, Auth),
+        (403, &[], FIREWALL, Unavailable),
         (400, &[], r#"{"message": "Not enough credits", "statusCode": 400}"#, Quota),
         (400, &[], r#"{"message": "Missing query parameter", "statusCode": 400}"#, BadQuery),
     ],
@@ -321,6 +333,7 @@ const JINA: Case = Case {
     empty: (422, r#"{"code": 422, "name": "AssertionFailureError", "readableMessage": "No search results available"}"#),
     refusals: &[
         (401, &[], r#"{"code": 401, "name": "AuthenticationRequiredError", "readableMessage": "Bad key {key}"}"#, Auth),
+        (403, &[], FIREWALL, Unavailable),
         (402, &[], r#"{"code": 402, "name": "InsufficientBalanceError", "readableMessage": "No balance"}"#, Quota),
     ],
     sent: &[
@@ -372,6 +385,7 @@ const MOJEEK: Case = Case {
     empty: (200, r#"{"response": {"status": "OK", "head": {"results": 0}}}"#),
     refusals: &[
         (403, &[], r#"{"response": {"status": "Forbidden"}}"#, Auth),
+        (403, &[], FIREWALL, Unavailable),
         (200, &[], r#"{"response": {"status": "ERROR: Daily Limit Reached"}}"#, Quota),
         (200, &[], r#"{"response": {"status": "ERROR: Invalid API Key k3y-of-a-test"}}"#, Auth),
         (200, &[], r#"{"response": {"status": "ERROR: Down"}}"#, Unavailable),
@@ -526,6 +540,7 @@ const SEMANTIC_SCHOLAR: Case = Case {
     empty: (200, r#"{"total": 0, "offset": 0}"#),
     refusals: &[
         (403, &[], r#"{"message": "Forbidden"}"#, Auth),
+        (403, &[], FIREWALL, Unavailable),
         (429, &[], r#"{"message": "Too Many Requests", "code": "429"}"#, Limited(None)),
         (400, &[], r#"{"error": "Unrecognized or unsupported fields"}"#, BadQuery),
     ],
