@@ -148,9 +148,11 @@ impl Llm {
     pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
         let mut request = self.unforced(request);
         let mut is_whole = self.gives_whole_answers(&request.model);
+        let mut is_other_limit = false;
         let mut before = 0;
         // Nothing that was refused is asked for again, so there is an end.
         loop {
+            let begun = Instant::now();
             let failed = match self.answer(&request, is_whole, caller).await {
                 Ok((completion, attempts)) => return Ok(Completion { attempts: attempts + before, ..completion }),
                 Err(failed) => Failed { attempts: failed.attempts + before, ..failed },
@@ -159,6 +161,8 @@ impl Llm {
             if is_whole && wants_stream(&failed) {
                 self.inner.memory.streamed.learn(&request.model, Instant::now());
                 is_whole = false;
+            } else if !is_other_limit && self.wants_other_limit(&request.model, &failed, begun) {
+                is_other_limit = true;
             } else if let Some(milder) = self.milder(&request, &failed) {
                 request = Cow::Owned(milder);
             } else {
@@ -208,6 +212,13 @@ impl Llm {
         Some(self.unforced(request).into_owned())
     }
 
+    /// Returns whether the provider refused the field that limits the output; then the model gets the other one.
+    fn wants_other_limit(&self, model: &ModelName, failed: &Failed, begun: Instant) -> bool {
+        let server = self.inner.server(model).filter(|server| server.wire() == Wire::ChatCompletions);
+        let refusing = server.filter(|_| refuses_limit(failed));
+        refusing.inspect(|server| server.limit_fields.refused(model, begun, Instant::now())).is_some()
+    }
+
     /// Asks for an answer piece by piece. Returns with the first piece of text, or the end; until then attempts are
     /// made as in [`complete`](Self::complete), and after it none.
     ///
@@ -223,7 +234,17 @@ impl Llm {
         let request = self.unforced(request);
         let limit = self.inner.settings.stream_timeout;
         let begin = |server, tokens| self.begin(server, &request, tokens, caller, limit);
-        let ((mut reading, first), attempts) = self.attempts(&request, caller, begin).await?;
+        let (begun, mut before) = (Instant::now(), 0);
+        let mut done = self.attempts(&request, caller, begin).await;
+        if let Err(failed) = &done
+            && self.wants_other_limit(&request.model, failed, begun)
+        {
+            before = failed.attempts;
+            done = self.attempts(&request, caller, begin).await;
+        }
+        let of_all = |failed: Failed| Failed { attempts: failed.attempts + before, ..failed };
+        let ((mut reading, first), attempts) = done.map_err(of_all)?;
+        let attempts = attempts + before;
         reading.attempts = attempts;
         let first = match first {
             Some(Delta::End(completion)) => Some(Delta::End(Completion { attempts, ..completion })),
@@ -483,6 +504,22 @@ fn refuses_force(request: &Request, failed: &Failed) -> bool {
         ["tool_choice", "tool choice", "toolchoice", "function_calling_config", "functioncallingconfig", "forced"];
     request.tool_choice == ToolChoice::Required && words.iter().any(|word| detail.contains(word))
 }
+
+/// Returns whether the provider does not know the field that limits the output: it names both, or one as unknown.
+fn refuses_limit(failed: &Failed) -> bool {
+    let Error::BadRequest { detail, .. } = &failed.error else { return false };
+    let detail = detail.to_lowercase();
+    match ["max_tokens", "max_completion_tokens"].map(|field| detail.contains(field)) {
+        [true, true] => true,
+        [false, false] => false,
+        _ => UNKNOWN_FIELD.iter().any(|words| detail.contains(words)),
+    }
+}
+
+/// How servers say that they do not know a field, in lower case: OpenAI's, older ones of Azure, those that check with
+/// Pydantic.
+const UNKNOWN_FIELD: [&str; 4] =
+    ["unsupported parameter", "unrecognized request argument", "unknown parameter", "extra inputs are not permitted"];
 
 /// Returns whether the provider says that it streams the answer, and gives it in no other way.
 fn wants_stream(failed: &Failed) -> bool {

@@ -51,6 +51,42 @@ impl Refusals {
     }
 }
 
+/// Models that want another field for the limit of their output than is usual for them. Locked for map access only.
+#[derive(Debug, Default)]
+pub(super) struct LimitFields(Mutex<HashMap<ModelName, LimitField>>);
+
+#[derive(Clone, Copy, Debug)]
+struct LimitField {
+    is_other: bool,
+    learnt: Instant,
+}
+
+impl LimitField {
+    fn is_valid(self, now: Instant) -> bool {
+        now < self.learnt + REFUSAL
+    }
+}
+
+impl LimitFields {
+    /// Returns whether the model wants the other field.
+    pub(super) fn is_other(&self, model: &ModelName, now: Instant) -> bool {
+        self.0.lock().get(model).is_some_and(|field| field.is_other && field.is_valid(now))
+    }
+
+    /// The model refused the field with which a call was sent that began then. When another one has been sent since, a
+    /// call made beside this one was refused first.
+    pub(super) fn refused(&self, model: &ModelName, begun: Instant, now: Instant) {
+        let mut fields = self.0.lock();
+        let known = fields.get(model).copied().filter(|field| field.is_valid(now));
+        if known.is_some_and(|field| begun < field.learnt) {
+            return;
+        }
+        forget(&mut fields, |field| field.is_valid(now));
+        let is_other = !known.is_some_and(|field| field.is_other);
+        fields.insert(model.clone(), LimitField { is_other, learnt: now });
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Window {
     tokens: u32,
@@ -162,6 +198,22 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_is_refused_gives_way_to_the_other_once_for_all_calls_made_side_by_side() {
+        let (fields, model, begun) = (LimitFields::default(), model(), Instant::now());
+        let at = |minutes: u64| begun + Duration::from_secs(60 * minutes);
+        let is_other = |minute| fields.is_other(&model, at(minute));
+        assert!(!is_other(0));
+        fields.refused(&model, at(0), at(2));
+        fields.refused(&model, at(1), at(3));
+        assert_eq!([is_other(3), is_other(61), is_other(62)], [true, true, false]);
+        assert!(!fields.is_other(&"ollama:other".parse().unwrap(), at(3)));
+        fields.refused(&model, at(4), at(5));
+        assert!(!is_other(5), "the other one is refused too");
+        fields.refused(&model, at(6), at(7));
+        assert!(is_other(7));
+    }
+
+    #[test]
     fn one_odd_answer_says_nothing_of_a_model() {
         let (memory, model, now) = (Memory::default(), model(), Instant::now());
         memory.answered_by(&model, Strategy::Tool, false, now);
@@ -175,13 +227,15 @@ mod tests {
 
     #[test]
     fn made_up_names_do_not_fill_the_memory() {
-        let (memory, now) = (Memory::default(), Instant::now());
+        let (memory, fields, now) = (Memory::default(), LimitFields::default(), Instant::now());
         for number in 0..3 * MAX_MODELS {
             let model = format!("openai:m{number}").parse().unwrap();
             memory.learn_window(&model, 4_096, now);
             memory.answered_by(&model, Strategy::Tool, true, now);
             memory.streamed.learn(&model, now);
+            fields.refused(&model, now, now);
         }
+        assert!(fields.0.lock().len() <= MAX_MODELS);
         assert!(memory.windows.lock().len() <= MAX_MODELS);
         assert!(memory.streamed.0.lock().len() <= MAX_MODELS);
         assert!(memory.strategies.lock().len() <= MAX_MODELS);

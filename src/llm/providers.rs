@@ -9,7 +9,7 @@ pub use super::cloud_settings::Other;
 use super::cloud_settings::{AMAZON_CLOUD, GOOGLE_CLOUD};
 use super::settings::Endpoint;
 use super::structured::Strategy;
-use super::wire::Wire;
+use super::wire::{self, Wire};
 
 /// One provider.
 #[derive(Debug)]
@@ -115,6 +115,23 @@ pub enum OutputLimit {
     ByModel,
 }
 
+impl OutputLimit {
+    /// Returns whether the newer field is the usual one for `model`.
+    pub fn is_new(self, model: &str) -> bool {
+        match self {
+            Self::MaxTokens => false,
+            Self::MaxCompletionTokens => true,
+            Self::ByModel => wire::reasons(model),
+        }
+    }
+
+    /// The other field than the usual one for `model`.
+    #[must_use]
+    pub fn other(self, model: &str) -> Self {
+        if self.is_new(model) { Self::MaxTokens } else { Self::MaxCompletionTokens }
+    }
+}
+
 /// The reasoning that goes back with its turn on Chat Completions; most servers take none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
@@ -152,12 +169,13 @@ pub struct Quirks {
     pub cache_key: bool,
     /// The header that takes the key of the vendor's cache instead.
     pub cache_header: Option<&'static str>,
-    /// Reasoning tokens are counted beside the output tokens (Chat Completions).
-    pub reasoning_beside: bool,
     /// Whether a 400 without a word says that the request is too long.
     pub silent_overflow: bool,
     /// The field of a chunk that may hold an error beside the one that all have (Chat Completions).
     pub error_beside: Option<&'static str>,
+    /// Reasoning tokens may be counted beside the output tokens, and cached tokens beside those of the prompt (Chat
+    /// Completions).
+    pub counts_beside: bool,
     /// Where a whole answer says what it cost, in dollars; streams say it in their usage.
     pub cost_header: Option<&'static str>,
     /// The model stands in the address and not in the body, which names this version of the API (Messages).
@@ -180,9 +198,9 @@ impl Quirks {
         carries: Carries::Nothing,
         cache_key: false,
         cache_header: None,
-        reasoning_beside: false,
         silent_overflow: false,
         error_beside: None,
+        counts_beside: false,
         cost_header: None,
         versioned: None,
         headers: &[],
@@ -475,7 +493,7 @@ pub const PROVIDERS: &[Provider] = &[
         variables!("XAI"),
         "grok-4.7",
         // Each of its servers has a cache of its own: calls with the same key go to the same one.
-        Quirks { reasoning_beside: true, cache_header: Some("x-grok-conv-id"), ..Quirks::NEW_LIMIT },
+        Quirks { counts_beside: true, cache_header: Some("x-grok-conv-id"), ..Quirks::NEW_LIMIT },
     ),
     cloud(
         "together",

@@ -1,6 +1,7 @@
 //! One provider's server as we use it: its address, its credentials, its queue, and what it reports of its models.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use reqwest::StatusCode;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -11,8 +12,9 @@ use super::access::Access;
 use super::catalogue::{self, Facts, KnownModels};
 use super::circuits::Circuits;
 use super::failure::{Failure, one_line};
+use super::memory::LimitFields;
 use super::models::Listing;
-use super::providers::{Auth, Key, Lists, Place, Provider, Quirks};
+use super::providers::{Auth, Key, Lists, OutputLimit, Place, Provider, Quirks};
 use super::settings::{Endpoint, Settings};
 use super::wire::{Encoded, Reader, Wire};
 use super::{Error, Request};
@@ -49,6 +51,7 @@ pub(super) struct Server {
     pub(super) limiter: Arc<Limiter>,
     pub(super) listing: Listing,
     pub(super) circuits: Circuits,
+    pub(super) limit_fields: LimitFields,
 }
 
 impl Server {
@@ -87,6 +90,7 @@ impl Server {
             limiter,
             listing: Listing::default(),
             circuits: Circuits::default(),
+            limit_fields: LimitFields::default(),
         })
     }
 
@@ -130,8 +134,19 @@ impl Server {
         // What copies OpenAI's API need not know all of its fields, and may make ids of its own that have to come back.
         let is_vendors = self.is_own_cloud || self.provider.base_url.is_none();
         let longest_id = if is_vendors { quirks.longest_id } else { usize::MAX };
-        let quirks = Quirks { cache_key: quirks.cache_key && self.is_own_cloud, longest_id, ..quirks };
+        let output_limit = self.output_limit(&request.model);
+        let quirks = Quirks { cache_key: quirks.cache_key && self.is_own_cloud, longest_id, output_limit, ..quirks };
         self.provider.wire.encode(request, &quirks, is_stream)
+    }
+
+    /// The field that limits the output of `model`. What it refused counts, since the name of a deployment or an alias
+    /// says nothing.
+    fn output_limit(&self, model: &ModelName) -> OutputLimit {
+        let usual = self.provider.quirks.output_limit;
+        match self.limit_fields.is_other(model, Instant::now()) {
+            true => usual.other(&model.model),
+            false => usual,
+        }
     }
 
     /// The header that leads a call to the cache that has its beginning.

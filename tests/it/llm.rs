@@ -912,6 +912,106 @@ async fn a_model_may_refuse_one_thing_after_another_but_none_twice() {
     assert_eq!(streamed_calls(&vendor), [false, true]);
 }
 
+// The field that limits the output.
+
+fn refuses_field(status: u16, message: &str) -> Reply {
+    let error = json!({"code": "unsupported_parameter", "message": message, "type": "invalid_request_error"});
+    Reply::json(status, &json!({"error": error}).to_string())
+}
+
+const WANTS_NEW: &str =
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+
+/// Whether the newer field was sent, call by call; never both.
+fn newer_fields(vendor: &FakeVendor) -> Vec<bool> {
+    let is_newer = |body: &Value| {
+        let [old, new] = ["max_tokens", "max_completion_tokens"].map(|field| body.get(field));
+        assert!(old.is_some() != new.is_some(), "{body}");
+        assert_eq!(old.or(new), Some(&json!(100)));
+        new.is_some()
+    };
+    vendor.sent().iter().map(|sent| is_newer(&sent.body)).collect()
+}
+
+/// Deployments of Azure, aliases of LiteLLM, models behind proxies: their names say nothing.
+#[tokio::test]
+async fn a_model_that_wants_the_other_field_gets_it_from_then_on() {
+    for (name, words, usual) in [
+        ("azure:our-deployment", WANTS_NEW, false),
+        ("litellm:alias", WANTS_NEW, false),
+        ("azure:gpt-5-of-ours", "Unrecognized request argument supplied: max_completion_tokens", true),
+        ("groq:m", "'max_completion_tokens' is not known, use 'max_tokens'", true),
+        ("compatible:m", "body.max_tokens: Extra inputs are not permitted", false),
+    ] {
+        let script = [refuses_field(400, words), Reply::says("Yes."), Reply::says("No."), Reply::streams(&["So."])];
+        let (vendor, llm) = world(script).await;
+        let asked = Request { model: model(name), ..request() };
+        assert_eq!(llm.complete(&asked, &quietly).await, Ok(Completion { attempts: 2, ..answer("Yes.") }), "{words}");
+        assert_eq!(llm.clone().complete(&asked, &quietly).await, Ok(answer("No.")));
+        assert_eq!(llm.stream(&asked, &quietly).await.unwrap().count().await, 2);
+        assert_eq!(newer_fields(&vendor), [usual, !usual, !usual, !usual], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_begun_again_with_the_other_field() {
+    let script = [refuses_field(400, WANTS_NEW), Reply::streams(&["Yes."]), Reply::says("No."), Reply::says("So.")];
+    let (vendor, llm) = world(script).await;
+    let deltas: Vec<_> = llm.stream(&request(), &quietly).await.unwrap().map(Result::unwrap).collect().await;
+    let end = Delta::End(Completion { attempts: 2, ..answer("Yes.") });
+    assert_eq!(deltas, [Delta::Text("Yes.".into()), end]);
+    assert_eq!(llm.complete(&request(), &quietly).await, Ok(answer("No.")));
+    let other = Request { model: model("openai:other"), ..request() };
+    llm.complete(&other, &quietly).await.unwrap();
+    assert_eq!(newer_fields(&vendor), [false, true, true, false]);
+}
+
+/// And what is no refusal of a field changes nothing.
+#[tokio::test]
+async fn who_refuses_both_fields_is_asked_twice_and_one_that_is_too_large_once() {
+    for (words, expected) in [(WANTS_NEW, vec![false, true]), ("max_tokens is too large: 100.", vec![false])] {
+        let (vendor, llm) = world([refuses_field(400, words), refuses_field(400, words)]).await;
+        let failed = llm.complete(&request(), &quietly).await.unwrap_err();
+        assert!(matches!(failed.error, Error::BadRequest { .. }), "{failed:?}");
+        assert_eq!((failed.attempts as usize, newer_fields(&vendor)), (expected.len(), expected.clone()));
+        let (vendor, llm) = world([refuses_field(400, words), refuses_field(400, words)]).await;
+        let failed = llm.stream(&request(), &quietly).await.err().unwrap();
+        assert_eq!((failed.attempts as usize, newer_fields(&vendor)), (expected.len(), expected));
+    }
+}
+
+// What is counted.
+
+/// Input and output as they are billed, of which some is cached and some reasoning.
+async fn counted(name: &str, usage: Value) -> [u64; 4] {
+    let body = json!({"choices": [{"message": {"content": "Yes."}, "finish_reason": "stop"}], "usage": usage});
+    let asked = Request { model: model(name), ..request() };
+    let usage = complete(Reply::json(200, &body.to_string()), &asked).await.unwrap().usage;
+    [usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens]
+}
+
+/// xAI counts in several ways; the total tells them apart.
+#[tokio::test]
+async fn what_xai_counts_beside_is_added_once() {
+    let usage = |prompt: u64, cached: u64, completion: u64, reasoning: u64, total: Option<u64>| {
+        json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total,
+            "prompt_tokens_details": {"cached_tokens": cached},
+            "completion_tokens_details": {"reasoning_tokens": reasoning}})
+    };
+    let cached_inside = usage(37, 8, 530, 233, Some(800));
+    assert_eq!(counted("xai:m", cached_inside.clone()).await, [37, 8, 763, 233]);
+    let cached_beside = usage(37, 160, 530, 233, Some(960));
+    assert_eq!(counted("xai:m", cached_beside).await, [197, 160, 763, 233]);
+    let reasoning_inside = usage(37, 8, 530, 233, Some(567));
+    assert_eq!(counted("xai:m", reasoning_inside).await, [37, 8, 530, 233]);
+    for total in [197 + 530, 37 + 530] {
+        let all_but_cached_inside = usage(37, 160, 530, 233, Some(total));
+        assert_eq!(counted("xai:m", all_but_cached_inside).await, [197, 160, 530, 233], "{total}");
+    }
+    assert_eq!(counted("xai:m", usage(37, 8, 530, 233, None)).await, [37, 8, 763, 233]);
+    assert_eq!(counted("openai:m", cached_inside).await, [37, 8, 530, 233], "others count inside");
+}
+
 // Time limits.
 
 #[tokio::test]

@@ -12,13 +12,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::fields::{First, Word};
-use super::{
-    Encoded, Joined, Source, Strict, arguments, bounded_id, carried, reasons, short_id, tool_name, unreadable,
-};
+use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, short_id, tool_name, unreadable};
 use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
-use crate::llm::providers::{Carries, OutputLimit, Quirks};
+use crate::llm::providers::{Carries, Quirks};
 use crate::llm::{Message, OutputFormat, Request, ToolCall, ToolChoice, ToolSpec, thinking};
 
 /// What a model says to results before its user speaks.
@@ -69,11 +67,7 @@ struct StreamOptions {
 impl<'a> Body<'a> {
     fn of(request: &'a Request, quirks: &Quirks, is_stream: bool) -> Self {
         let model = request.model.model.as_str();
-        let is_new = match quirks.output_limit {
-            OutputLimit::MaxTokens => false,
-            OutputLimit::MaxCompletionTokens => true,
-            OutputLimit::ByModel => reasons(model),
-        };
+        let is_new = quirks.output_limit.is_new(model);
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
             ToolChoice::Required => quirks.required,
@@ -501,6 +495,8 @@ struct RawUsage {
     #[serde(default)]
     completion_tokens: Option<u64>,
     #[serde(default)]
+    total_tokens: Option<u64>,
+    #[serde(default)]
     prompt_tokens_details: Option<Details>,
     #[serde(default)]
     completion_tokens_details: Option<Details>,
@@ -530,15 +526,24 @@ fn usage(raw: Value, quirks: &Quirks) -> Option<Usage> {
     let raw: RawUsage = serde_json::from_value(raw).ok()?;
     let prompt = raw.prompt_tokens_details.unwrap_or_default();
     let output = raw.completion_tokens_details.unwrap_or_default();
-    let reasoning = output.reasoning_tokens.unwrap_or_default();
-    let beside = if quirks.reasoning_beside { reasoning } else { 0 };
-    Some(Usage {
+    let usage = Usage {
         input_tokens: raw.prompt_tokens.unwrap_or_default(),
         cached_tokens: prompt.cached_tokens.or(raw.prompt_cache_hit_tokens).unwrap_or_default(),
         cache_write_tokens: prompt.cache_write_tokens.unwrap_or_default(),
         searches: 0,
-        output_tokens: raw.completion_tokens.unwrap_or_default().saturating_add(beside),
-        reasoning_tokens: reasoning,
+        output_tokens: raw.completion_tokens.unwrap_or_default(),
+        reasoning_tokens: output.reasoning_tokens.unwrap_or_default(),
         cost: raw.cost.as_f64().and_then(Cost::reported),
-    })
+    };
+    Some(if quirks.counts_beside { with_what_is_beside(usage, raw.total_tokens) } else { usage })
+}
+
+/// Adds what is counted beside input and output: more cached tokens than the prompt has, and reasoning, unless the
+/// total is complete without it.
+fn with_what_is_beside(usage: Usage, total: Option<u64>) -> Usage {
+    let Usage { input_tokens: prompt, cached_tokens: cached, output_tokens: completion, .. } = usage;
+    let input_tokens = if cached > prompt { prompt.saturating_add(cached) } else { prompt };
+    let is_complete = [prompt, input_tokens].iter().any(|input| total == Some(input.saturating_add(completion)));
+    let beside = if is_complete { 0 } else { usage.reasoning_tokens };
+    Usage { input_tokens, output_tokens: completion.saturating_add(beside), ..usage }
 }

@@ -205,7 +205,7 @@ fn segment(model: &str) -> Cow<'_, str> {
 
 /// Returns whether a model of OpenAI's reasons. Such models refuse `max_tokens`, and others the question for their
 /// reasoning.
-fn reasons(model: &str) -> bool {
+pub(super) fn reasons(model: &str) -> bool {
     ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|family| model.starts_with(family))
 }
 

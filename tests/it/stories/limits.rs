@@ -74,6 +74,9 @@ const WORDINGS: [(u16, &str); 13] = [
     ),
 ];
 
+/// OpenAI's and Azure's.
+const WANTS_THE_NEWER_FIELD: &str = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#;
+
 fn small() -> Script {
     Script::whole_run(Shape::SMALL)
 }
@@ -89,13 +92,32 @@ async fn always_overflowing(kind: Kind, database: &TestDatabase) -> (World, Stor
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bad_parameter_is_no_overflow() {
     let database = TestDatabase::sqlite();
-    let body = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#;
-    let world = World::start(small().always(When::kind(Kind::Report), reply::body(400, body))).await;
+    let refusal = reply::body(400, WANTS_THE_NEWER_FIELD);
+    let world = World::start(small().always(When::kind(Kind::Report), refusal)).await;
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::ModelRequest);
     assert!(story.failure().message.contains("max_completion_tokens"), "{}", story.failure());
-    assert_eq!(world.models.count(Kind::Report), 1);
+    let sent = world.models.calls_of(Kind::Report);
+    let fields: Vec<_> = sent.iter().map(|call| call.body.get("max_tokens").is_some()).collect();
+    assert_eq!(fields, [true, false], "the other field is tried once");
     assert!(story.warned(WarningCode::Shortened).is_empty());
+    world.finish();
+}
+
+/// The name of a deployment says nothing of its model: a run whose model refuses the usual field has its report, and
+/// pays for one refused request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deployment_that_wants_the_newer_field_is_refused_once() {
+    let old = || When::matching(|call| call.body.get("max_tokens").is_some());
+    let script = small().always(old(), reply::body(400, WANTS_THE_NEWER_FIELD));
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert!(story.report.is_some(), "{:?}", story.ended);
+    let refused =
+        |kind| world.models.calls_of(kind).iter().filter(|call| call.body.get("max_tokens").is_some()).count();
+    // Those of the first model; pages are summarised by another one.
+    let kinds = [Kind::Clarify, Kind::Brief, Kind::Supervisor, Kind::Researcher, Kind::Compression, Kind::Report];
+    assert_eq!(kinds.map(refused), [1, 0, 0, 0, 0, 0]);
     world.finish();
 }
 
