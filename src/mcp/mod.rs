@@ -163,12 +163,18 @@ impl Slot {
         if let Some(own) = known() {
             return Ok(own);
         }
-        let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest::default());
-        match self.answer(asked, &|_| {}).await {
-            Ok(ServerResult::ListResourcesResult(page)) => drop(offer::shown(page.resources, &self.secrets)),
-            // It has no list.
-            Ok(_) | Err(Error::Refused(_)) => {}
-            Err(error) => return Err(error),
+        let mut pages = offer::Pages::default();
+        while let Some(params) = pages.next().filter(|_| known().is_none()) {
+            let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest { params, ..Default::default() });
+            match self.answer(asked, &|_| {}).await {
+                Ok(ServerResult::ListResourcesResult(page)) => {
+                    drop(offer::shown(page.resources, &self.secrets));
+                    pages.follow(page.next_cursor);
+                }
+                // It has no list.
+                Ok(_) | Err(Error::Refused(_)) => break,
+                Err(error) => return Err(error),
+            }
         }
         known().ok_or_else(|| Error::Refused("its address is known no more; call what named it again".to_owned()))
     }

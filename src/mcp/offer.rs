@@ -1,6 +1,6 @@
 //! What a server has: its tools that may be called and its first resources, asked for page by page, within bounds.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use rmcp::{
     RoleClient,
@@ -81,9 +81,8 @@ struct Listing<'a> {
 
 impl Listing<'_> {
     async fn list_tools(&mut self, peer: &Peer<RoleClient>) -> Result<(), Error> {
-        let (mut cursor, mut seen) = (None, std::collections::HashSet::new());
-        for _ in 0..MAX_PAGES {
-            let params = Some(PaginatedRequestParams::default().with_cursor(cursor));
+        let mut pages = Pages::default();
+        while let Some(params) = pages.next() {
             let asked = ClientRequest::ListToolsRequest(ListToolsRequest { params, ..Default::default() });
             let page = request(peer, asked, PAGE_TIME, |result| match result {
                 ServerResult::ListToolsResult(page) => Some(page),
@@ -91,20 +90,42 @@ impl Listing<'_> {
             });
             let page = page.await?;
             self.take_tools(page.tools);
-            cursor = page.next_cursor;
-            if cursor.as_ref().is_none_or(|cursor| !seen.insert(cursor.clone())) || self.is_full() {
-                break;
+            if !self.is_full() {
+                pages.follow(page.next_cursor);
             }
         }
         self.note_what_is_missing();
         Ok(())
     }
 
+    /// Takes in the first resources. What cannot be listed cannot be read either; the tools are there all the same, and
+    /// so are those of earlier pages.
     async fn list_resources(&mut self, peer: &Peer<RoleClient>) {
         if peer.peer_info().is_some_and(|info| info.capabilities.resources.is_some()) {
-            // What cannot be listed cannot be read either; the tools are there all the same.
-            self.offer.resources = resources(peer, self.secrets).await.unwrap_or_default();
+            let _ = tokio::time::timeout(LIST_TIME, self.take_resources(peer)).await;
         }
+    }
+
+    async fn take_resources(&mut self, peer: &Peer<RoleClient>) -> Result<(), Error> {
+        let mut pages = Pages::default();
+        while let Some(params) = pages.next() {
+            let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest { params, ..Default::default() });
+            let page = request(peer, asked, PAGE_TIME, |result| match result {
+                ServerResult::ListResourcesResult(page) => Some(page),
+                _ => None,
+            });
+            let page = page.await?;
+            for resource in shown(page.resources, self.secrets) {
+                if self.offer.resources.iter().all(|known| known.uri != resource.uri) {
+                    self.offer.resources.push(resource);
+                }
+            }
+            self.offer.resources.truncate(MAX_RESOURCES);
+            if self.offer.resources.len() < MAX_RESOURCES {
+                pages.follow(page.next_cursor);
+            }
+        }
+        Ok(())
     }
 
     fn is_full(&self) -> bool {
@@ -175,17 +196,32 @@ impl Listing<'_> {
     }
 }
 
-/// The first resources.
-///
-/// # Errors
-/// [`Error`] when they cannot be listed in time.
-async fn resources(peer: &Peer<RoleClient>, secrets: &Secrets) -> Result<Vec<OfferedResource>, Error> {
-    let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest::default());
-    let listed = request(peer, asked, PAGE_TIME, |result| match result {
-        ServerResult::ListResourcesResult(page) => Some(page.resources),
-        _ => None,
-    });
-    Ok(shown(listed.await?, secrets))
+/// The pages of one list, the first one and those that are followed.
+#[derive(Debug)]
+pub(super) struct Pages {
+    /// What is asked for next; the first page has no cursor.
+    next: Option<Option<String>>,
+    seen: HashSet<String>,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self { next: Some(None), seen: HashSet::new() }
+    }
+}
+
+impl Pages {
+    /// The parameters that ask for the next page; `None` when there is none.
+    pub(super) fn next(&mut self) -> Option<Option<PaginatedRequestParams>> {
+        let cursor = self.next.take()?;
+        Some(cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor))))
+    }
+
+    /// Goes on with that cursor, unless the list goes round in circles or on without end.
+    pub(super) fn follow(&mut self, cursor: Option<String>) {
+        let cursor = cursor.filter(|cursor| self.seen.len() + 1 < MAX_PAGES && self.seen.insert(cursor.clone()));
+        self.next = cursor.map(Some);
+    }
 }
 
 /// The first of these resources; their secrets are known from then on.
@@ -274,6 +310,46 @@ mod tests {
             };
             let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
             output.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+        }
+    }
+
+    /// Has no tools, and of resources the pages of ten each that are asked for, `pages` in all; the last one names the
+    /// first as the next.
+    async fn paged(stream: DuplexStream, pages: usize) {
+        let (input, mut output) = tokio::io::split(stream);
+        let mut lines = BufReader::new(input).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let request: Value = serde_json::from_str(&line).unwrap();
+            let result = match request["method"].as_str() {
+                Some("initialize") => {
+                    json!({"protocolVersion": "2025-06-18", "serverInfo": {"name": "p", "version": "1"},
+                    "capabilities": {"tools": {}, "resources": {}}})
+                }
+                Some("tools/list") => json!({"tools": []}),
+                Some("resources/list") => {
+                    let page: usize = request["params"]["cursor"].as_str().map_or(0, |cursor| cursor.parse().unwrap());
+                    let resource = |number: usize| json!({"uri": format!("r://{page}/{number}"), "name": "r"});
+                    let all: Vec<Value> = (0..10).map(resource).collect();
+                    json!({"resources": all, "nextCursor": ((page + 1) % pages).to_string()})
+                }
+                _ => continue,
+            };
+            let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+            output.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn resources_are_listed_page_by_page_up_to_a_bound() {
+        for (pages, expected, last) in [(1, 10, "r://0/9"), (3, 30, "r://2/9"), (9, MAX_RESOURCES, "r://4/9")] {
+            let (ours, theirs) = tokio::io::duplex(64 * 1024);
+            let mut running = tokio::task::JoinSet::new();
+            running.spawn(paged(theirs, pages));
+            let service = Handler(Notices::default().into()).serve(ours).await.unwrap();
+            let server = server();
+            let offer = list(service.peer(), &server, &Secrets::of(&server)).await.unwrap();
+            let found = offer.resources;
+            assert_eq!((found.len(), found.last().unwrap().uri.as_str()), (expected, last), "{pages} pages");
         }
     }
 
