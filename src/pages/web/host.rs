@@ -19,6 +19,8 @@ use crate::net;
 const AT_ONCE: usize = 2;
 /// The time between the beginnings of two calls.
 const PAUSE: Duration = Duration::from_millis(500);
+/// The longest such time that a host's robots.txt may ask for; who asks for more gets this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// A host that asks for a longer rest is not waited for.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// How long a robots.txt counts before it is fetched again (RFC 9309, 2.4).
@@ -54,6 +56,7 @@ struct Rules {
 #[derive(Debug)]
 struct State {
     next: Instant,
+    pause: Duration,
     failures: u32,
 }
 
@@ -70,7 +73,7 @@ impl Hosts {
             known.retain(|_, host| Arc::strong_count(host) > 1);
         }
         let host = || {
-            let state = State { next: Instant::now(), failures: 0 };
+            let state = State { next: Instant::now(), pause: PAUSE, failures: 0 };
             Arc::new(Host {
                 slots: Semaphore::new(AT_ONCE),
                 state: Mutex::new(state),
@@ -95,7 +98,7 @@ impl Host {
             if begins.saturating_duration_since(Instant::now()) > LONGEST_WAIT {
                 return Err(NotRead::new("its host asks to be left alone for a while"));
             }
-            state.next = begins + PAUSE;
+            state.next = begins + state.pause;
             begins
         };
         tokio::time::sleep_until(begins).await;
@@ -144,11 +147,17 @@ impl Host {
     ) -> Result<Robots, NotRead> {
         let turn = self.turn().await?;
         let robots = robots::fetch(client, url, may_call).await;
-        if robots.is_err() {
-            turn.failed();
+        match &robots {
+            Ok(robots) => self.state.lock().pause = pause(robots.crawl_delay()),
+            Err(_) => turn.failed(),
         }
         robots
     }
+}
+
+/// The time between two calls to a host that asks for this one.
+fn pause(asked: Option<Duration>) -> Duration {
+    asked.unwrap_or_default().clamp(PAUSE, LONGEST_PAUSE)
 }
 
 impl Turn<'_> {
@@ -157,7 +166,7 @@ impl Turn<'_> {
         let mut state = self.host.state.lock();
         state.failures += 1;
         if state.failures >= MAX_FAILURES {
-            *state = State { next: Instant::now() + REST, failures: 0 };
+            *state = State { next: Instant::now() + REST, failures: 0, pause: state.pause };
         }
     }
 
@@ -226,6 +235,27 @@ mod tests {
         *said.lock() = (503, "", None);
         later(RULES_COUNT).await;
         assert!(is_free().await);
+    }
+
+    #[tokio::test]
+    async fn a_pause_that_a_host_asks_for_is_kept_up_to_ten_seconds() {
+        for (rules, seconds) in
+            [("", 0.5), ("User-agent: *\nCrawl-delay: 3", 3.0), ("User-agent: *\nCrawl-delay: 90", 10.0)]
+        {
+            let (url, said, _server) = site().await;
+            *said.lock() = (200, rules, None);
+            let (hosts, client) = (Hosts::default(), client());
+            let host = hosts.of(&url);
+            host.follow_robots(&client, &url, |_| true).await.unwrap();
+            tokio::time::pause();
+            drop(host.turn().await.unwrap());
+            let begun = Instant::now();
+            drop(host.turn().await.unwrap());
+            let waited = begun.elapsed().as_secs_f64();
+            assert!((seconds..seconds + 0.1).contains(&waited), "{waited} s for {rules}");
+            assert_eq!(host.turn().await.is_ok(), true, "another one of ten seconds is waited for");
+            tokio::time::resume();
+        }
     }
 
     #[tokio::test]

@@ -1,7 +1,9 @@
 //! What a site asks of programs (RFC 9309).
 
+use std::time::Duration;
+
 use reqwest::StatusCode;
-use robotstxt::DefaultMatcher;
+use robotstxt::{DefaultMatcher, RobotsParseHandler, parse_robotstxt};
 use url::Url;
 
 use super::NotRead;
@@ -50,15 +52,26 @@ pub(super) async fn fetch(
             StatusCode::TOO_MANY_REQUESTS => Err(broken(status.to_string())),
             status if status.is_server_error() => Err(broken(status.to_string())),
             status if !status.is_success() => Ok(Robots::Free),
-            _ => Ok(match net::read_body(answer, MAX_BYTES).await {
-                Ok(body) => Robots::Rules(String::from_utf8_lossy(&body).into_owned()),
-                // Far more rules than anybody needs are no rules.
-                Err(net::Error::TooLarge { .. }) => Robots::Free,
-                Err(error) => return Err(broken(error.to_string())),
-            }),
+            _ => match beginning(answer).await {
+                Ok(rules) => Ok(Robots::Rules(rules)),
+                Err(error) => Err(broken(net::Error::from(error).to_string())),
+            },
         };
     }
     Ok(Robots::Free)
+}
+
+/// The rules as far as they are read. A line that is cut off there would be another rule.
+async fn beginning(mut answer: reqwest::Response) -> reqwest::Result<String> {
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await? {
+        body.extend_from_slice(&chunk[..chunk.len().min(MAX_BYTES - body.len())]);
+        if body.len() == MAX_BYTES {
+            body.truncate(body.iter().rposition(|byte| b"\r\n".contains(byte)).unwrap_or_default());
+            break;
+        }
+    }
+    Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
 /// Returns whether it is of the same host.
@@ -76,6 +89,66 @@ impl Robots {
             DefaultMatcher::default().one_agent_allowed_by_robots(&rules, AGENT, &url)
         });
         matched.await.unwrap_or(false)
+    }
+
+    /// The pause between two calls that the site asks us for, or else all programs.
+    pub(super) fn crawl_delay(&self) -> Option<Duration> {
+        let Self::Rules(rules) = self else { return None };
+        let mut delays = Delays::default();
+        parse_robotstxt(rules, &mut delays);
+        delays.ours.or(delays.of_all)
+    }
+}
+
+/// Finds `Crawl-delay`, which the standard does not know.
+#[derive(Default)]
+struct Delays {
+    ours: Option<Duration>,
+    of_all: Option<Duration>,
+    /// Whether the group that is read is for us, and for all.
+    is_ours: bool,
+    is_of_all: bool,
+    /// Whether rules have come since the last name of a program: the next one begins another group.
+    has_rules: bool,
+}
+
+impl RobotsParseHandler for Delays {
+    fn handle_robots_start(&mut self) {}
+
+    fn handle_robots_end(&mut self) {}
+
+    fn handle_user_agent(&mut self, _: u32, name: &str) {
+        if std::mem::take(&mut self.has_rules) {
+            (self.is_ours, self.is_of_all) = (false, false);
+        }
+        let is_of_name = |letter: char| letter.is_ascii_alphabetic() || letter == '-' || letter == '_';
+        let end = name.find(|letter| !is_of_name(letter)).unwrap_or(name.len());
+        self.is_ours |= name[..end].eq_ignore_ascii_case(AGENT);
+        self.is_of_all |= name.split_whitespace().next() == Some("*");
+    }
+
+    fn handle_allow(&mut self, _: u32, _: &str) {
+        self.has_rules = true;
+    }
+
+    fn handle_disallow(&mut self, _: u32, _: &str) {
+        self.has_rules = true;
+    }
+
+    fn handle_sitemap(&mut self, _: u32, _: &str) {}
+
+    fn handle_unknown_action(&mut self, _: u32, action: &str, value: &str) {
+        if !action.eq_ignore_ascii_case("crawl-delay") {
+            return;
+        }
+        self.has_rules = true;
+        let seconds = value.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        if self.is_ours {
+            self.ours = self.ours.max(seconds);
+        }
+        if self.is_of_all {
+            self.of_all = self.of_all.max(seconds);
+        }
     }
 }
 
@@ -96,5 +169,36 @@ mod tests {
         check(rules("User-agent: *\nDisallow: /\n\nUser-agent: Fathom\nDisallow: /no"), "/yes", true).await;
         check(rules("User-agent: *\nDisallow: /*.pdf$"), "/a.pdf", false).await;
         check(rules("<html>not found</html>"), "/x", true).await;
+    }
+
+    #[test]
+    fn the_pause_is_the_one_asked_of_us_or_of_all() {
+        let check = |text: &str, expected: Option<f64>| {
+            let delay = Robots::Rules(text.to_owned()).crawl_delay();
+            assert_eq!(delay.map(|delay| delay.as_secs_f64()), expected, "{text}");
+        };
+        check("User-agent: *\nCrawl-delay: 5\nDisallow: /x", Some(5.0));
+        check("User-agent: *\nCrawl-delay: 5\n\nUser-agent: Fathom\ncrawl-delay: 1.5", Some(1.5));
+        check("User-agent: other\nUser-agent: *\nDisallow:\nCrawl-delay: 2", Some(2.0));
+        check("User-agent: *\nDisallow: /x\nUser-agent: other\nCrawl-delay: 9", None);
+        check("User-agent: *\nCrawl-delay: -1\nCrawl-delay: soon", None);
+        check("User-agent: fathomless\nCrawl-delay: 3", None);
+        assert_eq!(Robots::Free.crawl_delay(), None);
+    }
+
+    /// Far more rules than anybody needs: those that are read count, and a line that is cut off is none.
+    #[tokio::test]
+    async fn of_a_long_robots_txt_the_first_half_megabyte_counts() {
+        let begins = "User-agent: *\nDisallow: /private\n";
+        let filler = "#\n".repeat((MAX_BYTES - begins.len()) / 2 - 6);
+        let cut = format!("{begins}{filler}Disallow: /public-but-for-the-end\nDisallow: /late\n");
+        let body = http::Response::new(cut + &filler);
+        let Robots::Rules(rules) = Robots::Rules(beginning(body.into()).await.unwrap()) else { panic!("rules") };
+        assert!((MAX_BYTES - 30..MAX_BYTES).contains(&rules.len()), "{} bytes", rules.len());
+        let robots = Robots::Rules(rules);
+        for (path, expected) in [("/private/x", false), ("/public", true), ("/late", true), ("/x", true)] {
+            let url = Url::parse("https://a.test").unwrap().join(path).unwrap();
+            assert_eq!(robots.allows(&url).await, expected, "{path}");
+        }
     }
 }
