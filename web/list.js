@@ -39,7 +39,15 @@ export class ThreadList {
   async person() {
     const { authentication, owner } = await api.session().catch(() => ({ authentication: "none", owner: "" }));
     if (authentication === "none") return;
-    const leave = () => api.signOut().then(() => { sessionStorage.clear(); location.reload(); }, this.page.failed);
+    const leave = async () => {
+      try {
+        // Nobody else may do it afterwards.
+        await Promise.all([...this.leaving.keys()].map((id) => this.erase(id)));
+        await api.signOut();
+      } catch (error) { this.page.failed(error); return void this.load(); }
+      sessionStorage.clear();
+      location.reload();
+    };
     this.footer.append(" · ", el("span", { class: "owner", dir: "auto" }, word("signedInAs", { owner })), " ", el("button", { type: "button", class: "quiet", onclick: leave }, word("signOut")));
   }
 
@@ -116,12 +124,15 @@ export class ThreadList {
     } catch (error) { this.page.failed(error); }
   }
 
+  /** Takes it off the server. @param {string} id */
+  async erase(id) {
+    clearTimeout(this.leaving.get(id));
+    try { await api.remove(id); } catch (error) { if (!(error instanceof api.Problem) || error.status !== 404) throw error; } finally { this.leaving.delete(id); }
+  }
+
   /** Takes it off the list at once, and off the server when it can no longer be taken back. @param {Thread} thread */
   remove(thread) {
-    const end = () => {
-      this.leaving.delete(thread.id);
-      api.remove(thread.id).catch((error) => error.status === 404 || this.page.failed(error)).finally(() => this.load());
-    };
+    const end = () => void this.erase(thread.id).catch(this.page.failed).finally(() => this.load());
     this.leaving.set(thread.id, setTimeout(end, UNDO));
     this.draw();
     const isShown = thread.id === this.current;

@@ -24,8 +24,14 @@ await story(async (page, context) => {
   await page.keyboard.press("Enter");
   await page.waitForSelector(".report a.cite");
   await accessible(page, "signed in");
+  await page.hover(".threads li");
+  await page.click(".threads button[title=Delete]");
+  await page.waitForSelector("#notices button");
   await page.click("footer button:has-text('Sign out')");
   await page.waitForSelector(".sign-in");
   assert(await page.locator(".threads li").count() === 0, "nothing is left of what was shown");
   assert((await context.cookies()).length === 0, "the cookie is gone");
+  await page.fill("#key", argv[3]);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".threads .dim:has-text('Nothing here yet')");
 }, { expected: [/401/, /422/] });
