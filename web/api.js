@@ -1,5 +1,5 @@
 // The public API and nothing else: whatever the page does, any client can do.
-/** @import {Citation, Collection, Document, Envelope, Estimate, Fragment, Note, Options, Session, Share, Source, Thread} from "./types" */
+/** @import {Citation, Collection, Document, Envelope, Estimate, Fragment, Message, Note, Options, RunDetails, Session, Share, Source, Thread} from "./types" */
 
 /** A refusal or failure, with the stable code of its problem document. */
 export class Problem extends Error {
@@ -67,6 +67,23 @@ export const ask = (message, chosen, key) => json("threads", { method: "POST", b
 
 /** @param {string} id @param {string} message @param {string} key @param {object} [chosen] */
 export const reply = (id, message, key, chosen) => json(`threads/${id}/messages`, { method: "POST", body: { content: message, options: chosen }, key });
+
+/** Every page of a list. @param {string} path @returns {Promise<any[]>} */
+async function all(path) {
+  const found = [];
+  for (let cursor = ""; ;) {
+    const page = await json(`${path}?${new URLSearchParams({ limit: "100", ...(cursor && { cursor }) })}`);
+    found.push(...page.data);
+    if (!page.next_cursor) return found;
+    cursor = page.next_cursor;
+  }
+}
+
+/** The newest first. @param {string} thread @returns {Promise<RunDetails[]>} */
+export const runs = (thread) => all(`threads/${thread}/runs`);
+
+/** @param {string} thread @returns {Promise<Message[]>} */
+export const messages = (thread) => all(`threads/${thread}/messages`);
 
 /** @param {string} of `threads/ID` or `collections/ID` @returns {Promise<{data: Document[]}>} */
 export const documents = (of) => json(`${of}/documents`);

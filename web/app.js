@@ -90,6 +90,7 @@ async function route() {
   const view = open = new ThreadView(id, { failed, nothing, speak, changed: () => void list.load() });
   fill(main, view.element);
   try { await view.open(); } catch (error) { if (open === view) nothing(error); return; }
+  if (open !== view) return;
   main.focus({ preventScroll: true });
   await view.show(rest);
 }

@@ -108,6 +108,9 @@ export function dialog(title, ...children) {
   return box;
 }
 
+/** Closes what was opened from a view that is left. */
+export const closeDialogs = () => document.querySelectorAll("dialog").forEach((box) => box.close());
+
 /** Asks for another name of something. @param {string} label @param {string} name @param {(name: string) => void} renamed */
 export function rename(label, name, renamed) {
   const input = el("input", { value: name, maxlength: "200", required: true, autofocus: true, "aria-label": label, dir: "auto" });

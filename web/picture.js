@@ -5,10 +5,10 @@
 /**
  * @typedef {{id: string, url: string, title: string, site: string, published: string, number: number | null}} Found
  * @typedef {{id: string, text: string, links: number | null, isRead: boolean, done: boolean, problem: string}} Step
- * @typedef {{id: string, topic: string, state: "running" | "finished" | "failed", doing: Doing, steps: Step[],
+ * @typedef {{id: string, topic: string, state: "running" | "finished" | "failed" | "cancelled", doing: Doing, steps: Step[],
  *   sources: Found[], thoughts: string[], warnings: string[], note: string, problem: string, turns: number, left: number | null,
  *   changed: number}} Lane
- * @typedef {{what: "asking" | "searching" | "reading" | "calling" | "compressing" | "thinking" | "waiting" | "", text: string}} Doing
+ * @typedef {{what: "asking" | "searching" | "reading" | "calling" | "compressing" | "thinking" | "", text: string}} Doing
  * @typedef {{kind: "round" | "thought", text: string, n: number, max: number}} Lead
  * @typedef {{code: string, detail: string, lane: string}} Warned
  * @typedef {{id: string, question: string, retryOf: string | null, status: string, phase: string, position: number | null,
@@ -26,10 +26,10 @@ const KEPT = 60;
 /** @returns {{runs: Map<string, Run>, seq: number, gone: boolean, gap: boolean}} */
 export const empty = () => ({ runs: new Map(), seq: 0, gone: false, gap: false });
 
-/** @param {Envelope} e @returns {Run} */
-function begun(e) {
+/** @param {string} id @param {string} created @returns {Run} */
+function begun(id, created) {
   return {
-    id: e.run_id, question: "", retryOf: null, status: "queued", phase: "", position: null, options: {}, created: e.ts,
+    id, question: "", retryOf: null, status: "queued", phase: "", position: null, options: {}, created,
     started: null, ended: null, brief: "", lead: [], lanes: new Map(), sources: new Map(), warnings: [], decision: "",
     asked: "", verification: "", questions: [], attempt: 0, text: "", written: false, outcome: "", problem: "", calls: 0, input: 0,
     output: 0, cost: null, waiting: null, lives: 1, windows: new Map(), left: null, seq: 0, changed: 0,
@@ -63,13 +63,13 @@ function about(args) {
  */
 export function take(picture, e) {
   if (e.type === "thread.deleted") picture.gone = true;
-  if (e.type === "stream.gap") picture.gap = true;
+  if (e.type === "stream.gap") Object.assign(picture, { gap: true, seq: e.seq });
   if (e.type === "thread.deleted" || e.type === "stream.gap") return null;
   const isNumbered = e.type !== "run.queued";
   if (isNumbered && e.seq && e.seq <= picture.seq) return null;
   if (isNumbered && e.seq) picture.seq = e.seq;
   let run = picture.runs.get(e.run_id);
-  if (!run) picture.runs.set(e.run_id, run = begun(e));
+  if (!run) picture.runs.set(e.run_id, run = begun(e.run_id, e.ts));
   run.changed += 1;
   if (isNumbered && e.seq) run.seq = e.seq;
   const researcher = e.scope.agent === "researcher" && e.scope.id ? lane(run, e.scope.id) : null;
@@ -116,9 +116,17 @@ const ofRun = {
     (lane ?? run).left = Math.max(0, 1 - (d.input_tokens + d.output_tokens) / window);
   },
   "run.completed": (run, d, e) => Object.assign(run, { status: "completed", outcome: d.outcome, ended: e.ts, waiting: null }),
-  "run.failed": (run, d, e) => Object.assign(run, { status: "failed", problem: d.problem?.message ?? "", ended: e.ts, waiting: null }),
-  "run.cancelled": (run, d, e) => Object.assign(run, { status: "cancelled", problem: d.reason ?? "", ended: e.ts, waiting: null }),
+  "run.failed": (run, d, e) => stopped(run, { status: "failed", problem: d.problem?.message ?? "", ended: e.ts }),
+  "run.cancelled": (run, d, e) => stopped(run, { status: "cancelled", problem: d.reason ?? "", ended: e.ts }),
 };
+
+/** Ends a run, and with it what its researchers were at. @param {Run} run @param {Partial<Run>} end */
+function stopped(run, end) {
+  Object.assign(run, end, { waiting: null });
+  for (const lane of run.lanes.values()) {
+    if (lane.state === "running") Object.assign(lane, { state: "cancelled", doing: { what: "", text: "" }, changed: run.changed });
+  }
+}
 
 /** What the lead and the researchers do. @type {Record<string, Change>} */
 const ofWork = {
@@ -182,6 +190,25 @@ function step(lane, id, change) {
 function cited(run, d) {
   const found = run.sources.get(d.url) ?? { url: d.url, title: d.title || d.url, site: "", published: "" };
   run.sources.set(d.url, { ...found, id: String(d.source_id), number: d.number });
+}
+
+/**
+ * Takes a run into the picture whose events were removed, from what is kept beside them. It has no number of an event.
+ * @param {ReturnType<typeof empty>} picture @param {import("./types").RunDetails} given @param {import("./types").Message[]} messages @param {import("./types").Source[]} sources
+ */
+export function recall(picture, given, messages, sources) {
+  const { outcome, usage } = given;
+  const text = (/** @type {string} */ role) => messages.find((message) => message.role === role && message.run_id === given.id)?.content ?? "";
+  const run = Object.assign(begun(given.id, given.created_at), {
+    question: text("user"), retryOf: given.retry_of, status: given.status, options: given.options, started: given.started_at, ended: given.finished_at,
+    problem: given.error?.message ?? "", asked: outcome === "clarification" ? text("assistant") : "", outcome: outcome ?? "",
+    calls: usage.calls, input: usage.input_tokens, output: usage.output_tokens, cost: usage.cost ?? null, changed: 1,
+  });
+  if (outcome === "report" || outcome === "answer") Object.assign(run, { attempt: 1, written: true });
+  for (const { id, url, title, site, published, cited_as } of sources) {
+    run.sources.set(url, { id: String(id), url, title: title || url, site: site ?? "", published: published ?? "", number: cited_as });
+  }
+  picture.runs.set(run.id, run);
 }
 
 /** @param {Run} run */

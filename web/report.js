@@ -29,7 +29,7 @@ export class ReportView {
     this.citations = undefined;
     /** @type {import("./picture.js").Run | null} */
     this.run = null;
-    this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": word("report"), hidden: true });
+    this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": word("reportTools"), hidden: true });
     this.contents = el("nav", { class: "contents", "aria-label": word("contents"), hidden: true });
     this.note = el("p", { class: "dim", hidden: true }, word("writing"));
     this.body = el("article", { class: "report", dir: "auto", onclick: (/** @type {MouseEvent} */ event) => this.follow(event) });
@@ -103,7 +103,8 @@ export class ReportView {
     fill(this.tools,
       tool("copy", () => this.copy()), file("markdown", keep("text/markdown", "md")), file("html", keep("text/html", "html")),
       file("json", keep("application/json", "json")), tool("print", () => this.print()), this.actions.link && copyButton(this.actions.link),
-      this.actions.replay && tool("replay", () => this.actions.replay?.(this.id)),
+      // Without events there is nothing to play.
+      this.actions.replay && this.run?.seq !== 0 && tool("replay", () => this.actions.replay?.(this.id)),
       this.actions.versions && this.run?.decision && tool("versions", () => this.actions.versions?.()));
     this.tools.hidden = this.isReplay;
   }

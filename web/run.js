@@ -147,7 +147,7 @@ export function phase(run) {
     if (run.waiting) return word("waitingFor", { name: run.waiting.name, time: hour(run.waiting.until) }) + lives;
     return (run.phase ? named(run.phase) : word("running")) + lives;
   }
-  if (run.outcome === "clarification") return word("waiting") + lives;
+  if (run.outcome === "clarification") return word("awaiting_input") + lives;
   const decided = { answer: word("answered"), revise: word("revised"), research: word("researched") }[run.decision];
   return named(run.status) + (decided && run.status === "completed" ? ` · ${decided}` : "") + lives;
 }

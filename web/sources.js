@@ -14,7 +14,7 @@ export function sourceList(run, open, report, failed) {
     title.textContent = `${word("allSources")} (${count(order.length)})`;
     fill(list, ...order.map((source) => entry(source, open, report())));
   };
-  box.addEventListener("toggle", () => { if (box.open && !list.childElementCount) load().catch(failed); });
+  box.addEventListener("toggle", () => { if (box.open) load().catch(failed); });
   return box;
 }
 

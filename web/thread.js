@@ -2,9 +2,9 @@
 import * as api from "./api.js";
 import { openCard } from "./card.js";
 import { Documents } from "./documents.js";
-import { el, forget, remember, say, sendOnEnter } from "./dom.js";
+import { closeDialogs, el, forget, remember, say, sendOnEnter } from "./dom.js";
 import { noteList } from "./notes.js";
-import { empty, isOver, take } from "./picture.js";
+import { empty, isOver, recall, take } from "./picture.js";
 import { openReplay } from "./replay.js";
 import { phase, RunView } from "./run.js";
 import { openShares } from "./share.js";
@@ -25,7 +25,7 @@ export class ThreadView {
     this.views = new Map();
     /** @type {import("./types").Envelope[]} */
     this.waiting = [];
-    this.drawing = this.isAsked = false;
+    this.drawing = this.isAsked = this.isRecalling = this.isClosed = false;
     /** Events up to this one were there before the page was: nothing of them is read aloud. */
     this.known = Infinity;
     this.title = el("h1", { dir: "auto" });
@@ -34,20 +34,23 @@ export class ThreadView {
     this.line = el("p", { class: "line", role: "status", hidden: true });
     this.runs = el("div", { class: "runs" });
     this.key = api.newKey();
-    this.box = el("textarea", { rows: "2", maxlength: "100000", "aria-label": word("followUp"), placeholder: word("followUp"), onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
+    this.box = el("textarea", { rows: "2", maxlength: "100000", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
     remember(this.box, id);
     this.send = el("button", { class: "main" }, word("send"));
     this.form = el("form", { class: "reply", hidden: true, onsubmit: (/** @type {Event} */ event) => this.reply(event) }, this.box, this.send);
     this.element = el("div", { class: "thread" }, el("header", {}, this.title, this.share), this.line, this.runs, this.documents.element, this.form);
     this.documents.dropOn(this.element);
-    this.clock = setInterval(() => this.draw(), 1_000);
+    // A page that nobody looks at gets no frames.
+    this.clock = setInterval(() => document.hidden && this.waiting.length ? this.work() : this.draw(), 1_000);
     this.leave = () => {};
   }
 
   async open() {
     const thread = await api.thread(this.id);
+    if (this.isClosed) return;
     say(this.title, thread.title);
     this.known = thread.last_seq;
+    this.draw();
     void this.documents.open().catch(this.page.failed);
     this.leave = api.follow(this.id, {
       event: (envelope) => { this.waiting.push(envelope); this.soon(); },
@@ -57,8 +60,10 @@ export class ThreadView {
   }
 
   close() {
+    this.isClosed = true;
     clearInterval(this.clock);
     this.leave();
+    closeDialogs();
     for (const view of this.views.values()) view.close();
   }
 
@@ -78,12 +83,13 @@ export class ThreadView {
 
   /** Takes in what has come, a slice at a time, and draws once. */
   work() {
+    if (this.isClosed) return;
     const until = performance.now() + SLICE;
     let taken = 0;
-    while (taken < this.waiting.length && performance.now() < until) this.take(this.waiting[taken++]);
+    while (taken < this.waiting.length && !this.isRecalling && performance.now() < until) this.take(this.waiting[taken++]);
     this.waiting.splice(0, taken);
     this.drawing = false;
-    if (this.waiting.length) this.soon();
+    if (this.waiting.length && !this.isRecalling) this.soon();
     else this.draw();
   }
 
@@ -91,9 +97,23 @@ export class ThreadView {
   take(envelope) {
     const run = take(this.picture, envelope);
     if (this.picture.gone || this.picture.gap) this.connection(true);
+    if (envelope.type === "stream.gap") void this.recall(envelope);
     if (!run || envelope.seq <= this.known) return;
     if (envelope.type === "phase.started" || envelope.type === "report.started" || isOver(run)) this.page.speak(phase(run));
     if (isOver(run)) this.page.changed();
+  }
+
+  /** What became of the runs whose events were removed. What comes after them waits. @param {import("./types").Envelope} gap */
+  async recall({ ts }) {
+    this.isRecalling = true;
+    try {
+      const [runs, messages] = await Promise.all([api.runs(this.id), api.messages(this.id)]);
+      const gone = runs.filter(({ id, created_at }) => !this.picture.runs.has(id) && created_at <= ts).reverse();
+      const sources = await Promise.all(gone.map(async ({ id, outcome }) => outcome ? (await api.sources(id)).data : []));
+      gone.forEach((run, i) => recall(this.picture, run, messages, sources[i]));
+    } catch (error) { if (!this.isClosed) this.page.nothing(error); }
+    this.isRecalling = false;
+    this.work();
   }
 
   draw() {
@@ -103,8 +123,9 @@ export class ThreadView {
     // Seen from another tab, too.
     document.title = `${isAtWork ? "● " : ""}${this.title.textContent} · Fathom`;
     this.share.hidden = !runs.some((run) => run.written);
-    this.form.hidden = this.documents.add.hidden = !last || !isOver(last) || this.picture.gone;
-    this.box.placeholder = last?.asked && last.outcome === "clarification" ? word("reply") : word("followUp");
+    // A thread may have documents before it is asked anything.
+    this.form.hidden = this.documents.add.hidden = this.picture.gone || (last ? !isOver(last) : this.known > 0);
+    this.box.placeholder = this.box.ariaLabel = word(!last ? "ask" : last.outcome === "clarification" ? "reply" : "followUp");
   }
 
   /** @param {import("./picture.js").Run} run */
@@ -135,20 +156,27 @@ export class ThreadView {
 
   /** The address of a place in the thread, without the page going there. @param {string} [place] */
   address(place = "") {
-    if (location.hash.startsWith(`#/t/${this.id}`)) history.replaceState(null, "", `#/t/${this.id}${place}`);
+    if (!this.isClosed && location.hash.startsWith(`#/t/${this.id}`)) history.replaceState(null, "", `#/t/${this.id}${place}`);
   }
 
   /** @param {string} run @param {number} source @param {import("./card.js").At} at */
   async card(run, source, at) {
     const { passage } = at;
     this.address(`/r/${run}/s/${source}${passage ? `/${passage.start}-${passage.end}` : ""}`);
-    const box = await openCard(run, source, at);
+    const box = await this.opened(openCard(run, source, at));
     box.addEventListener("close", () => this.address());
   }
 
   /** @param {string} run @param {number} [seq] @returns {Promise<boolean>} */
   replay(run, seq) {
-    return openReplay(run, { seq, moved: (at) => this.address(at === null ? "" : `/e/${at}`) });
+    return this.opened(openReplay(run, { seq, moved: (at) => this.address(at === null ? "" : `/e/${at}`) }));
+  }
+
+  /** Over another view nothing of this one opens. @template T @param {Promise<T>} opening @returns {Promise<T>} */
+  async opened(opening) {
+    const result = await opening;
+    if (this.isClosed) closeDialogs();
+    return result;
   }
 
   /** @param {Event} event */
@@ -169,7 +197,7 @@ export class ThreadView {
   /** Two of the thread's reports, the newest beside the one before it at first. */
   async compare() {
     const written = [...this.picture.runs.values()].filter((run) => run.written && run.status === "completed");
-    if (written.length > 1) await openVersions(written.map(({ id, question, ended }) => ({ id, question, ended })), this.page.failed);
+    if (written.length > 1) await this.opened(openVersions(written.map(({ id, question, ended }) => ({ id, question, ended })), this.page.failed));
   }
 
   /** Goes to a run, a source or an event named by the address. @param {string[]} place */
@@ -177,7 +205,7 @@ export class ThreadView {
     const [kind, id, , source, stretch] = place;
     if (kind === "e") return this.showEvent(Number(id));
     if (kind !== "r") return;
-    await until(() => this.views.has(id));
+    if (!await this.until(() => this.views.has(id))) return;
     let hasActed = false;
     for (const act of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(act, () => { hasActed = true; }, { once: true });
     const go = () => hasActed || this.views.get(id)?.element.scrollIntoView();
@@ -189,20 +217,20 @@ export class ThreadView {
       const views = [...this.views], above = views.slice(0, views.findIndex(([run]) => run === id));
       return above.every(([, { report }]) => report.isWhole());
     };
-    await until(() => this.picture.seq >= this.known && areWhole());
-    go();
+    if (await this.until(() => this.picture.seq >= this.known && areWhole())) go();
   }
 
   /** @param {number} seq */
   async showEvent(seq) {
-    await until(() => this.picture.seq >= seq);
+    if (!await this.until(() => this.picture.seq >= seq)) return;
     for (const run of this.picture.runs.keys()) {
       if (await this.replay(run, seq)) return;
     }
   }
-}
 
-/** Waits for something, five seconds at most. @param {() => boolean} test */
-async function until(test) {
-  for (let tries = 0; tries < 100 && !test(); tries += 1) await new Promise((done) => setTimeout(done, 50));
+  /** Waits for something, five seconds at most; is the view still open then? @param {() => boolean} test */
+  async until(test) {
+    for (let tries = 0; tries < 100 && !this.isClosed && !test(); tries += 1) await new Promise((done) => setTimeout(done, 50));
+    return !this.isClosed;
+  }
 }

@@ -17,6 +17,23 @@ export interface Thread {
   latest_run_id: string | null;
   metadata: Record<string, unknown>;
 }
+export interface RunDetails {
+  id: string;
+  status: string;
+  outcome: "report" | "clarification" | "answer" | null;
+  error: { message: string } | null;
+  options: Record<string, unknown>;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  retry_of: string | null;
+  usage: { calls: number; input_tokens: number; output_tokens: number; cost?: number };
+}
+export interface Message {
+  role: "user" | "assistant";
+  content: string;
+  run_id: string | null;
+}
 export interface Source {
   id: number;
   aliases: number[];

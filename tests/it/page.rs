@@ -3,7 +3,7 @@
 
 use std::{process::Stdio, time::Duration};
 
-use fathom::domain::KeyScope;
+use fathom::domain::{KeyScope, Timestamp};
 use fathom_testkit::program::tool;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -178,6 +178,26 @@ async fn a_thread_is_shared_by_a_link_that_ends() {
 async fn what_cannot_be_loaded_is_asked_for_now_and_then() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     on_a_service("failing.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_stays_of_a_thread_that_is_left_and_an_unseen_one_goes_on() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    on_a_service("elsewhere.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_whose_events_were_removed_is_shown_and_goes_on() {
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::FollowUp), reply::follow_up("answer"));
+    let (world, database) = (World::start(script).await, TestDatabase::sqlite());
+    let service = Service::start(&world, &database).await;
+    let store = database.open().await;
+    tell("old.mjs", &service.url(""), &world, async |_| {
+        let removed = store.prune_events(Timestamp::now(), 10_000).await.unwrap();
+        assert!(removed.threads == 1 && removed.events > 10, "{removed:?}");
+    })
+    .await;
+    service.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -33,4 +33,15 @@ await story(async (page) => {
   await page.reload();
   await page.waitForSelector(".documents li");
   assert(await page.locator(".documents li").count() === 1, "it is gone for good");
+
+  const { thread } = await page.evaluate(async () => {
+    const file = { method: "POST", headers: { "content-type": "application/octet-stream" }, body: "Dues of 4 crowns a barge pay for the tide gate." };
+    return (await fetch("api/v1/documents?name=dues.txt", file)).json();
+  });
+  await page.goto(`${base}/#/t/${thread.id}`);
+  await page.waitForSelector(".reply textarea[placeholder='What should be researched?']");
+  await accessible(page, "a thread that has documents alone");
+  await page.fill(".reply textarea", "What pays for the tide gate?");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".report a.cite");
 }, { expected: [/422/] });

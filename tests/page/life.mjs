@@ -58,6 +58,14 @@ await story(async (page) => {
   await page.waitForSelector(".report a.cite");
   assert(await page.locator(".lane").count() > 0, "there were researchers");
   await accessible(page, "report");
+  assert(await page.getAttribute(".tools:not([hidden])", "aria-label") === "The report", "what its tools are called");
+  const sources = page.locator(".all-sources summary").last();
+  for (const opening of ["once", "again"]) {
+    const read = page.waitForResponse((response) => response.url().endsWith("/sources"));
+    await sources.click();
+    assert((await read).ok(), `the sources are read ${opening}`);
+    await sources.click();
+  }
   await page.screenshot({ path: "report.png" });
   await page.locator(".report a.cite").first().focus();
   await page.keyboard.press("Enter");

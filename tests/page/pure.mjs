@@ -1,8 +1,10 @@
 // The parts of the page that need no browser: the picture, the difference, the passage.
 import { strict as assert } from "node:assert";
+import { readFileSync } from "node:fs";
 import { difference } from "../../web/difference.js";
 import { passage, unitsOf } from "../../web/passage.js";
-import { empty, take } from "../../web/picture.js";
+import { empty, recall, take } from "../../web/picture.js";
+import words from "../../web/words/en.js";
 
 const event = (seq, type, data, id) => ({ seq, ts: new Date((seq ?? 0) * 1000).toISOString(), run_id: "r", scope: id ? { agent: "researcher", id } : { agent: "root" }, type, data });
 const log = [
@@ -72,6 +74,38 @@ for (const one of turn) take(agent, one);
 const lane = agent.runs.get("r").lanes.get("r1");
 assert.deepEqual([lane.left, agent.runs.get("r").left], [0.75, null], "what is left of the researcher's own conversation; of the lead nothing is known");
 assert.deepEqual(lane.warnings, ["no"]);
+
+for (const [end, data] of [["failed", { problem: { message: "no" } }], ["cancelled", {}]]) {
+  const ended = empty();
+  for (const id of ["r1", "r2"]) take(ended, event(ended.seq + 1, "researcher.started", { topic: "T" }, id));
+  take(ended, event(3, "model.started", { model: "m", role: "research" }, "r1"));
+  take(ended, event(4, "researcher.finished", { turns: 1 }, "r2"));
+  const { lanes, changed, status } = take(ended, event(5, `run.${end}`, data));
+  const state = (id) => { const { state, doing, changed } = lanes.get(id); return [state, doing.what, changed]; };
+  assert.deepEqual([status, state("r1"), state("r2")], [end, ["cancelled", "", changed], ["finished", "", changed - 1]], "nobody works on what has ended");
+}
+
+const old = empty();
+assert.deepEqual([take(old, event(9, "stream.gap", { from: 1, to: 9 })), old.seq], [null, 9]);
+const kept = { id: "r0", status: "completed", outcome: "report", error: null, options: {}, created_at: "a", started_at: "b", finished_at: "c", retry_of: null, usage: { calls: 2, input_tokens: 3, output_tokens: 4 } };
+const said = [{ role: "user", content: "Q", run_id: "r0" }, { role: "assistant", content: "Which?", run_id: "r1" }];
+recall(old, kept, said, [{ id: 1001, url: "https://a.test", title: "A", site: null, published: null, cited_as: 1 }]);
+recall(old, { ...kept, id: "r1", outcome: "clarification" }, said, []);
+recall(old, { ...kept, id: "r2", status: "failed", outcome: null, error: { message: "no" } }, said, []);
+take(old, event(10, "run.created", { question: "Next" }));
+assert.deepEqual([...old.runs.values()].map((one) => [one.id, one.question, one.asked, one.status, one.attempt, one.written, one.problem, one.seq]), [
+  ["r0", "Q", "", "completed", 1, true, "", 0], ["r1", "", "Which?", "completed", 0, false, "", 0], ["r2", "", "", "failed", 0, false, "no", 0], ["r", "Next", "", "queued", 0, false, "", 10],
+]);
+assert.deepEqual([...old.runs.get("r0").sources.values()].map(({ id, number }) => [id, number]), [["1001", 1]]);
+assert.deepEqual([old.gap, old.seq, old.runs.get("r0").ended], [true, 10, "c"]);
+
+// What the contract calls a state is a word on the page. `waiting` is no phase that a run begins.
+const contract = readFileSync(new URL("../../openapi.yaml", import.meta.url), "utf8");
+for (const name of ["ThreadStatus", "RunStatus", "Phase"]) {
+  const values = new RegExp(`^    ${name}:\n(?:      .*\n)*?      enum: \\[(.*)\\]`, "m").exec(contract)[1].split(", ");
+  const missing = values.filter((value) => value !== "waiting" && value !== "idle" && !(value in words));
+  assert.deepEqual(missing, [], `${name} has words`);
+}
 
 const rows = difference("a\nb\nc\nd", "a\nx\nc\nd\ne");
 assert.deepEqual(rows.map((row) => [row.left, row.right]), [["a", "a"], ["b", "x"], ["c", "c"], ["d", "d"], [null, "e"]]);

@@ -1,0 +1,65 @@
+// A thread that is left, before it has opened or with a source above it, and one in a tab that nobody looks at.
+import { assert, base, story } from "./story.mjs";
+
+/** Holds what goes to such an address; the answer lets it go. */
+async function hold(page, address) {
+  let release;
+  const held = new Promise((done) => { release = done; });
+  await page.route(address, async (route) => { await held; await route.continue(); });
+  return async () => {
+    const answered = page.waitForResponse(address);
+    release();
+    await answered;
+    // Whatever follows from the answer has come; the clock of a thread ticks once a second.
+    await page.waitForTimeout(1_500);
+    await page.unroute(address);
+  };
+}
+
+await story(async (page, context) => {
+  await page.goto(base);
+  await page.waitForSelector(".depth");
+  await page.fill("#q", "How does it pay?");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".report a.cite");
+  const id = page.url().split("/t/")[1];
+
+  await page.locator(".report a.cite").first().click();
+  await page.waitForSelector("dialog[open] .source-title");
+  await page.goBack();
+  await page.waitForSelector("#q");
+  assert(await page.locator("dialog").count() === 0, "a source closes with the thread it is of");
+  await page.click(`.threads a[href="#/t/${id}"]`);
+  await page.waitForSelector(".report a.cite");
+  const openSource = await hold(page, /\/sources\/\d+$/);
+  await page.locator(".report a.cite").first().click();
+  await page.waitForFunction(() => location.hash.includes("/s/"));
+  await page.goBack();
+  await page.waitForSelector("#q");
+  await openSource();
+  assert(await page.locator("dialog").count() === 0, "nor does it open after that");
+
+  const asked = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  const openThread = await hold(page, new RegExp(`/threads/${id}$`));
+  await page.click(`.threads a[href="#/t/${id}"]`);
+  await page.waitForSelector(".thread", { state: "attached" });
+  await page.click("a.new");
+  await page.waitForSelector("#q");
+  await page.focus("#q");
+  await page.keyboard.type("Something");
+  await openThread();
+  await page.keyboard.type(" else");
+  assert(await page.evaluate(() => document.activeElement.id) === "q", "the keyboard stays in the box");
+  assert((await page.inputValue("#q")).endsWith("Something else"), await page.inputValue("#q"));
+  assert(asked.some((path) => path.endsWith(id)) && !asked.some((path) => path.endsWith("/events")), asked.join(" "));
+  assert(await page.title() === "Fathom", await page.title());
+
+  const unseen = await context.newPage();
+  await unseen.addInitScript(() => {
+    Object.defineProperty(document, "hidden", { get: () => true });
+    globalThis.requestAnimationFrame = () => 0;
+  });
+  await unseen.goto(`${base}/#/t/${id}`);
+  await unseen.waitForSelector(".report a.cite", { timeout: 30_000 });
+});
