@@ -171,7 +171,9 @@ pub async fn sign_in(
     if state.settings.authentication == Authentication::None {
         return Err(refused("this service takes no keys, and needs none"));
     }
-    let Some(principal) = state.keys.verify(key.trim(), Kind::Key).await? else {
+    // A token of the issuer is no key of this service: there is nothing that its session could belong to.
+    let known = state.keys.verify(key.trim(), Kind::Key).await?;
+    let Some(principal) = known.filter(|principal| principal.key.issuer.is_none()) else {
         audit::sign_in_refused();
         return Err(refused("the key is unknown, has expired or was revoked"));
     };

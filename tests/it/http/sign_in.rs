@@ -204,6 +204,9 @@ async fn a_program_comes_with_a_token_also_after_the_keys_have_changed() {
     let who = ask(&token).await.expect(200).json();
     assert_eq!((&who["owner"], &who["key"]["scope"]), (&json!("program"), &json!("write")));
     assert!(who["expires_at"].is_string());
+    // No session begins with it: those belong to keys of the service.
+    let as_key = json!({ "key": token });
+    service.post("/api/v1/session", &as_key).await.refused(422, "validation_failed");
     // What others made of it is refused: another text, another signature, none, a shared secret.
     let parts: Vec<&str> = token.split('.').collect();
     let encoded = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
