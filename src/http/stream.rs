@@ -91,7 +91,7 @@ async fn stream(
         Opening::Over => return Ok(StatusCode::NO_CONTENT.into_response()),
         Opening::Frames(frames) => frames,
     };
-    let permitted = queue::with_places(log, frames).inspect(move |_| _ = &permit);
+    let permitted = queue::with_places(log, after, frames).inspect(move |_| _ = &permit);
     Ok(answer(sse::body(permitted, Native { types, naming }, state.shutdown.clone())))
 }
 

@@ -39,6 +39,7 @@ pub struct OwnedRun {
 #[derive(Clone, Debug)]
 pub struct OwnedEvents {
     subject: Subject,
+    newest_run: Option<RunId>,
     access: Access,
 }
 
@@ -146,7 +147,8 @@ impl OwnedThread {
     }
 
     pub fn events(&self) -> OwnedEvents {
-        OwnedEvents { subject: Subject::Thread(self.thread.id), access: self.access.clone() }
+        let (subject, newest_run) = (Subject::Thread(self.thread.id), self.thread.latest_run_id);
+        OwnedEvents { subject, newest_run, access: self.access.clone() }
     }
 
     /// Adds a message and queues the run that answers it.
@@ -195,7 +197,8 @@ impl OwnedRun {
     }
 
     pub fn events(&self) -> OwnedEvents {
-        OwnedEvents { subject: Subject::Run(self.run.id), access: self.access.clone() }
+        let (subject, newest_run) = (Subject::Run(self.run.id), Some(self.run.id));
+        OwnedEvents { subject, newest_run, access: self.access.clone() }
     }
 
     /// Returns its thread; `None` when it was deleted meanwhile.
@@ -288,6 +291,11 @@ impl OwnedRun {
 impl OwnedEvents {
     pub fn subject(&self) -> Subject {
         self.subject
+    }
+
+    /// Returns the run that these events are of, the newest one of a thread.
+    pub fn newest_run(&self) -> Option<RunId> {
+        self.newest_run
     }
 
     /// Returns `limit` events above a number at most; `None` when thread or run were deleted meanwhile.

@@ -69,6 +69,34 @@ async fn no_more_runs_work_than_may_and_the_others_know_their_place(database: Te
     service.stop().await;
 }
 
+/// With its first event the last that they have.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_that_come_back_learn_the_place_of_a_run_that_waits(database: TestDatabase) {
+    let world = World::start(silent_at(Kind::Clarify)).await;
+    let service = Service::with(&world, &database, &[("FATHOM_MAX_CONCURRENT_RUNS", "1")]).await;
+    service.start_run().await;
+    pending(&world, Kind::Clarify).await;
+    let earlier = service.start_run().await;
+    cancel(&service, &earlier).await;
+    let in_front = service.start_run().await;
+    let waiting = Started { run: service.say(&earlier.thread, "And now?").await, thread: earlier.thread };
+    let created = service.events(&waiting.events_path()).await.pop().unwrap();
+    assert_eq!((&created["type"], &created["data"]["position"]), (&json!("run.created"), &json!(2)));
+    let seq = created["seq"].as_i64().unwrap();
+    assert!(seq > 1, "the thread has events before it");
+    cancel(&service, &in_front).await;
+    for events in [waiting.events_path(), format!("{}/events", waiting.thread_path())] {
+        let mut stream = service.stream(&format!("{events}?after={seq}"), &[]).await;
+        let moved = stream.until("run.queued").await;
+        assert_eq!(moved.len(), 1, "nothing of the log comes before: {moved:?}");
+        let [seen, run] = ["seq", "run_id"].map(|name| moved[0][name].clone());
+        assert_eq!((seen, run, &moved[0]["data"]["position"]), (json!(seq), json!(waiting.run), &json!(1)), "{events}");
+    }
+    service.stop().await;
+}
+
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
