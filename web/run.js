@@ -75,7 +75,8 @@ export class RunView {
     this.problem.hidden = !run.problem;
     say(this.problem, run.problem);
     this.showResearch(run);
-    if (this.notes) this.notes.hidden = ![...run.lanes.values()].some((lane) => lane.note);
+    // Of a run whose events are gone nothing is known here.
+    if (this.notes) this.notes.hidden = run.seq !== 0 && ![...run.lanes.values()].some((lane) => lane.note);
     if (this.sources) this.sources.hidden = run.sources.size === 0;
     this.showAsked(run);
     this.report.update(run);
