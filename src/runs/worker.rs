@@ -133,6 +133,10 @@ async fn supervise(
     signals: &RunSignals,
     span: &RunSpan,
 ) -> Result<Ended, WorkError> {
+    if run.cancel_requested {
+        // While somebody else held it, or while nobody could begin to work on it.
+        return end_unworked(parts, lease, &run, End::Cancelled).await;
+    }
     if lease.deaths >= MAX_DEATHS && lease.suspected_for >= parts.settings.crash_loop {
         return give_up(parts, lease, &run).await;
     }
@@ -140,12 +144,13 @@ async fn supervise(
     let prepared = async { Ok((prepare(parts, &lease, &run).await?, conversation(parts, &run).await?)) };
     let (Prepared { journal, cx, spending, means }, conversation) = match renewer.beside(prepared).await {
         Some(Err(WorkError::Store(error @ store::Error::Corrupt(_)))) => {
-            return end_unworked(parts, lease, &run, corrupt(&error)).await;
+            return end_unworked(parts, lease, &run, End::Failed(corrupt(&error))).await;
         }
         // Otherwise a process that is set up for it may come, but not when it is too late.
         Some(Err(WorkError::Refused(refusal))) if time_left(&run, parts.store.clock().await?).is_zero() => {
             let message = format!("{}; it could not go on: {refusal}", Stop::TimeOver);
-            return end_unworked(parts, lease, &run, Failure::new(FailureCode::Timeout, message)).await;
+            let failure = Failure::new(FailureCode::Timeout, message);
+            return end_unworked(parts, lease, &run, End::Failed(failure)).await;
         }
         Some(prepared) => prepared?,
         None => return Ok(Ended::Lost),
@@ -192,14 +197,14 @@ async fn grace(parts: &Parts, signals: &RunSignals, journal: &Journal) {
 /// Ends a run that kills the processes that work on it.
 async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, WorkError> {
     let message = format!("{} processes died while they worked on the same step of this run", lease.deaths);
-    end_unworked(parts, lease, run, Failure::new(FailureCode::CrashLoop, message)).await
+    end_unworked(parts, lease, run, End::Failed(Failure::new(FailureCode::CrashLoop, message))).await
 }
 
 /// Ends a run on which no work can begin.
-async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, failure: Failure) -> Result<Ended, WorkError> {
+async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, end: End) -> Result<Ended, WorkError> {
     let holds_until = lease.asked_at + parts.settings.lease;
     let journal = Journal::new(lease, holds_until, Vec::new(), parts.writer.clone());
-    conclude(parts, &journal, run, Verdict::Over(End::Failed(failure)), None).await
+    conclude(parts, &journal, run, Verdict::Over(end), None).await
 }
 
 /// A run on which work can begin.
@@ -342,10 +347,7 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
 /// answer with what it rests on, and what a newer run found that could not finish.
 async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkError> {
     let newest = |outcome| before.iter().position(|run| run.outcome == Some(outcome));
-    let unfinished = match before.first().filter(|run| run.is_retryable()) {
-        Some(run) => found_by_chain(parts, run).await?,
-        None => None,
-    };
+    let unfinished = unfinished(parts, before).await?;
     let Some(report) = newest(Outcome::Report) else {
         let Some((sources, notes)) = unfinished else { return Ok(None) };
         let earlier = Earlier { texts: Vec::new(), sources, notes, is_latest: false };
@@ -361,17 +363,36 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
     let (mut sources, mut notes) = found(parts, before[newest].id).await?;
     if let Some((more, newer)) = unfinished {
         // It took over what the report rests on, and went on numbering from there; otherwise the report's own count.
-        if sources.iter().all(|known| !texts_cite(&texts, known) || more.iter().any(|source| source.url == known.url)) {
+        let is_known = |known: &Source| more.iter().any(|source| is_same(source, known));
+        if sources.iter().all(|known| !texts_cite(&texts, known) || is_known(known)) {
             (sources, notes) = (more, newer);
         }
     }
     Ok(Some(Earlier { texts, sources, notes, is_latest: newest == 0 }))
 }
 
+/// Returns whether two runs know the page by the same address and under a common id: a run that took nothing over gives
+/// out the same ids for other pages.
+fn is_same(one: &Source, other: &Source) -> bool {
+    one.url == other.url && one.ids().any(|id| other.ids().any(|known| known == id))
+}
+
 type Findings = (Vec<Source>, Vec<Note>);
 
 async fn found(parts: &Parts, run_id: RunId) -> Result<Findings, WorkError> {
     Ok((parts.store.snapshots(run_id).await?, parts.store.notes(run_id).await?))
+}
+
+/// Returns what the newest run with findings left behind that came after the last report or answer: it could not
+/// finish, or asked back. Runs that found nothing may stand between.
+async fn unfinished(parts: &Parts, before: &[Run]) -> Result<Option<Findings>, WorkError> {
+    let since = before.iter().take_while(|run| !matches!(run.outcome, Some(Outcome::Report | Outcome::Answer)));
+    for run in since.filter(|run| run.is_retryable() || run.outcome == Some(Outcome::Clarification)) {
+        if let Some(found) = found_by_chain(parts, run).await? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns what a run that could not finish found, or the newest one it went on from that came as far as notes.

@@ -1,7 +1,7 @@
 //! Messages in a thread that has a report: answered from it, a new form of it, or more research on top of it.
 
 use fathom::{
-    domain::{Event, FailureCode, FollowUpAction, Outcome, SourceId, WarningCode},
+    domain::{Event, FailureCode, FollowUpAction, Outcome, SourceId, WarningCode, options::FollowUp},
     runs::Ended,
     store::StepKind,
 };
@@ -320,6 +320,55 @@ async fn after_a_cancelled_follow_up_the_report_is_still_known() {
     assert!(matches!(cancelled.ended, Ended::Cancelled));
     let story = next(&engine, &cancelled, "Well, what about the loan?").await;
     assert_eq!((decided(&story), ids(&story)), (None, vec![1001, 1002, 2001]));
+    engine.app.close().await;
+    world.finish();
+}
+
+/// What an unfinished run found is not lost by what stands between it and the next research: a question back, and a run
+/// that found nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_unfinished_run_found_outlives_a_question_back() {
+    let database = TestDatabase::sqlite();
+    let clear = reply::json(serde_json::json!({"need_clarification": false, "question": "", "verification": "Clear."}));
+    let script = small()
+        .first(When::kind(Kind::Report), [reply::status(401)])
+        .first(When::kind(Kind::Clarify), [clear, reply::ask_back("Whose loan?")]);
+    let world = world(script).await;
+    let engine = Engine::start(&world, &database, &[]).await;
+    let failed = engine.research(QUESTION).await;
+    failed.failed_with(FailureCode::ModelAuth);
+    let asked = next(&engine, &failed, "What about the loan?").await;
+    assert!(matches!(asked.ended, Ended::Completed(Outcome::Clarification)));
+    let run = engine.app.runs.reply(asked.run.thread_id, "Wait.", engine.options.clone()).await.unwrap();
+    engine.cancel(run.id).await;
+    let story = next(&engine, &asked, "The loan of the town.").await;
+    assert!(keys(&story).contains(&"earlier"), "{:?}", keys(&story));
+    assert_eq!(ids(&story), [1001, 1002, 2001], "taken over, not found again");
+    engine.app.close().await;
+    world.finish();
+}
+
+/// Research that took nothing over gives the same ids to other pages: what the report cites stays what it was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_keeps_its_citations_beside_research_that_began_again() {
+    let database = TestDatabase::sqlite();
+    let fails = When::kind(Kind::Report).and(When::says("lighthouse"));
+    let world = world(small().first(fails, [reply::status(401)])).await;
+    let engine = Engine::start(&world, &database, &[]).await;
+    let first = engine.research(QUESTION).await;
+    let page = |url, title| Page::new(url, title, "Nothing new.").without_text();
+    let other_order = vec![page("https://council.test/minutes", "Minutes"), page("https://harbour.test/dues", "Dues")];
+    world.web.forget();
+    world.web.always("", Found::Pages(other_order));
+    let mut options = engine.options.clone();
+    options.follow_up = FollowUp::Research;
+    let run = engine.app.runs.reply(first.run.thread_id, "And the lighthouse?", options).await.unwrap();
+    let failed = engine.tell(run).await;
+    failed.failed_with(FailureCode::ModelAuth);
+    assert_eq!(failed.sources[0].url, "https://council.test/minutes");
+    let story = next(&engine, &failed, "What does the gate cost?").await;
+    let cited = story.sources.iter().find(|source| source.ids().any(|id| id == SourceId(1002))).unwrap();
+    assert_eq!(cited.url, "https://council.test/minutes", "as the report has it");
     engine.app.close().await;
     world.finish();
 }
