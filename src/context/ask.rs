@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     Cx, Deadline, Error, Role, RunCaller, fingerprint,
@@ -158,6 +159,9 @@ impl Cx {
         call: Call,
         deadline: Option<Deadline>,
     ) -> Result<Completion, Error> {
+        if self.is_too_late(key, deadline) {
+            return Err(no_time().into());
+        }
         let asked = fingerprint::of(role, &call.request, &call.task);
         let work = async {
             if let Some(inherited) = self.run.journal.inherited(key, &asked) {
@@ -178,15 +182,14 @@ impl Cx {
     ) -> Result<Entry<Outcome>, Stop> {
         self.begins(role, &call.request);
         let watch = watch::begin(key, role, &call.request);
-        let purpose = Purpose::of(role, deadline.is_some());
+        let (made, mut paid) = (self.made_for(key, role, deadline), Paid::default());
         // Boxed, as the other large futures on the way to the wire: a stack holds several of them at once.
-        let made = MadeFor { key, role, purpose };
-        let call = Box::pin(watch.over(self.fitted(made, call, None::<&mut NoText>)));
+        let call = Box::pin(watch.over(self.fitted(made, call, None::<&mut NoText>, &mut paid)));
         let entry = match self.before(deadline, call).await {
             Some(entry) => entry?,
             None => {
                 let late = Failure::new(FailureCode::Timeout, "the model did not answer in time");
-                Entry::new(Err(Unanswered::lasting(late)))
+                self.with_usage(role, &paid, Entry::new(Err(Unanswered::lasting(late))))
             }
         };
         watch::end(watch, &entry.value);
@@ -214,8 +217,8 @@ impl Cx {
             streamed = true;
             self.begins(role, &call.request);
             let watch = watch::begin(key, role, &call.request);
-            let made = MadeFor { key, role, purpose: Purpose::of(role, false) };
-            let entry = watch.over(Box::pin(self.fitted(made, call, Some(&mut *sink)))).await?;
+            let (made, mut paid) = (self.made_for(key, role, None), Paid::default());
+            let entry = watch.over(Box::pin(self.fitted(made, call, Some(&mut *sink), &mut paid))).await?;
             watch::end(watch, &entry.value);
             Ok(entry)
         };
@@ -224,6 +227,16 @@ impl Cx {
             sink.take(&completion.text).await?;
         }
         Ok(outcome)
+    }
+
+    fn made_for<'a>(&self, key: &'a str, role: Role, deadline: Option<Deadline>) -> MadeFor<'a> {
+        match deadline.and_then(Deadline::finish) {
+            Some(ends) => MadeFor { key, role, purpose: Purpose::Whole, ends: Some(ends) },
+            None => {
+                let purpose = Purpose::of(role, deadline.is_some());
+                MadeFor { key, role, purpose, ends: self.retries_end(role) }
+            }
+        }
     }
 
     /// The text that a run which this one retries was given. One without a word may be what it failed for: another
@@ -247,10 +260,11 @@ impl Cx {
         made: MadeFor<'_>,
         mut call: Call,
         mut sink: Option<&mut S>,
+        paid: &mut Paid,
     ) -> Result<Entry<Outcome>, Stop> {
         let role = made.role;
         let models = self.models(role);
-        let (mut why, mut paid) = (String::new(), Paid::default());
+        let mut why = String::new();
         for (place, model) in models.iter().enumerate() {
             let is_last = place + 1 == models.count();
             if !is_last && self.run.services.llm.is_away(model) {
@@ -258,8 +272,8 @@ impl Cx {
                 continue;
             }
             call.request.model = model.clone();
-            let caller = if is_last { self.caller(role) } else { self.brief_caller(role) };
-            let tried = Box::pin(self.with_room(made, &mut call, sink.as_deref_mut(), &caller, &mut paid)).await?;
+            let caller = if is_last { self.caller(made.ends) } else { self.brief_caller(made.ends) };
+            let tried = Box::pin(self.with_room(made, &mut call, sink.as_deref_mut(), &caller, paid)).await?;
             let entry = match tried {
                 Tried::Refused(entry) => *entry,
                 Tried::Answered(completion) => {
@@ -276,7 +290,7 @@ impl Cx {
                 }
                 Tried::Failed(failed) => Entry::new(Err(failed.into())),
             };
-            return Ok(self.with_usage(role, model, &paid, entry));
+            return Ok(self.with_usage(role, paid, entry));
         }
         unreachable!("the last model's end is the call's")
     }
@@ -481,6 +495,9 @@ impl Cx {
         base: &Call,
         deadline: Option<Deadline>,
     ) -> Result<Outcome, Stop> {
+        if self.is_too_late(key, deadline) {
+            return Ok(Err(Unanswered::lasting(no_time())));
+        }
         let (nominal, strategy) = (strategies.nominal_request(&base.request), strategies.strategy());
         let asked = fingerprint::of(role, &nominal, &base.task);
         let request = if strategy == strategies.nominal() { nominal } else { strategies.request(&base.request) };
@@ -498,12 +515,18 @@ impl Cx {
     }
 }
 
+fn no_time() -> Failure {
+    Failure::new(FailureCode::Timeout, "there was no time left to ask the model")
+}
+
 /// The step that a call is made for.
 #[derive(Clone, Copy)]
 struct MadeFor<'a> {
     key: &'a str,
     role: Role,
     purpose: Purpose,
+    /// When it is no longer made again.
+    ends: Option<Instant>,
 }
 
 /// The answer; the inner error broke it off after its first text, the outer one came before.

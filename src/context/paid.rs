@@ -15,10 +15,10 @@ const SEARCH_ROLE: &str = "search";
 /// What the answered calls of one step took together.
 #[derive(Debug, Default)]
 pub(super) struct Paid {
+    /// The one that answered last; the offline model's answers take no attempt.
+    model: Option<ModelName>,
     usage: Usage,
     attempts: u32,
-    /// Answered ones; the offline model's take no attempt.
-    calls: u32,
     /// Attempts whose answers could not be used.
     unused: u32,
 }
@@ -29,6 +29,7 @@ impl Cx {
         let mut usage = usage.plausible_or(ANSWER_TOKENS, ANSWER_TOKENS);
         usage.cost = self.run.services.llm.cost(model, &usage);
         self.run.spending.end_call(&usage);
+        paid.model = Some(model.clone());
         paid.usage += usage;
         paid.unused = paid.unused.saturating_add(1);
     }
@@ -38,23 +39,15 @@ impl Cx {
     pub(super) fn pay(&self, model: &ModelName, completion: &mut Completion, paid: &mut Paid) {
         completion.usage.cost = self.run.services.llm.cost(model, &completion.usage);
         self.run.spending.end_call(&completion.usage);
+        paid.model = Some(model.clone());
         paid.usage += completion.usage;
-        paid.calls = paid.calls.saturating_add(1);
         paid.attempts = paid.attempts.saturating_add(completion.attempts);
         (completion.usage, completion.attempts) = (paid.usage, paid.attempts);
     }
 
     /// The step with what its answered calls took, the unusable ones included, also when the last call failed.
-    pub(super) fn with_usage(
-        &self,
-        role: Role,
-        model: &ModelName,
-        paid: &Paid,
-        entry: Entry<Outcome>,
-    ) -> Entry<Outcome> {
-        if paid.calls + paid.unused == 0 {
-            return entry;
-        }
+    pub(super) fn with_usage(&self, role: Role, paid: &Paid, entry: Entry<Outcome>) -> Entry<Outcome> {
+        let Some(model) = &paid.model else { return entry };
         // Those of an answered call count the unusable ones.
         let attempts = paid.attempts.max(paid.unused);
         let (model, role, tokens) = (model.to_string(), role.as_str().to_owned(), paid.usage);

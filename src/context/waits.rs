@@ -22,6 +22,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const NEWS: Duration = Duration::from_secs(1);
 /// How long a model is waited for while another one stands ready.
 const HURRY: Duration = Duration::from_secs(15);
+/// What is kept at the end of a run for its last step, of the time that is kept for writing a tenth at most.
+const FINISHING: Duration = Duration::from_secs(5);
 /// How soon an agent's deadline is looked at again while it waits.
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -135,6 +137,8 @@ pub struct Deadline {
     waited: Duration,
     /// It never moves behind this.
     latest: Option<Instant>,
+    /// For a call that follows a finished text: it may use what is kept for writing.
+    finishes: bool,
 }
 
 impl Deadline {
@@ -142,6 +146,11 @@ impl Deadline {
     #[must_use]
     pub fn earlier(self, other: Self) -> Self {
         if self.comes_after(&other) { other } else { self }
+    }
+
+    /// Returns the end of a call that follows a finished text.
+    pub(super) fn finish(self) -> Option<Instant> {
+        self.finishes.then_some(self.at)
     }
 
     /// Returns whether this one comes later. Both move by the time the agent waits from now on.
@@ -154,7 +163,28 @@ impl Cx {
     /// Returns the end of so much time, from now on.
     pub fn deadline(&self, time: Duration) -> Deadline {
         let now = Instant::now();
-        Deadline { at: now + time, waited: self.clock.total(now), latest: Some(self.run.research_ends) }
+        Deadline {
+            at: now + time,
+            waited: self.clock.total(now),
+            latest: Some(self.run.research_ends),
+            finishes: false,
+        }
+    }
+
+    /// Returns when calls that follow a finished text are given up, so that the run still ends with that text; `None`
+    /// for a run without a time limit.
+    pub fn finishing(&self) -> Option<Deadline> {
+        let ends_at = self.run.journal.ends_at()?;
+        let kept = (ends_at.saturating_duration_since(self.run.research_ends) / 10).min(FINISHING);
+        let at = ends_at.checked_sub(kept).unwrap_or(ends_at);
+        Some(Deadline { at, waited: self.clock.total(Instant::now()), latest: Some(at), finishes: true })
+    }
+
+    /// Returns whether a call that follows a finished text is not to be begun any more. That is no step: it is too late
+    /// for each later life of the run as well.
+    pub(super) fn is_too_late(&self, key: &str, deadline: Option<Deadline>) -> bool {
+        let end = deadline.and_then(Deadline::finish);
+        end.is_some_and(|end| end <= Instant::now()) && !self.run.journal.has(key)
     }
 
     /// Returns when notes have to be written that are begun now: with the agent's time, but not before `least`.
@@ -192,25 +222,24 @@ impl Cx {
     }
 
     /// Returns the caller of a model of that role, which waits no longer than it is of use.
-    pub(super) fn caller(&self, role: Role) -> RunCaller<'_> {
-        RunCaller { cx: self, ends: self.retries_end(role), billed: Mutex::default() }
+    pub(super) fn caller(&self, ends: Option<Instant>) -> RunCaller<'_> {
+        RunCaller { cx: self, ends, billed: Mutex::default() }
     }
 
     /// The same while another model stands ready: it waits no longer than for a short limit of its rate.
-    pub(super) fn brief_caller(&self, role: Role) -> RunCaller<'_> {
+    pub(super) fn brief_caller(&self, ends: Option<Instant>) -> RunCaller<'_> {
         let soon = Instant::now() + HURRY;
-        let ends = self.retries_end(role).map_or(soon, |ends| ends.min(soon));
-        RunCaller { cx: self, ends: Some(ends), billed: Mutex::default() }
+        RunCaller { cx: self, ends: Some(ends.map_or(soon, |ends| ends.min(soon))), billed: Mutex::default() }
     }
 
     /// Returns the caller of a search engine.
     pub fn searching(&self) -> RunCaller<'_> {
-        self.caller(Role::Research)
+        self.caller(self.retries_end(Role::Research))
     }
 
     /// Findings may be compressed in half of the time that is kept for writing, the report may be waited for to the
     /// end.
-    fn retries_end(&self, role: Role) -> Option<Instant> {
+    pub(super) fn retries_end(&self, role: Role) -> Option<Instant> {
         let research_ends = self.run.research_ends;
         match role {
             Role::Research | Role::Summarization => Some(research_ends),
@@ -235,7 +264,7 @@ impl Cx {
     ) -> Result<(), Error> {
         let own = || llm::jittered(FIRST_PAUSE * 2_u32.saturating_pow(attempt.min(6)));
         let wait = broken.retry_after_ms.map_or_else(own, Duration::from_millis);
-        let caller = self.caller(role);
+        let caller = self.caller(self.retries_end(role));
         let is_late = caller.ends.is_some_and(|ends| Instant::now() + wait > ends);
         // What was waited for before is behind us, whatever the clock says.
         if is_late && !self.run.journal.has(key) {

@@ -83,7 +83,10 @@ async fn ask(
     for piece in 1..=PIECES {
         let key = if piece == 1 { path.to_owned() } else { format!("{path}/{piece}") };
         let request = cx.request(Role::Compression, messages.clone(), Arc::clone(&task));
-        let completion = cx.ask(&key, Role::Compression, request, Some(deadline)).await?;
+        let completion = match cx.ask(&key, Role::Compression, request, Some(deadline)).await {
+            Err(Error::Failed(_)) if piece > 1 => break,
+            completion => completion?,
+        };
         if completion.stop != StopReason::Length || completion.text.trim().is_empty() {
             text.push_str(&completion.text);
             return Ok(text);

@@ -83,7 +83,7 @@ async fn translated(cx: &Cx, name: &str, draft: &Draft, wanted: &str) -> Result<
     let prompt = cx.prompts().text("translate", json!({"language": language, "report": untrusted(&text)}));
     let task = Task::Verify { statements: vec![text] };
     let request = cx.request(Role::FinalReport, vec![Message::user(prompt)], task);
-    let completion = cx.ask(&format!("{name}/translate"), Role::FinalReport, request, None).await?;
+    let completion = cx.ask(&format!("{name}/translate"), Role::FinalReport, request, cx.finishing()).await?;
     if completion.stop != StopReason::End {
         return Ok(None);
     }

@@ -158,7 +158,8 @@ async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> 
     let values = json!({"statements": shown.collect::<Vec<Value>>()});
     let task = Task::Verify { statements: wrong.iter().map(|claim| claim.text.clone()).collect() };
     let request = cx.request(Role::FinalReport, vec![Message::user(cx.prompts().text("repair", values))], task);
-    let answer = cx.ask_structured(&format!("{name}/repair"), Role::FinalReport, request, repairs_form(), None).await;
+    let answer =
+        cx.ask_structured(&format!("{name}/repair"), Role::FinalReport, request, repairs_form(), cx.finishing()).await;
     let repairs: Repairs = match answer {
         Ok(repairs) => repairs,
         Err(Error::Failed(failure)) => {
@@ -359,7 +360,7 @@ async fn judged(
     let request = cx.request(Role::Research, vec![Message::user(prompt)], task);
     let form = Form { name: "JudgedStatements", schema: schema.into() };
     let key = format!("{name}/claims/{batch}");
-    let judgements: Judgements = cx.ask_structured(&key, Role::Research, request, form, None).await?;
+    let judgements: Judgements = cx.ask_structured(&key, Role::Research, request, form, cx.finishing()).await?;
     Ok(judgements.verdicts)
 }
 

@@ -100,7 +100,14 @@ pub async fn compose(cx: &Cx, name: &'static str, about: About<'_>, prompt: Text
     let mut messages = vec![Message::User { content: prompt }];
     let (task, mut written) = (Arc::new(task), Vec::new());
     for piece in 1..=PIECES {
-        let completion = writing.piece(&messages, &task, &written).await?;
+        let completion = match writing.piece(&messages, &task, &written).await {
+            Err(Error::Failed(failure)) if piece > 1 => {
+                writing.keep(own_wording(cx, &task), &written).await?;
+                writing.is_cut(&format!(", and could not be continued: {failure}")).await?;
+                break;
+            }
+            completion => completion?,
+        };
         if completion.stop == StopReason::Refused {
             let detail = format!("the {name} was cut off by the provider's filter");
             cx.warn(&format!("{name}/filtered"), WarningCode::OutputCut, detail).await?;
@@ -113,9 +120,7 @@ pub async fn compose(cx: &Cx, name: &'static str, about: About<'_>, prompt: Text
         messages.push(Message::user(cx.prompts().text("continue_text", ())));
         written.push(whole);
         if piece == PIECES {
-            let detail = format!("the {name} was cut off by the output limit");
-            cx.warn(&format!("{name}/cut"), WarningCode::OutputCut, detail).await?;
-            cx.limit(|limits| limits.is_cut = true);
+            writing.is_cut("").await?;
         }
     }
     writing.finish(about).await
@@ -165,6 +170,21 @@ impl<'a> Writing<'a> {
             let what = format!("the {} is written again", self.name);
             self.cx.pause(&format!("{key}/again"), Role::FinalReport, self.failed.all(), broken, &what).await?;
         }
+    }
+
+    /// Keeps the finished pieces as the whole text.
+    async fn keep(&mut self, wording: Option<&'static Wording>, written: &[String]) -> Result<(), Error> {
+        self.page = Some(self.start(wording, written).await?);
+        Ok(())
+    }
+
+    /// Says that the text ends where the output limit cut it off.
+    async fn is_cut(&self, and: &str) -> Result<(), Error> {
+        let (cx, name) = (self.cx, self.name);
+        let detail = format!("the {name} was cut off by the output limit{and}");
+        cx.warn(&format!("{name}/cut"), WarningCode::OutputCut, detail).await?;
+        cx.limit(|limits| limits.is_cut = true);
+        Ok(())
     }
 
     /// A new attempt, with the finished pieces on it already.

@@ -8,6 +8,7 @@ use fathom::{
     domain::{FailureCode, Run, WarningCode},
 };
 
+use serde_json::json;
 use test_case::test_case;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,7 @@ async fn begun(engine: &Engine, database: &TestDatabase, ago_ms: u64) -> Run {
     let run = engine.submit(QUESTION).await.unwrap();
     match ago_ms {
         4_000 => database.execute("UPDATE runs SET started_at = created_at - 4000").await,
+        12_000 => database.execute("UPDATE runs SET started_at = created_at - 12000").await,
         6_500 => database.execute("UPDATE runs SET started_at = created_at - 6500").await,
         7_994_000 => database.execute("UPDATE runs SET started_at = created_at - 7994000").await,
         9_500 => database.execute("UPDATE runs SET started_at = created_at - 9500").await,
@@ -124,6 +126,45 @@ async fn a_pause_that_was_made_is_over() {
     let story = engine.tell(run).await;
     assert!(story.steps.iter().any(|step| step.key == "report/again"), "it was written again");
     replays_late(&world, &engine, &database, &story).await;
+    engine.app.close().await;
+    world.finish();
+}
+
+/// What follows a finished report costs it nothing when the time is over: it stands as it was written, which is said.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_outlives_a_repair_for_which_there_is_no_time(database: TestDatabase) {
+    let report = reply::text("# Gate\n\nThe gate cost 413,000 crowns [S1001]. Harbour dues pay [S1001].");
+    let script = small().always(When::kind(Kind::Report), report).always(When::kind(Kind::Repair), reply::silence());
+    let world = world(script).await;
+    let engine = Engine::start(&world, &database, &OPTIONS).await;
+    let run = begun(&engine, &database, 4_000).await;
+    let story = engine.tell(run).await;
+    assert!(story.markdown().contains("413,000 crowns [1]"), "{}", story.markdown());
+    let unrepaired = story.warned(WarningCode::CheckFailed);
+    assert!(unrepaired[0].contains("were not repaired, and are marked"), "{unrepaired:?}");
+    assert_eq!(world.models.count(Kind::Repair), 1);
+    replays_late(&world, &engine, &database, &story).await;
+    engine.app.close().await;
+    world.finish();
+}
+
+/// Judges are asked when research has ended, so they are waited for as the report is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_judge_that_is_busy_is_asked_again_after_the_end_of_research() {
+    let report = reply::text("# Gate\n\nThe gate is paid by harbour dues [S1001].").after(Duration::from_secs(3));
+    let verdicts = json!({"verdicts": [{"number": 1, "verdict": "supported", "reason": "It says so."}]});
+    let script = small()
+        .first(When::kind(Kind::Researcher), [reply::search(["dues"])])
+        .always(When::kind(Kind::Report), report)
+        .first(When::kind(Kind::Judgement), [reply::status(429), reply::json(verdicts)]);
+    let (world, database) = (world(script).await, TestDatabase::sqlite());
+    let engine = Engine::start(&world, &database, &["max_run_seconds=20", "verify=claims"]).await;
+    let run = begun(&engine, &database, 12_000).await;
+    let story = engine.tell(run).await;
+    assert_eq!(world.models.count(Kind::Judgement), 2, "{:?} {:?}", story.warnings(), story.report().claims);
+    assert_eq!(story.report().claims[0].reason.as_deref(), Some("It says so."), "{:?}", story.warnings());
     engine.app.close().await;
     world.finish();
 }

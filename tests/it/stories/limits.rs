@@ -444,6 +444,37 @@ async fn each_call_with_a_raised_limit_has_its_own_price() {
     world.finish();
 }
 
+/// What was written and paid for is a report, though its continuation cannot be had.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_whose_continuation_fails_is_kept_as_far_as_it_came() {
+    let text = format!("# Dues\n\nFour crowns pay for the gate [S1001]. {}", "The rest is a loan. ".repeat(4));
+    let begun = reply::text(&text).cut_by_length();
+    let continued = When::matching(|call| call.says("Four crowns pay") && call.turns() > 0);
+    let script =
+        Script::whole_run(Shape::SMALL).first(When::kind(Kind::Report), [begun]).always(continued, reply::status(400));
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert!(story.markdown().contains("Four crowns pay for the gate [1]."), "{}", story.markdown());
+    let cut = story.warned(WarningCode::OutputCut);
+    assert!(cut.iter().any(|detail| detail.contains("could not be continued")), "{cut:?}");
+    assert!(story.markdown().contains("Limits of this report"), "{}", story.markdown());
+    world.finish();
+}
+
+/// The researcher's time ends while the model is asked again with more room: what it had answered is paid for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_whose_raised_repetition_comes_too_late_is_paid_for() {
+    const CALL: Tokens = Tokens { input: 1_000, cached: 0, output: 100, reasoning: 0 };
+    let script = Script::new()
+        .first(When::kind(Kind::Researcher), [reply::empty().cut_by_length().costing(CALL), reply::silence()])
+        .otherwise(|call| brain::reply(Shape::SMALL, call).costing(CALL));
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["max_researcher_seconds=2"]).await;
+    let answered = (world.models.total() - 1) as u64;
+    assert_eq!((story.usage.input_tokens, story.usage.output_tokens), (answered * 1_000, answered * 100));
+    world.finish();
+}
+
 /// What a call took stays in the books when its repetition with a higher limit fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_whose_raised_repetition_fails_is_paid_for() {
