@@ -68,7 +68,7 @@ pub struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// A value without anything beside it.
+    /// Returns a value without anything beside it.
     pub fn new(value: T) -> Self {
         Self { value, call: None, events: Vec::new(), sources: Vec::new(), notes: Vec::new(), inherited: None }
     }
@@ -78,7 +78,7 @@ impl<T> Entry<T> {
         Self { call: inherited.call, inherited: Some(inherited.at), ..Self::new(inherited.value) }
     }
 
-    /// The same with its value changed.
+    /// Returns the same with its value changed.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Entry<U> {
         let Self { value, call, events, sources, notes, inherited } = self;
         Entry { value: change(value), call, events, sources, notes, inherited }
@@ -138,7 +138,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal that replays `stored` and writes as the holder of `lease`, which certainly holds until that time.
+    /// Returns a journal that replays `stored` and writes as the holder of `lease`, which certainly holds until that
+    /// time.
     pub fn new(lease: Lease, holds_until: Instant, stored: Vec<Step>, writer: WriterHandle) -> Self {
         let stored = stored.into_iter().map(|step| (step.key.clone(), step)).collect();
         Self {
@@ -170,7 +171,7 @@ impl Journal {
         Self { inherited: Mutex::new(inherited), ..self }
     }
 
-    /// The answer that a run which this one retries got to a request about the same; each is handed out once.
+    /// Returns the answer that a run which this one retries got to a request about the same; each is handed out once.
     pub fn inherited<T: DeserializeOwned>(&self, key: &str, asked: &Fingerprint) -> Option<Inherited<T>> {
         let mut inherited = self.inherited.lock();
         let steps = inherited.get_mut(key)?;
@@ -201,12 +202,12 @@ impl Journal {
         self.ends_at
     }
 
-    /// The lease was renewed.
+    /// Notes that the lease was renewed.
     pub fn extend(&self, holds_until: Instant) {
         self.holds_until.send_replace(holds_until);
     }
 
-    /// The value stored under `key`, or the result of `work`, stored before it is returned.
+    /// Returns the value stored under `key`, or the result of `work`, stored before it is returned.
     ///
     /// `work` is not polled when the key is stored. Dropping the future stores nothing.
     ///
@@ -432,7 +433,7 @@ impl Journal {
     }
 }
 
-/// An event of `scope` with the time of now.
+/// Returns an event of `scope` with the time of now.
 pub fn now(scope: &Scope, event: Event) -> NewEvent {
     NewEvent { ts: Timestamp::now(), scope: scope.clone(), event }
 }

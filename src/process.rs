@@ -9,8 +9,8 @@ use std::{fs, process};
 
 use uuid::Uuid;
 
-/// Shape: `machine/pid/start/nonce`. The machine part names this boot and process namespace, so that equal process ids
-/// of two containers are never confused.
+/// Returns the name of this process, `machine/pid/start/nonce`. The machine part names this boot and process
+/// namespace, so that equal process ids of two containers are never confused.
 pub fn this_process() -> String {
     let pid = process::id();
     let start = match process_state(pid) {
@@ -68,7 +68,8 @@ fn numbers() -> Vec<i32> {
     folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The process is held before it is looked at, so that no other one that gets its number is killed in its place.
+/// Ends a process whose starter is dead. The process is held before it is looked at, so that no other one that gets
+/// its number is killed in its place.
 #[cfg(target_os = "linux")]
 fn end_orphan(pid: i32) -> Option<()> {
     use std::io::Read as _;

@@ -287,7 +287,7 @@ fn opener(rest: &str, character: char) -> (usize, Option<char>) {
     }
 }
 
-/// `<|…`, whatever it says, or a tag by one of our names.
+/// Returns whether a tag stands here: `<|…`, whatever it says, or a tag by one of our names.
 fn is_tag(behind: &str) -> bool {
     behind.starts_with(['|', '｜']) || is_name(behind, &TAGS)
 }
@@ -300,7 +300,7 @@ fn is_name(behind: &str, names: &[&str]) -> bool {
     names.iter().any(|known| known.eq_ignore_ascii_case(&name))
 }
 
-/// Full-width letters and signs as their ASCII originals.
+/// Returns full-width letters and signs as their ASCII originals.
 fn narrow(character: char) -> char {
     match character {
         '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(character) - 0xFEE0).unwrap_or(character),
@@ -315,7 +315,7 @@ fn is_ignored(character: char) -> bool {
         || is_invisible_letter(character)
 }
 
-/// Tag characters spell text that only a model can read.
+/// Returns whether this is a tag character; these spell text that only a model can read.
 fn is_invisible_letter(character: char) -> bool {
     matches!(character, '\u{E0000}'..='\u{E007F}')
 }

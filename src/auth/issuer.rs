@@ -92,6 +92,8 @@ struct Shared {
 }
 
 impl Issuer {
+    /// Creates an issuer from its settings.
+    ///
     /// # Errors
     /// No HTTP client can be built.
     pub fn new(settings: Settings) -> Result<Self, net::Error> {
@@ -113,7 +115,7 @@ impl Issuer {
         text.len() <= MAX_TOKEN_BYTES && text.split('.').count() == 3
     }
 
-    /// The bearer of a token for the API, as a key that ends with it.
+    /// Returns the bearer of a token for the API, as a key that ends with it.
     ///
     /// # Errors
     /// [`Refused`].
@@ -142,7 +144,7 @@ impl Issuer {
         decoded.map(|token| token.claims).map_err(|error| Refused::Invalid(error.to_string()))
     }
 
-    /// A key for whom a token names. Its id is the same for each token of the same person.
+    /// Returns a key for whom a token names. Its id is the same for each token of the same person.
     ///
     /// # Errors
     /// No owner is named, or nothing is allowed to them.
@@ -169,7 +171,7 @@ impl Issuer {
         })
     }
 
-    /// The endpoints of the issuer.
+    /// Returns the endpoints of the issuer.
     ///
     /// # Errors
     /// [`Refused::Unreachable`].
@@ -178,7 +180,7 @@ impl Issuer {
     }
 }
 
-/// The highest role of Fathom among those of the claim, a list or words separated by spaces.
+/// Returns the highest role of Fathom among those of the claim, a list or words separated by spaces.
 fn scope(claims: &Value, path: &str) -> Option<KeyScope> {
     let claim = path.split('.').try_fold(claims, |value, part| value.get(part))?;
     let words: Vec<&str> = match claim {

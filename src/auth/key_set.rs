@@ -88,8 +88,8 @@ impl KeySet {
         Self { source: Arc::new(source), reading: Mutex::default() }
     }
 
-    /// The key of that id, or of a token without one the only key that signs with that algorithm. One that is known is
-    /// given at once, however old it is; only for another is the issuer waited for.
+    /// Returns the key of that id, or of a token without one the only key that signs with that algorithm. One that is
+    /// known is given at once, however old it is; only for another is the issuer waited for.
     pub(super) async fn signing_key(&self, id: Option<&str>, algorithm: Algorithm) -> Result<DecodingKey, Refused> {
         let (keys, is_fresh) = self.source.keys();
         if let Some(key) = find(&keys, id, algorithm) {
@@ -106,7 +106,7 @@ impl KeySet {
         decoding(find(&keys, id, algorithm).ok_or(Refused::UnknownKey)?)
     }
 
-    /// The endpoints of the issuer.
+    /// Returns the endpoints of the issuer.
     pub(super) async fn endpoints(&self) -> Result<Endpoints, Refused> {
         let known = self.source.known.lock().endpoints.clone();
         match known {
@@ -115,7 +115,7 @@ impl KeySet {
         }
     }
 
-    /// The end of the reading that is under way or has just ended, or of one that begins.
+    /// Returns the end of the reading that is under way or has just ended, or of one that begins.
     fn reading(&self) -> watch::Receiver<Option<Ended>> {
         let mut reading = self.reading.lock();
         if let Some(reading) = reading.as_mut()
@@ -138,7 +138,7 @@ impl KeySet {
 }
 
 impl Source {
-    /// The keys, and whether they need not be read again yet.
+    /// Returns the keys, and whether they need not be read again yet.
     fn keys(&self) -> (Arc<[Jwk]>, bool) {
         let known = self.known.lock();
         (Arc::clone(&known.keys), known.read_at.is_some_and(|at| at.elapsed() < FRESH))
@@ -181,7 +181,7 @@ fn decoding(key: &Jwk) -> Result<DecodingKey, Refused> {
     DecodingKey::from_jwk(key).map_err(|error| Refused::Invalid(error.to_string()))
 }
 
-/// The key that signs with that algorithm: the one of that id, or of a token without one the only one.
+/// Returns the key that signs with that algorithm: the one of that id, or of a token without one the only one.
 fn find<'a>(keys: &'a [Jwk], id: Option<&str>, algorithm: Algorithm) -> Option<&'a Jwk> {
     let signs = |jwk: &&Jwk| {
         let is_for_signing = !matches!(jwk.common.public_key_use, Some(PublicKeyUse::Encryption));
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::net::Timeouts;
 
-    /// An issuer with the key `a` that answers so many requests, and after that lets everybody wait.
+    /// Returns an issuer with the key `a` that answers so many requests, and after that lets everybody wait.
     async fn issuer(answers: usize) -> (KeySet, Arc<AtomicUsize>, JoinSet<()>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&asked);

@@ -79,7 +79,7 @@ impl Keys {
         Self { store, issuer: None, remembered: Arc::default() }
     }
 
-    /// The same, which takes tokens of that issuer, too.
+    /// Returns the same, which takes tokens of that issuer, too.
     pub fn trusting(self, issuer: Option<Issuer>) -> Self {
         Self { issuer, ..self }
     }
@@ -177,7 +177,7 @@ impl Keys {
         Ok((key, token.text(Kind::Key)))
     }
 
-    /// Every key there is, newest first.
+    /// Returns every key there is, newest first.
     ///
     /// # Errors
     /// Those of the store.

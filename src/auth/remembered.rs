@@ -29,7 +29,7 @@ struct Answers {
 pub(super) struct Generation(u64);
 
 impl Remembered {
-    /// The answer that counts.
+    /// Returns the answer that counts.
     ///
     /// # Errors
     /// There is none; the generation of the one that is to be found, before it is looked for.

@@ -49,7 +49,7 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// A new one, with a random secret.
+    /// Returns a new one, with a random secret.
     #[expect(clippy::new_without_default, reason = "a default secret would be a random one")]
     pub fn new() -> Self {
         Self { id: ApiKeyId::new(), secret: random() }
@@ -70,7 +70,7 @@ impl Token {
         format!("{}{}_{}", kind.prefix(), self.id.0.simple(), URL_SAFE_NO_PAD.encode(self.secret))
     }
 
-    /// SHA-256 of the secret. Nothing slower is needed: it cannot be guessed.
+    /// Returns the SHA-256 of the secret. Nothing slower is needed: it cannot be guessed.
     pub fn hash(&self) -> [u8; 32] {
         digest::sha256(&self.secret)
     }

@@ -115,7 +115,7 @@ async fn database(config: &Config) -> Finding {
     }
 }
 
-/// The providers that the options name must answer; of the others only what is missing is said.
+/// Checks the providers: those that the options name must answer; another one that is set is only mentioned.
 async fn models(config: &Config) -> Vec<Finding> {
     let llm = match Llm::new(config.llm.clone()) {
         Ok(llm) => llm,
@@ -215,7 +215,7 @@ async fn mcp(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// The engines that are configured, or that the settings name, must answer.
+/// Returns the engines that are configured, or that the settings name, must answer.
 async fn search(config: &Config) -> Vec<Finding> {
     let engines = match Engines::new(config.search.clone(), Parser::new(config.parser.clone())) {
         Ok(engines) => engines,

@@ -5,7 +5,7 @@ use crate::domain::{
     estimate::{Basis, Binding, Grounds, Level, Range},
 };
 
-/// The table, and what it rests on.
+/// Returns the table, and what it rests on.
 pub fn table(estimate: &Estimate) -> String {
     let count = |name: &str, of: &Range<u64>| row(name, [of.low, of.expected, of.high].map(|n| n.to_string()));
     let Range { low, expected, high } = estimate.minutes;

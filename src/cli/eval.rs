@@ -281,7 +281,7 @@ impl Bench<'_> {
     }
 }
 
-/// The models of all roles, each once.
+/// Returns the models of all roles, each once.
 fn models(config: &Config) -> Vec<ModelName> {
     let mut models: Vec<ModelName> = Vec::new();
     for model in config.options.models() {

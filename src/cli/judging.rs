@@ -59,7 +59,7 @@ async fn load(store: &Store, run_id: RunId) -> Result<Option<RunRecord>, store::
     Ok(Some(RunRecord { report, sources, brief }))
 }
 
-/// The sources that the report cites, with their texts.
+/// Returns the sources that the report cites, with their texts.
 async fn cited(store: &Store, run_id: RunId, report: &Report) -> Result<Vec<Source>, store::Error> {
     let mut ids: Vec<SourceId> = report.citations.iter().map(|citation| citation.source_id).collect();
     ids.sort_unstable();
@@ -67,7 +67,7 @@ async fn cited(store: &Store, run_id: RunId, report: &Report) -> Result<Vec<Sour
     store.snapshots_of(run_id, &ids).await
 }
 
-/// The brief of a run; empty when it made none.
+/// Returns the brief of a run; empty when it made none.
 async fn brief(store: &Store, run_id: RunId) -> Result<String, store::Error> {
     let mut after = 0;
     loop {

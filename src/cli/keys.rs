@@ -155,7 +155,7 @@ pub async fn run(args: KeysArgs, config: Config) -> Exit {
     })
 }
 
-/// The key alone goes to standard output, so that a script may take it.
+/// Creates a key. The key alone goes to standard output, so that a script may take it.
 async fn create(keys: &Keys, args: CreateArgs, config: &Config) -> Result<Exit, Error> {
     let owner = printable_line(&args.owner);
     if owner.trim().is_empty() {
@@ -203,7 +203,7 @@ fn state(key: &ApiKey, now: Timestamp) -> String {
     }
 }
 
-/// Shape: `2026-11-21`.
+/// Returns the day of a time, as in `2026-11-21`.
 fn day(at: Timestamp) -> String {
     at.to_rfc3339().chars().take(10).collect()
 }

@@ -484,7 +484,7 @@ async fn run() -> ExitCode {
     exit.into()
 }
 
-/// The option table as `research --help` shows it.
+/// Returns the option table as `research --help` shows it.
 fn research_help() -> String {
     let mut help = String::from("Research options (--set NAME=VALUE, or FATHOM_NAME in the environment):\n");
     for spec in OPTIONS {
@@ -501,7 +501,7 @@ fn research_help() -> String {
     help
 }
 
-/// The default as it turns out for most.
+/// Returns the default as it turns out for most.
 fn default(spec: &OptionSpec) -> &str {
     match spec.name {
         "search_api" => "auto: the first of them whose key, address or folder is set",

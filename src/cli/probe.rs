@@ -19,7 +19,7 @@ use crate::{
 const MAX_TOKENS: u32 = 2_000;
 const TOOL: &str = "report_depth";
 
-/// Asks, prints, and fails when the model cannot be used at all.
+/// Asks the model, prints the result, and fails when the model cannot be used at all.
 pub async fn run(config: &Config, model: &ModelName) -> Exit {
     match probe(config, model).await {
         Ok(table) => {
@@ -61,7 +61,7 @@ async fn probe(config: &Config, model: &ModelName) -> Result<String, String> {
     Ok(table(model, &facts))
 }
 
-/// A question that any model can answer by a word.
+/// Returns a question that any model can answer by a word.
 pub(super) fn small_request(model: &ModelName) -> Request {
     Request {
         model: model.clone(),
@@ -146,7 +146,7 @@ fn schema() -> Value {
         "additionalProperties": false})
 }
 
-/// The table, as it can be put into the settings file.
+/// Returns the table, as it can be put into the settings file.
 fn table(model: &ModelName, facts: &Facts) -> String {
     let name = Value::from(model.to_string());
     let mut lines =

@@ -315,7 +315,7 @@ fn tool_started(name: &str, kind: ToolKind, args: &serde_json::Value) -> String 
     format!("{}: {asked}", doing(kind, name))
 }
 
-/// The start of a text on one line, without what could redraw a terminal.
+/// Returns the start of a text on one line, without what could redraw a terminal.
 fn line(text: &str, width: usize) -> String {
     let beginning = text.char_indices().nth(width * 4).map_or(text, |(end, _)| &text[..end]);
     shortened(&printable_line(beginning), width).into_owned()

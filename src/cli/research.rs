@@ -162,7 +162,7 @@ async fn remember(config: &mut Config, store: &Store, run: &Run) -> Result<(), E
     Ok(())
 }
 
-/// The wired process and the options of its run.
+/// Returns the wired process and the options of its run.
 async fn prepare(args: &ResearchArgs, config: Config) -> Result<(App, RunOptions), String> {
     args.output.out.as_deref().map_or(Ok(()), check_writable)?;
     let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
@@ -182,7 +182,7 @@ fn may_ask_back(options: &mut RunOptions, settings: &SettingsArgs) {
     }
 }
 
-/// The report's place is tried before anything is paid for.
+/// Checks that the report can be written to `out`, before anything is paid for.
 fn check_writable(out: &Path) -> Result<(), String> {
     let existed = out.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(out);
@@ -194,7 +194,8 @@ fn check_writable(out: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The question as given, or all of standard input for `-`; a little more than allowed is read, to tell it is too long.
+/// Returns the question as given, or all of standard input for `-`; a little more than allowed is read, to tell it is
+/// too long.
 fn question(argument: &str) -> Result<String, String> {
     if argument != "-" {
         return Ok(argument.to_owned());
@@ -298,7 +299,7 @@ impl Session {
         }
     }
 
-    /// The process ended before the user answered: asks once more, and goes on with the answer.
+    /// Asks once more, since the process ended before the user answered, and goes on with the answer.
     async fn ask_again(&self, run: &Run) -> Exit {
         let runs = match self.app.runs.store().thread_runs(run.thread_id).await {
             Ok(runs) => runs,

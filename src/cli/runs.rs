@@ -47,7 +47,7 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
     })
 }
 
-/// The database of the settings, in which something is looked for: none is made where there is none.
+/// Returns the database of the settings, in which something is looked for: none is made where there is none.
 pub(super) async fn existing_store(config: &Config) -> Result<Store, Exit> {
     match &config.database {
         Database::Sqlite { path, .. } if !path.exists() => Err(print::usage(&format!(
@@ -58,7 +58,7 @@ pub(super) async fn existing_store(config: &Config) -> Result<Store, Exit> {
     }
 }
 
-/// The database of the settings; why it cannot be used is said.
+/// Returns the database of the settings; why it cannot be used is said.
 pub(super) async fn open_store(config: &Config) -> Result<Store, Exit> {
     Store::open(&config.database).await.map_err(|error| print::usage(&error.to_string()))
 }
@@ -85,7 +85,7 @@ fn row(id: &str, status: &str, outcome: &str, age: &str, question: &str) -> Stri
     format!("{id:<36}  {status:<11}  {outcome:<18}  {age:>5}  {question}").trim_end().to_owned()
 }
 
-/// The status, and what is to be said about it.
+/// Returns the status, and what is to be said about it.
 fn status_word(overview: &RunOverview, silence: Duration) -> String {
     match overview.run.status {
         _ if is_stuck(overview, silence) => "stuck".to_owned(),
@@ -265,7 +265,7 @@ fn as_value(overview: &RunOverview, silence: Duration) -> Value {
     })
 }
 
-/// The beginning of a text, on one line, without what would move the terminal's cursor.
+/// Returns the beginning of a text, on one line, without what would move the terminal's cursor.
 fn one_line(text: &str) -> String {
     shortened(&printable_line(text), QUESTION_CHARS).into_owned()
 }

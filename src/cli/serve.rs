@@ -93,7 +93,7 @@ enum Ended {
     Early,
 }
 
-/// The claim loop and the sockets, side by side until both have ended.
+/// Runs the claim loop and the sockets, side by side until both have ended.
 async fn serve(
     app: &App,
     config: &Config,

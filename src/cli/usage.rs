@@ -107,14 +107,14 @@ async fn show_run(store: &Store, run_id: RunId, as_json: bool) -> Result<Exit, E
     Ok(print::answer(&broken_down(&of_run).join("\n")))
 }
 
-/// A table of what a run's calls were made for.
+/// Returns a table of what a run's calls were made for.
 pub(super) fn broken_down(of_run: &Breakdown) -> Vec<String> {
     let mut all = summed(&of_run.sums, "run");
     all.extend(lines("researcher", &of_run.by_researcher));
     all
 }
 
-/// A table of sums; `whole` is what all of it is.
+/// Returns a table of sums; `whole` is what all of it is.
 fn summed(sums: &Sums, whole: &str) -> Vec<String> {
     let heading =
         format!("{:<10}  {:>7}  {:>12}  {:>12}  {:>10}  NAME", "BY", "CALLS", "PROMPT TOK.", "OUTPUT TOK.", "COST");
@@ -138,7 +138,8 @@ fn line(what: &str, name: &str, used: &ModelUsage) -> String {
     format!("{what:<10}  {calls:>7}  {input:>12}  {output:>12}  {cost:>10}  {name}").trim_end().to_owned()
 }
 
-/// `-` where a price is not known. Small sums have more digits, so that no call looks as if it were free.
+/// Renders a cost; `-` where a price is not known. Small sums have more digits, so that no call looks as if it were
+/// free.
 fn cost(cost: Option<Cost>) -> String {
     match cost.map(Cost::dollars) {
         None => "-".to_owned(),
@@ -147,7 +148,7 @@ fn cost(cost: Option<Cost>) -> String {
     }
 }
 
-/// The line of an owner, and one for each model.
+/// Returns the line of an owner, and one for each model.
 fn rows(used: &OwnerUsage) -> Vec<String> {
     let number = |number: u64| number.to_string();
     let total = &used.total;

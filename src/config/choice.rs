@@ -26,6 +26,8 @@ pub struct Choice<'a> {
 }
 
 impl Choice<'_> {
+    /// Returns the run options that the layers give, with defaults for the rest.
+    ///
     /// # Errors
     /// Engines that cannot be of one run; none else as long as the layers were checked.
     pub fn options(&self, notices: &mut Vec<String>) -> Result<RunOptions, ConfigError> {

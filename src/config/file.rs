@@ -39,6 +39,8 @@ pub struct File {
 }
 
 impl File {
+    /// Reads the settings file at `path`.
+    ///
     /// # Errors
     /// The file cannot be read, is no TOML, names something unknown, or has a value that cannot be used.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
@@ -49,6 +51,8 @@ impl File {
         Self::parse(path, &text)
     }
 
+    /// Parses the text of a settings file.
+    ///
     /// # Errors
     /// As [`Self::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {

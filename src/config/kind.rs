@@ -71,7 +71,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A value given as text, not checked yet.
+    /// Returns a value given as text, not checked yet.
     pub fn read(self, text: &str) -> Value {
         let trimmed = text.trim();
         match self {
@@ -88,7 +88,7 @@ impl Kind {
         }
     }
 
-    /// The value again, when it is of the right type and in range.
+    /// Returns the value again, when it is of the right type and in range.
     ///
     /// # Errors
     /// What would have been accepted.
@@ -125,7 +125,7 @@ impl Kind {
         if fits { Ok(value) } else { Err(self.expected()) }
     }
 
-    /// A list of what `item` makes of each text; a single text stands for a list of one.
+    /// Returns a list of what `item` makes of each text; a single text stands for a list of one.
     fn list(self, value: &Value, item: impl Fn(&str) -> Option<String>) -> Result<Value, String> {
         let one = [value.clone()];
         let given = value.as_array().map_or(&one[..], Vec::as_slice);
@@ -133,7 +133,7 @@ impl Kind {
         items.ok_or_else(|| self.expected())
     }
 
-    /// A value that is accepted, as in a variable; for the example files.
+    /// Returns a value that is accepted, as in a variable; for the example files.
     pub fn example(self) -> String {
         match self {
             Self::Text | Self::Secret => "…",
@@ -208,7 +208,7 @@ fn known(model: &ModelName) -> Result<(), String> {
     if names.contains(&&*model.provider) { Ok(()) } else { Err(unknown_provider(&model.provider, &names)) }
 }
 
-/// A list of texts, as a file has several models, as one text.
+/// Returns a list of texts, as a file has several models, as one text.
 fn joined(value: Value) -> Value {
     let texts = value.as_array().and_then(|list| list.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
     match texts {
@@ -267,7 +267,7 @@ fn is_url(text: &str) -> bool {
     Url::from_str(text.trim()).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-/// An origin as browsers write it.
+/// Returns an origin as browsers write it.
 fn origin(text: &str) -> Option<String> {
     if text == "*" {
         return Some(text.to_owned());
@@ -276,7 +276,7 @@ fn origin(text: &str) -> Option<String> {
     url.map(|url| url.origin().ascii_serialization())
 }
 
-/// A model with its provider, or one that any text stands for.
+/// Returns a model with its provider, or one that any text stands for.
 fn model_pattern(name: &str) -> Option<String> {
     let provider = name.split_once(':').map(|(provider, _)| provider);
     let known = |provider: &str| provider_names().contains(&provider);
@@ -284,14 +284,14 @@ fn model_pattern(name: &str) -> Option<String> {
     fits.then(|| name.to_owned())
 }
 
-/// The name of a host in lower case.
+/// Returns the name of a host in lower case.
 fn host(name: &str) -> Option<String> {
     let name = name.trim().trim_end_matches('.').to_ascii_lowercase();
     let fits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
     (fits || name == "*").then_some(name)
 }
 
-/// A range of addresses, or the one of that address.
+/// Returns a range of addresses, or the one of that address.
 pub fn network(text: &str) -> Option<IpNet> {
     let one = || text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical()));
     text.parse().ok().or_else(one)

@@ -51,7 +51,7 @@ impl fmt::Display for Origin {
 }
 
 impl Origin {
-    /// Greater wins.
+    /// Returns the rank of an origin; the greater one wins.
     fn rank(&self) -> u8 {
         match self {
             Self::Default => 0,
@@ -87,6 +87,8 @@ pub struct Layers<'a> {
 }
 
 impl<'a> Layers<'a> {
+    /// Reads all settings from flags, environment and file.
+    ///
     /// # Errors
     /// The first value that cannot be used, among those that win.
     pub fn read(flags: &Flags, environment: Environment<'a>, file: &File) -> Result<Self, ConfigError> {
@@ -128,7 +130,7 @@ impl<'a> Layers<'a> {
         Ok(Some(SettingValue { value, origin }))
     }
 
-    /// A variable of the environment that says something.
+    /// Returns a variable of the environment that says something.
     pub fn variable(&self, name: &str) -> Option<String> {
         (self.environment)(name).filter(|value| !value.trim().is_empty())
     }
@@ -217,7 +219,8 @@ fn said(setting: &Setting, flag: Option<&str>, variable: impl Fn(&str) -> Option
     Some((as_ours(setting.kind, text), Origin::OtherVariable { name: name.to_owned(), own }))
 }
 
-/// Open Deep Research has other words for true and false, and other names of some providers.
+/// Translates a value of Open Deep Research, which has other words for true and false, and other names of some
+/// providers.
 fn as_ours(kind: Kind, text: String) -> String {
     match kind {
         Kind::Research(spec) if spec.kind == OptionKind::Model => providers::from_original(text.trim()),
@@ -250,7 +253,7 @@ fn on_command_line(flags: &Flags) -> Result<HashMap<String, String>, ConfigError
     Ok(given)
 }
 
-/// The setting as who gave it knows it.
+/// Returns the setting as who gave it knows it.
 fn place(setting: &Setting, origin: &Origin) -> String {
     match origin {
         Origin::Flag("--set") => format!("option '{}'", setting.key.trim_start_matches("options.")),

@@ -174,7 +174,7 @@ pub struct RequestKeySettings {
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// An IPv4 address is the same in the form that IPv6 has for it.
+    /// Returns whether `peer` is a trusted proxy. An IPv4 address is the same in the form that IPv6 has for it.
     pub fn contain(&self, peer: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&peer.to_canonical()))
     }
@@ -242,8 +242,8 @@ impl Config {
         self.effective.iter().any(|setting| setting.key == key && setting.source != Origin::Default)
     }
 
-    /// The address on which a service with these settings listens, whatever else is set: who only asks it something
-    /// needs no folder and no keys, and is not kept from it by a setting of another kind.
+    /// Returns the address on which a service with these settings listens, whatever else is set: who only asks it
+    /// something needs no folder and no keys, and is not kept from it by a setting of another kind.
     ///
     /// # Errors
     /// The address cannot be used, or the file cannot in which it may stand.
@@ -375,9 +375,9 @@ fn keep_to(
     Ok(())
 }
 
-/// The file that the command line or the environment names, which must be there, else the usual one, else none; and
-/// whether it was only found. Who starts Fathom in a folder of somebody else's does not want that one's addresses to
-/// get the keys of the environment, nor the service opened.
+/// Returns the file that the command line or the environment names, which must be there, else the usual one, else
+/// none; and whether it was only found. Who starts Fathom in a folder of somebody else's does not want that one's
+/// addresses to get the keys of the environment, nor the service opened.
 fn file(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Result<(File, bool), ConfigError> {
     let named = || environment(settings::FILE_VARIABLE).filter(|path| !path.trim().is_empty()).map(PathBuf::from);
     if let Some(path) = flags.config.clone().or_else(named) {
@@ -415,7 +415,7 @@ fn check_names(names: impl Iterator<Item = OsString>) -> Result<(), ConfigError>
     Ok(())
 }
 
-/// The setting that is meant by a name which other programs, or a habit, suggest.
+/// Returns the setting that is meant by a name which other programs, or a habit, suggest.
 fn meant(name: &str) -> Option<&'static str> {
     const HABITS: &[(&[&str], &str)] = &[
         (&["PORT", "HOST", "ADDR", "ADDRESS", "BIND", "BIND_ADDRESS", "LISTEN_ADDRESS"], "FATHOM_LISTEN"),
@@ -666,7 +666,7 @@ mod tests {
         assert!(config.notices.iter().any(|notice| notice.contains("fathom.toml")), "{:?}", config.notices);
     }
 
-    /// Flags, variables and a file.
+    /// Reads the settings from flags, variables and a file.
     fn layered(flags: &Flags, variables: &[(&str, &str)], toml: &str) -> Config {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("some.toml");

@@ -97,7 +97,7 @@ const MCP: &str = r#"
 #max_seconds = 300
 "#;
 
-/// The help of a flag: what the setting is for, its variable and its default.
+/// Returns the help of a flag: what the setting is for, its variable and its default.
 pub fn flag_help(key: &str) -> String {
     let Some(setting) = settings::find(key) else { return String::new() };
     let variable = format!(" [env: {}]", setting.variable);
@@ -108,7 +108,7 @@ pub fn flag_help(key: &str) -> String {
     format!("{}{variable}{default}", capital(setting.meaning))
 }
 
-/// `.env.example`.
+/// Renders `.env.example`.
 pub fn variables() -> String {
     let mut text = comment(
         "Every variable that Fathom reads; another one that begins with FATHOM_ is refused. An empty one counts as not set. The command line wins over all of them, and they win over the settings file; `fathom config` shows what counts and who said it. Where no default is known, an example stands.",
@@ -192,7 +192,7 @@ pub fn engines_page(page: &str) -> String {
     with_table(page, ENGINES, &format!("\n{head}{rows}\n"))
 }
 
-/// The page with another table between its marks.
+/// Returns the page with another table between its marks.
 fn with_table(page: &str, begin: &str, table: &str) -> String {
     let parts = page.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
     let Some((before, after)) = parts else { return page.to_owned() };
@@ -359,7 +359,7 @@ fn about(setting: &Setting, table: &Table) -> String {
     comment(&format!("{}{end}{default}", capital(setting.meaning)))
 }
 
-/// The default or an example; nothing where an example would be taken for a value of one's own.
+/// Returns the default or an example; nothing where an example would be taken for a value of one's own.
 fn in_variable(setting: &Setting) -> String {
     match (setting.default, setting.kind) {
         (Fallback::Value(text), _) => text.to_owned(),
@@ -372,7 +372,7 @@ fn in_variable(setting: &Setting) -> String {
     }
 }
 
-/// TOML, which takes JSON's texts, numbers and lists as they are.
+/// Renders the value of a setting in TOML, which takes JSON's texts, numbers and lists as they are.
 fn in_file(setting: &Setting) -> String {
     let text = match (setting.default, setting.kind) {
         (Fallback::Value(text), _) | (Fallback::Computed(text), Kind::Url | Kind::Text) => text.to_owned(),
@@ -423,7 +423,7 @@ mod tests {
     use super::super::{Config, Flags, file::File};
     use super::*;
 
-    /// The variables and keys that stand in an example, all of which are commented out.
+    /// Returns the variables and keys that stand in an example, all of which are commented out.
     fn commented(example: &str) -> impl Iterator<Item = &str> {
         example.lines().filter_map(|line| line.strip_prefix('#')).filter(|line| !line.starts_with(' '))
     }

@@ -177,6 +177,8 @@ pub struct Telemetry {
     content: bool,
 }
 
+/// Returns the settings of the `llm` room.
+///
 /// # Errors
 /// A limit of a provider that is none.
 pub fn llm(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits) -> Result<llm::Settings, ConfigError> {
@@ -196,8 +198,8 @@ pub fn llm(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits) -> Result<
     })
 }
 
-/// The MCP servers of the settings file and of the file of other programs, and the operator's own `mcp_config`; `given`
-/// is what stands in the settings file at `path`.
+/// Returns the MCP servers of the settings file and of the file of other programs, and the operator's own
+/// `mcp_config`; `given` is what stands in the settings file at `path`.
 ///
 /// # Errors
 /// A server that cannot be used.
@@ -286,6 +288,8 @@ pub fn search(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits, data_di
 }
 
 impl Limits {
+    /// Returns the caps on options.
+    ///
     /// # Errors
     /// A cap that is none.
     pub fn caps(&self) -> Result<Caps, ConfigError> {
@@ -362,6 +366,8 @@ impl Http {
 }
 
 impl SignIn {
+    /// Returns the settings of sign-in; `None` when nothing of it is set.
+    ///
     /// # Errors
     /// What is missing for what is set.
     pub fn settings(self) -> Result<Option<auth::Settings>, ConfigError> {
@@ -409,7 +415,7 @@ fn missing(text: &str) -> ConfigError {
     ConfigError::Place(text.to_owned())
 }
 
-/// The file of the embedded database.
+/// Returns the file of the embedded database.
 fn embedded(data_dir: &Path) -> PathBuf {
     data_dir.join("fathom.db")
 }
@@ -437,6 +443,8 @@ impl Stored {
 }
 
 impl RequestKeys {
+    /// Returns the settings for keys that requests bring.
+    ///
     /// # Errors
     /// The secret is missing, or too short to keep anything.
     pub fn settings(self) -> Result<RequestKeySettings, ConfigError> {
@@ -510,7 +518,7 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Er
     u64::deserialize(deserializer).map(Duration::from_secs)
 }
 
-/// The platform's folder for a program's data.
+/// Returns the platform's folder for a program's data.
 ///
 /// # Errors
 /// There is none.

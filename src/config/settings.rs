@@ -44,7 +44,7 @@ pub enum Fallback {
     Unset,
 }
 
-/// Every setting but the file's own place and its tables of models, in the order they are shown.
+/// Returns every setting but the file's own place and its tables of models, in the order they are shown.
 pub fn all() -> &'static [Setting] {
     static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
         let (before, behind) = TABLE.split_at(TABLE.iter().position(|row| row.0.starts_with("timeouts.")).unwrap_or(0));
@@ -60,7 +60,7 @@ pub fn all() -> &'static [Setting] {
     &ALL
 }
 
-/// The row of that key.
+/// Returns the row of that key.
 pub fn find(key: &str) -> Option<&'static Setting> {
     all().iter().find(|setting| setting.key == key)
 }

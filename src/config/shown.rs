@@ -71,7 +71,7 @@ impl Config {
         all
     }
 
-    /// The names of what can be used, separated by commas.
+    /// Returns the names of what can be used, separated by commas.
     pub fn usable_names(&self) -> String {
         let mut names: Vec<&str> = Vec::new();
         for one in self.usable() {
@@ -112,7 +112,7 @@ impl Usable {
     }
 }
 
-/// Every setting as it counts in `config`, in the order of the table, then the models and roles of the file.
+/// Returns every setting as it counts in `config`, in the order of the table, then the models and roles of the file.
 pub fn effective(config: &Config, layers: &Layers<'_>) -> Vec<Effective> {
     let options = serde_json::to_value(&config.options).unwrap_or_default();
     let one = |setting: &Setting| Effective {
@@ -159,7 +159,7 @@ fn value(config: &Config, layers: &Layers<'_>, setting: &Setting) -> Value {
     }
 }
 
-/// A role's model may follow from `model`.
+/// Returns where the value of a setting comes from. A role's model may follow from `model`.
 fn source(layers: &Layers<'_>, setting: &Setting) -> Origin {
     let given = match setting.kind {
         Kind::Research(spec) => {
@@ -184,7 +184,7 @@ fn fit_to_be_shown(kind: Kind, value: Value) -> Value {
     }
 }
 
-/// The address of a database as it may be shown.
+/// Returns the address of a database as it may be shown.
 pub fn shown_database(database: &Database) -> String {
     match database {
         Database::Sqlite { path, .. } => format!("SQLite in {}", path.display()),
@@ -206,7 +206,7 @@ mod tests {
 
     use super::{super::Flags, *};
 
-    /// The settings of somebody with these variables.
+    /// Returns the settings of somebody with these variables.
     fn config_of(variables: &[(&str, &str)]) -> Config {
         let environment = |name: &str| {
             let given = variables.iter().chain(&[("HOME", "/home/ada")]).find(|(key, _)| *key == name);

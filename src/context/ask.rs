@@ -39,7 +39,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// The same call with tools offered.
+    /// Returns the same call with tools offered.
     pub fn with_tools(mut self, tools: &[llm::ToolSpec]) -> Self {
         self.request.tools = tools.to_vec();
         self
@@ -107,7 +107,7 @@ impl From<llm::Failed> for Unanswered {
 }
 
 impl Cx {
-    /// A call to the model of `role`, without tools, answered as text.
+    /// Returns a call to the model of `role`, without tools, answered as text.
     pub fn request(&self, role: Role, messages: Vec<llm::Message>, task: impl Into<Arc<Task>>) -> Call {
         let options = &self.run.options;
         let max_tokens = match role {
@@ -134,7 +134,7 @@ impl Cx {
         format!("{}-{agent}", self.run.journal.run_id()).into()
     }
 
-    /// The models of that role.
+    /// Returns the models of that role.
     pub(super) fn models(&self, role: Role) -> &Models {
         let options = &self.run.options;
         match role {
@@ -239,8 +239,8 @@ impl Cx {
         }
     }
 
-    /// The text that a run which this one retries was given. One without a word may be what it failed for: another
-    /// model, or the same one, is asked.
+    /// Returns the text that a run which this one retries was given. One without a word may be what it failed for:
+    /// another model, or the same one, is asked.
     fn inherited_answer(&self, key: &str, asked: &Fingerprint) -> Option<Inherited<Outcome>> {
         std::iter::from_fn(|| self.run.journal.inherited::<Outcome>(key, asked))
             .find(|inherited| inherited.value.as_ref().is_ok_and(|completion| !completion.text.trim().is_empty()))
@@ -546,7 +546,7 @@ fn replaced(role: Role, model: &ModelName, why: &str) -> Event {
     Event::warning(WarningCode::ModelReplaced, format!("{model} stands in for {}: {why}", role.as_str()))
 }
 
-/// The offline model's answer, made in this process; passed on in pieces when there is a sink.
+/// Returns the offline model's answer, made in this process; passed on in pieces when there is a sink.
 async fn offline_answer<S: TextSink>(
     task: &Arc<Task>,
     input_tokens: u32,

@@ -68,7 +68,7 @@ fn by_estimate(request: &Request, room: Room) -> Fitted<'_> {
     Fitted { worth_counting, ..fitted(request, room, (measure, tokens), ESTIMATED) }
 }
 
-/// Heavy work.
+/// Fits the request into the room by counts of tokens. Heavy work.
 fn by_count(request: &Request, room: Room) -> Fitted<'_> {
     let mut measure = Measure::counting(room.tokenizer);
     let tokens = measure.request(request);
@@ -112,7 +112,7 @@ impl Room {
     }
 }
 
-/// The window to try next after the provider refused a prompt of about `tokens` tokens.
+/// Returns the window to try next after the provider refused a prompt of about `tokens` tokens.
 pub fn smaller(window: u32, limit: Option<u32>, tokens: u32) -> u32 {
     match limit {
         Some(limit) if limit < window => limit,
@@ -139,7 +139,8 @@ fn sizes(request: &Request, measure: &mut Measure, wanted: impl Fn(usize) -> boo
     parts.filter(|part| matches!(part, Part::Flexible(_))).map(|part| measure.text(part.as_str())).collect()
 }
 
-/// The largest size so that cutting every larger part down to it saves `excess`; `None` when nothing saves enough.
+/// Returns the largest size so that cutting every larger part down to it saves `excess`; `None` when nothing saves
+/// enough.
 fn cap_for(sizes: &[u32], excess: u32) -> Option<u32> {
     let saved = |cap: u32| sizes.iter().map(|size| u64::from(size.saturating_sub(cap))).sum::<u64>();
     let (mut low, mut high) = (0, sizes.iter().copied().max()?);
@@ -285,7 +286,8 @@ mod tests {
         assert!(after[2].abs_diff(after[3]) < 100 && after[3].abs_diff(after[4]) < 100);
     }
 
-    /// Flexible text of the researcher's oldest search; the rest of the request is small.
+    /// Creates a request with `text` as flexible text of the researcher's oldest search; the rest of the request is
+    /// small.
     fn asking(text: &str) -> Request {
         let mut request = request(&[0, 0]);
         let Message::Tool { content, .. } = &mut request.messages[3] else { panic!("the first result") };

@@ -71,7 +71,7 @@ impl From<Panicked> for Error {
 }
 
 impl Error {
-    /// A failure's code; for the rest one word.
+    /// Returns a failure's code; for the rest one word.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Stop(_) => "stopped",
@@ -173,7 +173,7 @@ pub struct EarlierLives {
 }
 
 impl Cx {
-    /// The root context of a run.
+    /// Returns the root context of a run.
     pub fn new(
         journal: Arc<Journal>,
         services: Services,
@@ -213,7 +213,7 @@ impl Cx {
         Self { run: Arc::new(run), scope: Scope::ROOT, clock: Arc::default() }
     }
 
-    /// The same run, speaking as `scope`, which has a time of its own.
+    /// Returns the same run, speaking as `scope`, which has a time of its own.
     pub fn speaking_as(&self, scope: Scope) -> Self {
         Self { run: Arc::clone(&self.run), scope, clock: Arc::default() }
     }
@@ -252,12 +252,12 @@ impl Cx {
         self.run.spending.begin_pages(wanted)
     }
 
-    /// The step of something that was not done because the run has spent what it may; the first one warns.
+    /// Returns the step of something that was not done because the run has spent what it may; the first one warns.
     pub fn refused<T>(&self, refusal: &Refusal, value: T) -> Entry<T> {
         self.with_refusal(refusal, Entry::new(value))
     }
 
-    /// The step of something of which a part was not done for that reason.
+    /// Returns the step of something of which a part was not done for that reason.
     pub fn with_refusal<T>(&self, refusal: &Refusal, entry: Entry<T>) -> Entry<T> {
         if refusal.is_first {
             let warning = Event::warning(WarningCode::SpendingLimit, refusal.message.clone());
@@ -297,12 +297,12 @@ impl Cx {
         &self.scope
     }
 
-    /// The number of the last `report.started` of an earlier life of this run; 0 when there was none.
+    /// Returns the number of the last `report.started` of an earlier life of this run; 0 when there was none.
     pub fn report_attempts(&self) -> u32 {
         self.run.report_attempts
     }
 
-    /// The date all prompts of this run carry: that of its first step, also after a restart on another day.
+    /// Returns the date all prompts of this run carry: that of its first step, also after a restart on another day.
     ///
     /// # Errors
     /// [`Stop`].
@@ -342,7 +342,7 @@ impl Cx {
         self.run.journal.mark_value(key, || self.run.spending.begin_researcher(), vec![self.now(event)]).await
     }
 
-    /// Research is refused, since so much is used that the rest is kept for the report.
+    /// Notes that research is refused, since so much is used that the rest is kept for the report.
     pub fn end_research(&self, standing: &Standing) {
         self.run.spending.note_soft_limit(standing);
         let reason = if standing.is_time() { EndedBy::Time } else { EndedBy::Budget };
@@ -393,7 +393,7 @@ impl Cx {
         self.run.summaries.acquire().await.ok()
     }
 
-    /// The event as this agent's, with the time of now.
+    /// Returns the event as this agent's, with the time of now.
     pub fn now(&self, event: Event) -> NewEvent {
         journal::now(&self.scope, event)
     }

@@ -51,7 +51,7 @@ impl Cx {
         Ok(wanted.into_iter().map(|source| same::with_texts(source, &rows)).collect())
     }
 
-    /// The place where what is shown of a page is kept once somebody has read it.
+    /// Returns the place where what is shown of a page is kept once somebody has read it.
     pub fn page(&self, key: &str) -> Arc<OnceCell<PageText>> {
         let mut pages = self.run.pages.lock();
         Arc::clone(pages.entry(key.to_owned()).or_default())
@@ -69,14 +69,14 @@ impl Cx {
         }
     }
 
-    /// The texts kept by [`Cx::keep_other_text`], by address.
+    /// Returns the texts kept by [`Cx::keep_other_text`], by address.
     pub fn other_texts(&self) -> HashMap<String, Vec<Arc<str>>> {
         let texts = self.run.other_texts.lock();
         let without_hashes = |known: &[(String, Arc<str>)]| known.iter().map(|(_, text)| Arc::clone(text)).collect();
         texts.iter().map(|(url, known)| (url.clone(), without_hashes(known))).collect()
     }
 
-    /// The text of a page that an earlier life of the run retrieved, by [`page_key`].
+    /// Returns the text of a page that an earlier life of the run retrieved, by [`page_key`].
     pub fn earlier_text(&self, key: &str) -> Option<Arc<str>> {
         self.run.earlier_texts.lock().get(key).cloned()
     }
@@ -91,12 +91,12 @@ impl Cx {
         *self.run.earlier_texts.lock() = HashMap::new();
     }
 
-    /// The text of a page as a run saw it that this one retries.
+    /// Returns the text of a page as a run saw it that this one retries.
     pub fn inherited_text(&self, key: &str) -> Option<&str> {
         self.run.inherited_texts.get(key).map(|text| &**text)
     }
 
-    /// The title under which the run met that URL first.
+    /// Returns the title under which the run met that URL first.
     pub fn title(&self, url: &str) -> Option<String> {
         let sources = self.run.sources.lock();
         sources.by_url.get(url).map(|source| source.title.clone())
@@ -113,7 +113,7 @@ pub struct KnownSources {
 }
 
 impl KnownSources {
-    /// See [`Cx::register`].
+    /// Registers a source; see [`Cx::register`].
     pub fn register(&mut self, source: &mut Source) -> Registered {
         if let Some(known) = self.by_url.get_mut(&source.url) {
             Source::join_ids(&mut known.id, &mut known.aliases, source.ids());

@@ -45,7 +45,8 @@ impl Cx {
         (completion.usage, completion.attempts) = (paid.usage, paid.attempts);
     }
 
-    /// The step with what its answered calls took, the unusable ones included, also when the last call failed.
+    /// Returns the step with what its answered calls took, the unusable ones included, also when the last call
+    /// failed.
     pub(super) fn with_usage(&self, role: Role, paid: &Paid, entry: Entry<Outcome>) -> Entry<Outcome> {
         let Some(model) = &paid.model else { return entry };
         // Those of an answered call count the unusable ones.
@@ -55,7 +56,7 @@ impl Cx {
         Entry { call: Some(call), ..entry.event(&self.scope, Event::Usage { model, role, tokens }) }
     }
 
-    /// The step of a search with what the model took that made it.
+    /// Returns the step of a search with what the model took that made it.
     pub fn with_search<T>(&self, mut usage: Usage, entry: Entry<T>) -> Entry<T> {
         let Some(model) = self.search().and_then(Engine::model) else { return entry };
         usage = usage.plausible_or(SEARCH_TOKENS, ANSWER_TOKENS);

@@ -28,7 +28,7 @@ pub struct RefusedTools {
 }
 
 impl RefusedTools {
-    /// The request without what was refused before.
+    /// Returns the request without what was refused before.
     pub fn left_out<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
         let names = self.names.lock();
         if !request.tools.iter().any(|tool| names.contains(&tool.name)) {
@@ -50,8 +50,8 @@ impl RefusedTools {
 }
 
 impl Cx {
-    /// The request without the tools that a provider refused when it was `sent`, which is announced; `None` when the
-    /// failure is about something else.
+    /// Returns the request without the tools that a provider refused when it was `sent`, which is announced; `None`
+    /// when the failure is about something else.
     pub(super) async fn without_refused_tools<'a>(
         &self,
         request: &'a Request,
@@ -85,7 +85,7 @@ fn is_quoted(detail: &str, name: &str) -> bool {
     ['\'', '"', '`'].iter().any(|quote| detail.contains(&format!("{quote}{name}{quote}")))
 }
 
-/// The number of the tool that is complained about, from 0.
+/// Returns the number of the tool that is complained about, from 0.
 fn place(detail: &str) -> Option<usize> {
     let behind = PLACES.iter().find_map(|before| detail.split_once(before));
     let digits: String = behind?.1.chars().take_while(char::is_ascii_digit).collect();

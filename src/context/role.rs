@@ -19,7 +19,7 @@ impl Role {
         }
     }
 
-    /// The option with the output limit of its model.
+    /// Returns the option with the output limit of its model.
     pub fn limit_option(self) -> &'static str {
         match self {
             Self::Research => "research_model_max_tokens",

@@ -85,7 +85,8 @@ pub enum Purpose {
 impl Purpose {
     const COUNT: usize = 4;
 
-    /// Research has a deadline, so that the report can be written; so the same calls leave something over here.
+    /// Returns the purpose of a role's calls. Research has a deadline, so that the report can be written; so the same
+    /// calls leave something over here.
     pub fn of(role: Role, has_deadline: bool) -> Self {
         match role {
             Role::Research if has_deadline => Self::Turn,
@@ -173,7 +174,7 @@ impl Drop for Reserved<'_> {
 }
 
 impl Reserved<'_> {
-    /// Later calls of the purpose are taken to be answered at such length, too.
+    /// Notes the length of an answer: later calls of the purpose are taken to be answered at such length, too.
     pub fn answered(&self, usage: &Usage) {
         let mut spent = self.spending.spent.lock();
         let longest = &mut spent.longest[self.purpose as usize];
@@ -232,7 +233,7 @@ impl Spending {
         }
     }
 
-    /// The run's time is over then.
+    /// Sets when the run's time is over.
     pub fn ending_at(self, ends_at: Instant) -> Self {
         Self { ends_at: Some(ends_at), ..self }
     }
@@ -269,19 +270,19 @@ impl Spending {
         Standing { used, of: of.to_owned() }
     }
 
-    /// Research was refused for what was used by then.
+    /// Notes that research was refused for what was used by then.
     pub fn note_soft_limit(&self, standing: &Standing) {
         let option = OPTIONS.into_iter().find(|option| *option == standing.of);
         let mut spent = self.spent.lock();
         spent.limited_by = spent.limited_by.or(option);
     }
 
-    /// Research was ended for want of time.
+    /// Notes that research was ended for want of time.
     pub fn note_time_over(&self) {
         self.spent.lock().limited_by.get_or_insert(MAX_TIME);
     }
 
-    /// The option that ended the research, if one did.
+    /// Returns the option that ended the research, if one did.
     pub fn limited_by(&self) -> Option<&'static str> {
         self.spent.lock().limited_by
     }
@@ -375,7 +376,7 @@ impl Spending {
 }
 
 impl Spent {
-    /// The estimated cost of a call, in billionths of a dollar, if there is so much money left.
+    /// Returns the estimated cost of a call, in billionths of a dollar, if there is so much money left.
     fn afford(&mut self, max_cost: Option<Cost>, cost: Option<Cost>, purpose: Purpose) -> Result<u64, Refusal> {
         let Some(Cost(limit)) = max_cost else { return Ok(0) };
         let shown = Cost(limit).dollars();
@@ -443,7 +444,7 @@ struct Searched {
     pages_left_out: bool,
 }
 
-/// The pages that a call of a tool has read.
+/// Returns the pages that a call of a tool has read.
 fn pages_of(step: &Step) -> u64 {
     #[derive(Deserialize)]
     struct Called {
@@ -469,8 +470,8 @@ pub fn is_refusal(message: &str) -> bool {
     message.starts_with(USED_UP)
 }
 
-/// The option that a step was refused for; `None` for one that was made. Only an error can be a refusal: an answer or
-/// a page may say the same words.
+/// Returns the option that a step was refused for; `None` for one that was made. Only an error can be a refusal: an
+/// answer or a page may say the same words.
 fn refused_option(step: &Step) -> Option<&'static str> {
     let error = step.value.strip_prefix("{\"Err\":")?;
     let of_model = error.strip_prefix("{\"code\":\"spending_limit\",\"message\":");
@@ -480,7 +481,8 @@ fn refused_option(step: &Step) -> Option<&'static str> {
     OPTIONS.into_iter().find(|name| option.starts_with(name))
 }
 
-/// The tokens of a step; 0 when no model can have used so many. Only steps of releases that did not estimate say so.
+/// Returns the tokens of a step; 0 when no model can have used so many. Only steps of releases that did not estimate
+/// say so.
 fn plausible(tokens: u64) -> u64 {
     if tokens <= MOST_TOKENS_OF_A_STEP { tokens } else { 0 }
 }

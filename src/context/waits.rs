@@ -121,7 +121,7 @@ impl WaitClock {
         }
     }
 
-    /// The time in which at least one of the agent's calls waited, the current wait included.
+    /// Returns the time in which at least one of the agent's calls waited, the current wait included.
     fn total(&self, now: Instant) -> Duration {
         let waited = self.0.lock();
         waited.total + waited.since.map(|since| now - since).unwrap_or_default()
@@ -142,7 +142,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The one of two deadlines of one agent that comes first.
+    /// Returns the one of two deadlines of one agent that comes first.
     #[must_use]
     pub fn earlier(self, other: Self) -> Self {
         if self.comes_after(&other) { other } else { self }
@@ -226,7 +226,7 @@ impl Cx {
         RunCaller { cx: self, ends, billed: Mutex::default() }
     }
 
-    /// The same while another model stands ready: it waits no longer than for a short limit of its rate.
+    /// Returns the same while another model stands ready: it waits no longer than for a short limit of its rate.
     pub(super) fn brief_caller(&self, ends: Option<Instant>) -> RunCaller<'_> {
         let soon = Instant::now() + HURRY;
         RunCaller { cx: self, ends: Some(ends.map_or(soon, |ends| ends.min(soon))), billed: Mutex::default() }
@@ -250,7 +250,8 @@ impl Cx {
         }
     }
 
-    /// Waits, once per key and run, before the caller makes a call again that broke off; as long as the provider asked.
+    /// Waits before the caller makes a call again that broke off: once per key and run, and as long as the provider
+    /// asked.
     ///
     /// # Errors
     /// The call's own failure when there is no time for the wait; [`crate::journal::Stop`].

@@ -59,7 +59,7 @@ const ADMITS: &[&str] = &[
     "ninguna",
 ];
 
-/// The first section: what stands under the title up to the second heading below it.
+/// Returns the first section: what stands under the title up to the second heading below it.
 pub fn opening(body: &str) -> &str {
     let mut headings = body.match_indices("\n## ").map(|(at, _)| at);
     let first = headings.next();

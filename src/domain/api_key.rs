@@ -27,7 +27,7 @@ impl KeyScope {
         }
     }
 
-    /// The scope of that name.
+    /// Returns the scope of that name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == name)
     }

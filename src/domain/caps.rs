@@ -199,7 +199,7 @@ impl Caps {
     }
 }
 
-/// The pattern, in which `*` stands for any text, as a regular expression (ECMA-262).
+/// Returns the pattern, in which `*` stands for any text, as a regular expression (ECMA-262).
 fn escaped_pattern(pattern: &str) -> String {
     pattern.chars().fold(String::new(), |mut text, character| {
         match character {

@@ -5,12 +5,12 @@ use std::io;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 of bytes.
+/// Returns the SHA-256 of bytes.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// The same, hex.
+/// Returns the same, hex.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&sha256(bytes))
 }
@@ -29,7 +29,7 @@ impl Hasher {
     }
 }
 
-/// SHA-256 of the JSON form of a value, hex.
+/// Returns the SHA-256 of the JSON form of a value, in hex.
 pub fn sha256_json(value: &impl Serialize) -> String {
     let mut hasher = Hasher::default();
     // A value that cannot be serialized hashes as what was written of it, which is the same each time.
@@ -37,7 +37,7 @@ pub fn sha256_json(value: &impl Serialize) -> String {
     hex(&hasher.finish())
 }
 
-/// Lower-case hexadecimal.
+/// Returns bytes in lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);

@@ -24,7 +24,7 @@ impl Effort {
         }
     }
 
-    /// The options that it sets; the others stay as they are.
+    /// Returns the options that it sets; the others stay as they are.
     pub fn options(self) -> Map<String, Value> {
         let options = match self {
             Self::Quick => json!({
@@ -61,7 +61,7 @@ impl Effort {
         }
     }
 
-    /// Relevant sources with which a researcher may stop, as its prompt says.
+    /// Returns the number of relevant sources with which a researcher may stop, as its prompt says.
     pub fn sources(self) -> u32 {
         match self {
             Self::Quick => 2,
@@ -70,7 +70,7 @@ impl Effort {
         }
     }
 
-    /// About so many words of a report, as the writer's prompt says.
+    /// Returns about so many words of a report, as the writer's prompt says.
     pub fn words(self) -> (u32, u32) {
         match self {
             Self::Quick => (300, 700),

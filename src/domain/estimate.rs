@@ -242,7 +242,7 @@ impl Size {
         }
     }
 
-    /// The cap that the size passes by most.
+    /// Returns the cap that the size passes by most.
     fn tightest(&self, caps: &[Cap]) -> Option<Cap> {
         // A model without a known price is not called at all where money is bounded.
         let known = |cap: &Cap| if self.of(cap.of).is_none() { Cap { most: 0, ..*cap } } else { *cap };
@@ -263,7 +263,7 @@ impl Size {
         self.tightest(caps).map_or(*self, |cap| self.part((cap.most, self.has(&cap))))
     }
 
-    /// A part of everything, rounded down.
+    /// Returns a part of everything, rounded down.
     fn part(&self, (dividend, divisor): (u64, u64)) -> Self {
         let part = |whole: u64| {
             let part = u128::from(whole) * u128::from(dividend) / u128::from(divisor.max(1));
@@ -282,7 +282,7 @@ impl Size {
     }
 }
 
-/// The first tenth, the middle and the last tenth of some numbers.
+/// Returns the first tenth, the middle and the last tenth of some numbers.
 fn tenths(mut numbers: Vec<u64>) -> Range<u64> {
     numbers.sort_unstable();
     let last = numbers.len().saturating_sub(1);
@@ -320,8 +320,8 @@ impl Usual {
         self.seconds / 60
     }
 
-    /// The usual run of the offline model over a folder of documents: the mean of runs of three questions on the
-    /// example library. A test compares it with them.
+    /// Returns the usual run of the offline model over a folder of documents: the mean of runs of three questions on
+    /// the example library. A test compares it with them.
     fn offline(effort: Effort) -> Self {
         let role = |calls, input_tokens, output_tokens| RoleSize { calls, input_tokens, output_tokens };
         let [research, notes, report] = match effort {
@@ -372,7 +372,7 @@ impl Usual {
         self.roles.iter().map(|role| role.calls).sum()
     }
 
-    /// Read and written.
+    /// Returns the number of tokens, read and written.
     pub fn tokens(&self) -> u64 {
         self.roles.iter().map(|role| role.input_tokens + role.output_tokens).sum()
     }

@@ -30,7 +30,7 @@ impl Scope {
     pub const ROOT: Self = Self { agent: Agent::Root, id: None };
     pub const SUPERVISOR: Self = Self { agent: Agent::Supervisor, id: None };
 
-    /// The `number`-th researcher of the run, from 1.
+    /// Returns the `number`-th researcher of the run, from 1.
     pub fn researcher(number: u32) -> Self {
         Self { agent: Agent::Researcher, id: Some(format!("r{number}")) }
     }
@@ -45,7 +45,7 @@ pub enum Agent {
 }
 
 impl Agent {
-    /// The name stored and shown.
+    /// Returns the name stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Root => "root",
@@ -395,7 +395,7 @@ const TEXT_BYTES: usize = 64 * 1024;
 /// Characters of a snippet.
 const SNIPPET_CHARS: usize = 300;
 
-/// The text, or as much of it as fits into an event, with a mark that it was cut.
+/// Returns the text, or as much of it as fits into an event, with a mark that it was cut.
 pub fn beginning(text: &str) -> String {
     if text.len() <= TEXT_BYTES {
         return text.to_owned();
@@ -404,7 +404,7 @@ pub fn beginning(text: &str) -> String {
 }
 
 impl Event {
-    /// A source that is new to the run; `text` is what was found there, or its beginning.
+    /// Returns a source that is new to the run; `text` is what was found there, or its beginning.
     pub fn source_found(source: &Source, text: &str, query: &str) -> Self {
         // Not more than a few words are needed, however long the page.
         let start = &text[..text.floor_char_boundary(8 * SNIPPET_CHARS)];
@@ -423,12 +423,12 @@ impl Event {
         }
     }
 
-    /// A warning that is not of a wait.
+    /// Returns a warning that is not of a wait.
     pub fn warning(code: WarningCode, detail: impl Into<String>) -> Self {
         Self::Warning { code, detail: detail.into(), wait: None }
     }
 
-    /// The `type` on the wire.
+    /// Returns the `type` on the wire.
     pub fn name(&self) -> &'static str {
         match self {
             Self::RunCreated { .. } => "run.created",
@@ -473,7 +473,7 @@ impl Event {
         }
     }
 
-    /// The last event of its run; each run has exactly one.
+    /// Returns whether this is the last event of its run; each run has exactly one.
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::RunCompleted { .. } | Self::RunFailed { .. } | Self::RunCancelled { .. })
     }

@@ -36,7 +36,7 @@ pub fn check(shape: &str, bytes: usize, mut eat: impl FnMut(&str)) {
     panic!("{shape:?}: {least:?} for {TIMES} times {} bytes, {most:?} for all at once", small.len());
 }
 
-/// The time that this thread has spent on a processor.
+/// Returns the time that this thread has spent on a processor.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))

@@ -82,12 +82,12 @@ impl SourceId {
     /// The most sources one researcher can name; later ones are left out with a warning.
     pub const PER_RESEARCHER: u32 = 999;
 
-    /// The `n`-th source of the `researcher`-th researcher, both from 1.
+    /// Returns the `n`-th source of the `researcher`-th researcher, both from 1.
     pub fn of(researcher: u32, n: u32) -> Self {
         Self(researcher * (Self::PER_RESEARCHER + 1) + n)
     }
 
-    /// The number of the researcher that gave the id.
+    /// Returns the number of the researcher that gave the id.
     pub fn researcher(self) -> u32 {
         self.0 / (Self::PER_RESEARCHER + 1)
     }

@@ -99,7 +99,7 @@ impl Limits {
         self.partly_answered.extend(with(AnswerStatus::Partly));
     }
 
-    /// The section under a report, heading included; empty when there is nothing to say.
+    /// Returns the section under a report, heading included; empty when there is nothing to say.
     pub fn section(&self, claims: &[Claim], citations: &[Citation], wording: &Wording) -> String {
         let words = wording.limits;
         let unresearched =
@@ -158,7 +158,7 @@ fn unsupported(claims: &[Claim], citations: &[Citation]) -> Vec<String> {
     claims.iter().filter(is_wrong).map(of_claim).collect()
 }
 
-/// How many statements were repaired, and how many of them are wrong all the same.
+/// Says how many statements were repaired, and how many of them are wrong all the same.
 fn repaired(repaired: usize, still: usize, words: &LimitWording) -> Option<String> {
     let still = if still > 0 { format!(" ({}: {still})", words.still_unsupported) } else { String::new() };
     (repaired > 0).then(|| format!("{repaired}{still}"))
@@ -184,7 +184,7 @@ fn quoted(words: &str) -> String {
     format!("“{}”", text(words))
 }
 
-/// Text from elsewhere on one line, without what could make a link, a citation or other markup of it.
+/// Puts text from elsewhere on one line, without what could make a link, a citation or other markup of it.
 fn text(text: &str) -> String {
     let plain: String =
         text.chars().map(|char| if "[]<>`\\*_|#{}".contains(char) || char.is_control() { ' ' } else { char }).collect();

@@ -29,7 +29,7 @@ impl McpServers {
         self.0 == ALL
     }
 
-    /// The servers named; none for `all` and `none`.
+    /// Returns the servers named; none for `all` and `none`.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let named = self.0 != ALL && self.0 != NONE;
         self.0.split(',').filter(move |_| named)
@@ -75,7 +75,8 @@ impl From<McpServers> for String {
     }
 }
 
-/// Small letters, digits, `-` and `_`, so that it can stand in names of tools and in lists.
+/// Returns whether `name` has only small letters, digits, `-` and `_`, so that it can stand in names of tools and in
+/// lists.
 pub fn is_server_name(name: &str) -> bool {
     let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
     !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.bytes().all(fits)
@@ -96,7 +97,7 @@ impl McpConfig {
     /// What `mcp_config` must be, in words.
     pub const EXPECTED: &str = "null, or an object with url (http or https, without user, password and query), tools (a list of names) and auth_required (false: sign-in is for servers in the settings file)";
 
-    /// The address that is called, where it can be: `/mcp` is appended unless it is there.
+    /// Returns the address that is called, where it can be: `/mcp` is appended unless it is there.
     pub fn address(&self) -> Option<Url> {
         let base = self.url.trim().trim_end_matches('/');
         let address = if base.ends_with("/mcp") { base.to_owned() } else { format!("{base}/mcp") };

@@ -20,12 +20,12 @@ impl ModelName {
     /// The provider of the extractive stand-in.
     pub const OFFLINE: &str = "offline";
 
-    /// A name whose parts are known to be good.
+    /// Returns a name whose parts are known to be good.
     pub fn new(provider: &str, model: &str) -> Self {
         Self { provider: provider.into(), model: model.to_owned() }
     }
 
-    /// The extractive stand-in that needs no key.
+    /// Returns the extractive stand-in that needs no key.
     pub fn offline() -> Self {
         Self::new(Self::OFFLINE, "extractive")
     }
@@ -89,7 +89,7 @@ impl Models {
     /// The most models of a role. More would only delay the failure of a call.
     const MOST: usize = 8;
 
-    /// The one that is asked.
+    /// Returns the one that is asked.
     pub fn first(&self) -> &ModelName {
         &self.0[0]
     }

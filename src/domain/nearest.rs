@@ -7,7 +7,7 @@ const LONGEST: usize = 100;
 /// A part of a name means it from this length on.
 const SHORTEST_PART: usize = 3;
 
-/// The name that `given` most likely meant; `None` when nothing is close.
+/// Returns the name that `given` most likely meant; `None` when nothing is close.
 pub fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() > LONGEST {
         return None;

@@ -224,7 +224,7 @@ pub enum OptionError {
 }
 
 impl OptionError {
-    /// The option as it was given.
+    /// Returns the option as it was given.
     pub fn name(&self) -> &str {
         match self {
             Self::Unknown { name, .. } => name,
@@ -307,12 +307,12 @@ impl RunOptions {
         }
     }
 
-    /// The models of each role, in the order of [`MODEL_OPTIONS`].
+    /// Returns the models of each role, in the order of [`MODEL_OPTIONS`].
     pub fn roles(&self) -> [&Models; 4] {
         [&self.summarization_model, &self.research_model, &self.compression_model, &self.final_report_model]
     }
 
-    /// The models of all roles, those that stand in included.
+    /// Returns the models of all roles, those that stand in included.
     pub fn models(&self) -> impl Iterator<Item = &ModelName> {
         self.roles().into_iter().flat_map(Models::iter)
     }
@@ -328,20 +328,20 @@ impl RunOptions {
         distinct
     }
 
-    /// The search engines that are named, those that stand in included.
+    /// Returns the search engines that are named, those that stand in included.
     pub fn engines(&self) -> impl Iterator<Item = &str> {
         self.search_api.names().chain(self.search_fallback.names())
     }
 
-    /// The options as a JSON Schema (draft 2020-12), without defaults: those are the server's, and a client generated
-    /// from a schema with defaults sends them all.
+    /// Returns the options as a JSON Schema (draft 2020-12), without defaults: those are the server's, and a client
+    /// generated from a schema with defaults sends them all.
     pub fn json_schema() -> Value {
         let properties: Map<String, Value> =
             OPTIONS.iter().map(|spec| (spec.name.to_owned(), spec.json_schema())).collect();
         json!({"type": "object", "additionalProperties": false, "properties": properties})
     }
 
-    /// The same for a server that uses these options by default: they are the defaults, `caps` the maxima.
+    /// Returns the same for a server that uses these options by default: they are the defaults, `caps` the maxima.
     pub fn offered(&self, caps: &Caps) -> Value {
         let mut schema = Self::json_schema();
         caps.narrow(&mut schema);
@@ -354,7 +354,7 @@ impl RunOptions {
 }
 
 impl OptionSpec {
-    /// The row of that name.
+    /// Returns the row of that name.
     ///
     /// # Errors
     /// [`OptionError::Unknown`] with the nearest valid name.
@@ -373,7 +373,7 @@ impl OptionSpec {
         serde_json::from_str(self.default).expect("a test parses every default")
     }
 
-    /// A value that is accepted, as in a variable.
+    /// Returns a value that is accepted, as in a variable.
     pub fn example(&self) -> String {
         match self.kind {
             OptionKind::OptionalInteger { min, max } => 131_072.clamp(min, max).to_string(),
@@ -389,7 +389,7 @@ impl OptionSpec {
         }
     }
 
-    /// A value given as text, not checked yet.
+    /// Returns a value given as text, not checked yet.
     pub fn read(&self, text: &str) -> Value {
         match self.kind {
             OptionKind::Choice(_)
@@ -414,7 +414,7 @@ impl OptionSpec {
         }
     }
 
-    /// The value again, when it is of the right type and in range.
+    /// Returns the value again, when it is of the right type and in range.
     ///
     /// # Errors
     /// [`OptionError::Invalid`].
@@ -473,7 +473,7 @@ impl OptionSpec {
 }
 
 impl OptionKind {
-    /// The value, spelled as all others of its meaning are.
+    /// Returns the value, spelled as all others of its meaning are.
     ///
     /// # Errors
     /// What is expected in its place.
@@ -537,7 +537,7 @@ fn is_integer(value: &Value, min: u32, max: u32) -> bool {
     value.as_u64().is_some_and(|n| (u64::from(min)..=u64::from(max)).contains(&n))
 }
 
-/// The ids, each once; only in the form that the service writes.
+/// Returns the ids, each once; only in the form that the service writes.
 fn collections(value: &Value) -> Option<Vec<CollectionId>> {
     let given = value.as_array().filter(|given| given.len() <= MAX_COLLECTIONS)?;
     let mut ids = Vec::new();

@@ -14,12 +14,12 @@ impl Owner {
     /// [`Owner::named`] cuts longer names, [`Owner::of_person`] refuses them.
     pub const MAX_CHARS: usize = 200;
 
-    /// The one owner of a service that does not tell users apart, and of what the command line creates.
+    /// Returns the one owner of a service that does not tell users apart, and of what the command line creates.
     pub fn local() -> Self {
         Self("local".into())
     }
 
-    /// The owner of that name; [`Owner::local`] for an empty one.
+    /// Returns the owner of that name; [`Owner::local`] for an empty one.
     pub fn named(name: &str) -> Self {
         let name: String = name.trim().chars().take(Self::MAX_CHARS).collect();
         match name.trim_end() {
@@ -28,8 +28,8 @@ impl Owner {
         }
     }
 
-    /// The owner that somebody else vouches for: a person, so nobody whose name had to be changed first, and not
-    /// [`Owner::local`].
+    /// Returns the owner that somebody else vouches for: a person, so nobody whose name had to be changed first, and
+    /// not [`Owner::local`].
     ///
     /// # Errors
     /// [`BadName`].
@@ -88,7 +88,7 @@ pub enum Reach {
 }
 
 impl Caller {
-    /// The user of a service that does not tell users apart.
+    /// Returns the user of a service that does not tell users apart.
     pub fn local() -> Self {
         Self { owner: Owner::local(), reach: Reach::Shared, key: None }
     }
@@ -97,7 +97,7 @@ impl Caller {
         self.key.as_ref().map(|key| key.id)
     }
 
-    /// The owner whose threads and runs the caller sees; `None`: everybody's.
+    /// Returns the owner whose threads and runs the caller sees; `None`: everybody's.
     pub fn sees_only(&self) -> Option<&Owner> {
         match self.reach {
             Reach::Shared => None,

@@ -24,8 +24,8 @@ pub struct Expected {
     pub minutes: u64,
 }
 
-/// The presets, the shallowest first. `highest` gives the most that an option may be set to on this server; what is
-/// above is lowered to it, so that a preset is never refused.
+/// Returns the presets, the shallowest first. `highest` gives the most that an option may be set to on this server;
+/// what is above is lowered to it, so that a preset is never refused.
 pub fn presets(highest: impl Fn(&str) -> Option<u64>) -> Vec<Preset> {
     let preset = |effort: Effort, more: &[(&str, bool)]| {
         let mut options = effort.options();

@@ -21,7 +21,7 @@ pub fn printable_line(text: &str) -> String {
     printable(&spaced).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first `limit` characters, with an ellipsis in place of the last when there are more.
+/// Returns the first `limit` characters, with an ellipsis in place of the last when there are more.
 pub fn shortened(text: &str, limit: usize) -> Cow<'_, str> {
     match text.char_indices().nth(limit) {
         None => Cow::Borrowed(text),
@@ -44,7 +44,8 @@ fn is_unprintable(character: char) -> bool {
     is_control || turns_text(character)
 }
 
-/// Marks, embeddings, overrides and isolates of the bidirectional algorithm.
+/// Returns whether a character is one of the marks, embeddings, overrides and isolates of the bidirectional
+/// algorithm.
 fn turns_text(character: char) -> bool {
     matches!(character, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }

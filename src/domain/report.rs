@@ -95,14 +95,14 @@ impl Source {
         self.engine.starts_with(OF_SERVER)
     }
 
-    /// A web page for unit tests, without text.
+    /// Returns a web page for unit tests, without text.
     #[cfg(test)]
     pub fn example(id: u32, url: &str, title: &str) -> Self {
         let page = Self::retrieved(SourceId(id), url.to_owned(), title.to_owned(), "an engine".to_owned(), "");
         Self { fetched_at: Timestamp(0), content_hash: String::new(), ..page }
     }
 
-    /// The same without its text.
+    /// Returns the same without its text.
     #[must_use]
     pub fn bare(&self) -> Self {
         Self {
@@ -160,12 +160,13 @@ impl Note {
     /// The keys of the steps that keep statements of notes, without the researcher's number.
     pub const STATEMENTS: &str = "statements/r";
 
-    /// The key of the step that keeps the statements of that researcher's note.
+    /// Returns the key of the step that keeps the statements of that researcher's note.
     pub fn statements_key(researcher: u32) -> String {
         format!("{}{researcher}", Self::STATEMENTS)
     }
 
-    /// The text without its closing list of sources, which says nothing of the topic; never empty unless the text is.
+    /// Returns the text without its closing list of sources, which says nothing of the topic; never empty unless the
+    /// text is.
     pub fn findings(&self) -> &str {
         match self.text.rsplit_once(NOTE_SOURCES) {
             Some((findings, list)) if closes(findings, list) && !findings.trim().is_empty() => findings.trim_end(),
@@ -227,12 +228,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// The text, and the list of sources under it, heading included; empty when there is none.
+    /// Returns the text, and the list of sources under it, heading included; empty when there is none.
     pub fn parts(&self) -> (&str, &str) {
         parts(&self.markdown)
     }
 
-    /// The words of the language that its list of sources is in; of the text's, when it has no list.
+    /// Returns the words of the language that its list of sources is in; of the text's, when it has no list.
     pub fn wording(&self) -> &'static Wording {
         let (text, list) = self.parts();
         let listed = |wording: &&Wording| list.starts_with(&sources_heading(wording));
@@ -246,14 +247,14 @@ impl Report {
         both.unwrap_or_else(|| if listed(&of_text) { of_text } else { WORDINGS.iter().find(listed).unwrap_or(of_text) })
     }
 
-    /// The cited ones of a run's sources, in the order of their numbers.
+    /// Returns the cited ones of a run's sources, in the order of their numbers.
     pub fn cited<'a>(&self, sources: &'a [Source]) -> BTreeMap<u32, &'a Source> {
         let by_id: HashMap<SourceId, &Source> = sources.iter().map(|source| (source.id, source)).collect();
         let cited = self.citations.iter().map(|citation| (citation.number, by_id.get(&citation.source_id)));
         cited.filter_map(|(number, source)| Some((number, *source?))).collect()
     }
 
-    /// The citations behind a statement.
+    /// Returns the citations behind a statement.
     pub fn citations_of(&self, claim: &Claim) -> &[Citation] {
         claim.among(&self.citations)
     }
@@ -264,7 +265,7 @@ impl Report {
     }
 }
 
-/// A report's text, and the list of sources that code wrote under it, heading included.
+/// Returns a report's text, and the list of sources that code wrote under it, heading included.
 pub fn parts(markdown: &str) -> (&str, &str) {
     let heading = |wording: &Wording| {
         let heading = sources_heading(wording);
@@ -275,7 +276,7 @@ pub fn parts(markdown: &str) -> (&str, &str) {
     markdown.split_at(at.unwrap_or(markdown.len()))
 }
 
-/// A report's text without what code wrote under it: the section on its limits, and the list of sources.
+/// Returns a report's text without what code wrote under it: the section on its limits, and the list of sources.
 pub fn text_alone(markdown: &str) -> &str {
     let text = parts(markdown).0;
     let limits = |wording: &Wording| {

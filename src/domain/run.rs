@@ -27,7 +27,7 @@ impl RunStatus {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// The name stored and shown.
+    /// Returns the name stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -41,7 +41,7 @@ impl RunStatus {
     /// All there are.
     pub const ALL: [Self; 5] = [Self::Queued, Self::Running, Self::Completed, Self::Failed, Self::Cancelled];
 
-    /// The status of that name.
+    /// Returns the status of that name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
@@ -209,7 +209,7 @@ pub struct Thread {
 impl Thread {
     pub const TITLE_CHARS: usize = 120;
 
-    /// The title of a thread that begins with this message.
+    /// Returns the title of a thread that begins with this message.
     pub fn title_of(message: &str) -> String {
         let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
         if line.chars().count() <= Self::TITLE_CHARS {
@@ -246,7 +246,7 @@ impl ThreadStatus {
         }
     }
 
-    /// The status of a thread whose newest run stands so; `None` when it has none.
+    /// Returns the status of a thread whose newest run stands so; `None` when it has none.
     pub fn of(newest: Option<(RunStatus, Option<Outcome>)>) -> Self {
         match newest {
             Some((status, _)) if !status.is_final() => Self::Busy,
@@ -424,8 +424,8 @@ impl Usage {
     /// The largest plausible number of tokens of a kind: as many as the largest context windows hold.
     pub const MOST_PLAUSIBLE: u64 = 10_000_000;
 
-    /// The usage of one call, or the estimate when no model can have used so many tokens: a gateway that tells nonsense
-    /// ends no run, and locks nobody out.
+    /// Returns the usage of one call, or the estimate when no model can have used so many tokens: a gateway that
+    /// tells nonsense ends no run, and locks nobody out.
     pub fn plausible_or(self, input_tokens: u64, output_tokens: u64) -> Self {
         if self.input_tokens.max(self.output_tokens) <= Self::MOST_PLAUSIBLE {
             return self;
@@ -433,7 +433,7 @@ impl Usage {
         Self { input_tokens, output_tokens, cost: self.cost, searches: self.searches, ..Self::default() }
     }
 
-    /// The usage as a gateway tells it, each count cut at [`Usage::MOST_PER_CALL`].
+    /// Returns the usage as a gateway tells it, each count cut at [`Usage::MOST_PER_CALL`].
     pub fn believed(self) -> Self {
         Self {
             input_tokens: self.input_tokens.min(Self::MOST_PER_CALL),

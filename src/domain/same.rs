@@ -24,7 +24,7 @@ const OF_COPY: &str = "copy:";
 const OF_PAGE: &str = "page:";
 const OF_ORIGINAL: &str = "original:";
 
-/// The keys of a whole text, the same whatever its white space, case and punctuation.
+/// Returns the keys of a whole text, the same whatever its white space, case and punctuation.
 ///
 /// One names the text, unless it is too short to say that two pages with it are one. Under the others a long text meets
 /// its copies: of the whole; of what is left without the first and the last sentence, unless that has a figure and so
@@ -112,7 +112,7 @@ fn has_figure(paragraph: &str) -> bool {
     false
 }
 
-/// The number that a text begins with, with the dots and commas between its digits.
+/// Returns the number that a text begins with, with the dots and commas between its digits.
 fn number(text: &str) -> &str {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -131,7 +131,7 @@ fn is_of_date(number: &str) -> bool {
     }
 }
 
-/// The words of a text in lower case, and how many letters and digits they have.
+/// Returns the words of a text in lower case, and how many letters and digits they have.
 fn plain(text: &str) -> (String, usize) {
     let mut plain = String::with_capacity(text.len());
     let chars = push_plain(&mut plain, text);
@@ -160,7 +160,7 @@ fn key(of: &str, text: &str) -> String {
     format!("{of}{}", &digest::sha256_hex(text.as_bytes())[..32])
 }
 
-/// The key of a page's address, from the spelling under which addresses of one page meet.
+/// Returns the key of a page's address, from the spelling under which addresses of one page meet.
 pub fn page_key(same_page: &str) -> String {
     key(OF_PAGE, same_page)
 }
@@ -181,8 +181,8 @@ pub fn is_of_text(key: &str) -> bool {
     key.starts_with(OF_TEXT)
 }
 
-/// The sources behind rows, by ascending id: rows with a key in common, be it by way of others, are the source of the
-/// smallest id among them, which has the ids and addresses of all. Without keys.
+/// Returns the sources behind rows, by ascending id: rows with a key in common, be it by way of others, are the
+/// source of the smallest id among them, which has the ids and addresses of all. Without keys.
 pub fn joined(mut rows: Vec<Source>) -> Vec<Source> {
     rows.sort_by_key(|row| row.id);
     let firsts = firsts(&rows);
@@ -199,7 +199,7 @@ pub fn joined(mut rows: Vec<Source>) -> Vec<Source> {
     sources
 }
 
-/// The rows that others with the same text name as their original, by places.
+/// Returns the rows that others with the same text name as their original, by places.
 fn originals(rows: &[Source]) -> HashSet<usize> {
     let named: HashSet<&str> =
         rows.iter().flat_map(|row| &row.keys).filter_map(|key| key.strip_prefix(OF_ORIGINAL)).collect();
@@ -217,7 +217,7 @@ fn originals(rows: &[Source]) -> HashSet<usize> {
     (0..rows.len()).filter(|at| is_original(&rows[*at])).collect()
 }
 
-/// The first row of each row's source, by places.
+/// Returns the first row of each row's source, by places.
 fn firsts(rows: &[Source]) -> Vec<usize> {
     let mut firsts: Vec<usize> = (0..rows.len()).collect();
     let mut by_key: HashMap<&str, usize> = HashMap::new();
@@ -256,7 +256,7 @@ fn without_www(place: &str) -> &str {
     place.strip_prefix("www.").unwrap_or(place).trim_end_matches('/')
 }
 
-/// The source with the texts of its rows, each once, its own first.
+/// Returns the source with the texts of its rows, each once, its own first.
 pub fn with_texts(source: Source, rows: &[Source]) -> Source {
     let mut texts: Vec<&Arc<str>> = Vec::new();
     for id in source.ids() {

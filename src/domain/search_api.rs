@@ -19,7 +19,7 @@ const MAX_NAME_CHARS: usize = 40;
 pub struct SearchApi(String);
 
 impl SearchApi {
-    /// The first engine that is configured.
+    /// Returns the first engine that is configured.
     pub fn auto() -> Self {
         Self(AUTO.to_owned())
     }
@@ -40,7 +40,7 @@ impl SearchApi {
         self.0 == NONE
     }
 
-    /// The engines named; none for `auto` and `none`.
+    /// Returns the engines named; none for `auto` and `none`.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let named = !self.is_auto() && !self.is_none();
         self.0.split(',').filter(move |_| named)
@@ -93,7 +93,7 @@ impl SearchFallback {
         self.0.is_none()
     }
 
-    /// The engines named; none for `none`.
+    /// Returns the engines named; none for `none`.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.names()
     }

@@ -41,7 +41,7 @@ impl TimeRange {
         }
     }
 
-    /// The first day of the range that ends today.
+    /// Returns the first day of the range that ends today.
     pub fn since(self, today: Date) -> Date {
         today.checked_sub(Duration::days(i64::from(self.days()))).unwrap_or(Date::MIN)
     }
@@ -95,7 +95,8 @@ impl FromStr for Domains {
     }
 }
 
-/// Letters, digits and hyphens in at least two parts; international names in their ASCII form.
+/// Returns whether `name` is a domain: letters, digits and hyphens in at least two parts; international names in
+/// their ASCII form.
 fn is_domain(name: &str) -> bool {
     let is_label = |label: &str| {
         let fits = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');

@@ -27,7 +27,7 @@ pub fn days(days: u64) -> Duration {
 }
 
 impl Timestamp {
-    /// The system clock, now.
+    /// Returns the system clock, now.
     pub fn now() -> Self {
         let nanoseconds = OffsetDateTime::now_utc().unix_timestamp_nanos();
         Self(i64::try_from(nanoseconds / 1_000_000).unwrap_or(i64::MAX))
@@ -43,7 +43,7 @@ impl Timestamp {
         Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// The time from `earlier` to this one; none when clocks were set back.
+    /// Returns the time from `earlier` to this one; none when clocks were set back.
     pub fn after(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.since(earlier)).unwrap_or(0))
     }
@@ -80,25 +80,25 @@ impl Timestamp {
         Self(self.month().0.saturating_add(31 * DAY)).month()
     }
 
-    /// The date, UTC. Shape: `2026-11-21`.
+    /// Returns the date, UTC. Shape: `2026-11-21`.
     pub fn to_date(self) -> String {
         self.to_offset().format(format_description!("[year]-[month]-[day]")).unwrap_or_default()
     }
 
-    /// The beginning of a date that [`Self::to_date`] wrote; `None` for anything else.
+    /// Returns the beginning of a date that [`Self::to_date`] wrote; `None` for anything else.
     pub fn of_date(text: &str) -> Option<Self> {
         let date = time::Date::parse(text, format_description!("[year]-[month]-[day]")).ok()?;
         Some(Self(date.midnight().assume_utc().unix_timestamp().checked_mul(1_000)?))
     }
 
-    /// The date in a time zone as prompts show it: `Mon Jan 15, 2024`. In UTC when there is no such zone.
+    /// Returns the date in a time zone as prompts show it: `Mon Jan 15, 2024`. In UTC when there is no such zone.
     pub fn prompt_date(self, zone: &str) -> String {
         let instant = jiff::Timestamp::from_millisecond(self.0).unwrap_or_default();
         let zone = ZONES.get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
         instant.to_zoned(zone).strftime("%a %b %-d, %Y").to_string()
     }
 
-    /// RFC 3339 with milliseconds and `Z`.
+    /// Returns the time in RFC 3339 with milliseconds and `Z`.
     pub fn to_rfc3339(self) -> String {
         let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
         self.to_offset().format(format).unwrap_or_default()

@@ -157,7 +157,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Shape: `runs-per-day`, or `key-runs-per-day`.
+    /// Returns the name of the allowance, as in `runs-per-day` or `key-runs-per-day`.
     pub fn name(&self) -> String {
         format!("{}{}", if self.of_key { "key-" } else { "" }, self.limited.name())
     }
@@ -175,12 +175,12 @@ impl Allowance {
         self.left / 2
     }
 
-    /// The window's length, and how long it still lasts.
+    /// Returns the window's length, and how long it still lasts.
     pub fn window(&self) -> Option<(Duration, Duration)> {
         self.limited.window(self.at).map(|(from, to)| (to.after(from), to.after(self.at)))
     }
 
-    /// The limit in words.
+    /// Returns the limit in words.
     pub fn in_words(&self) -> String {
         let whose = if self.of_key { "this key" } else { "this owner" };
         match self.limited {

@@ -1,7 +1,7 @@
 //! Patterns in which `*` stands for any text: of event types, of models.
 
-/// Whether the pattern fits the whole name; `*` stands for any text, also none. Takes the first place for each part
-/// between stars, which leaves the most for the rest.
+/// Returns whether the pattern fits the whole name; `*` stands for any text, also none. Takes the first place for
+/// each part between stars, which leaves the most for the rest.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };

@@ -114,27 +114,27 @@ pub const WORDINGS: [Wording; 12] = [
 ];
 
 impl Wording {
-    /// The words for a text; English ones when its language is in doubt or not among them.
+    /// Returns the words for a text; English ones when its language is in doubt or not among them.
     pub fn of(text: &str) -> &'static Self {
         let [english, ..] = &WORDINGS;
         let found = language(text).and_then(|found| WORDINGS.iter().find(|wording| wording.language == found));
         found.unwrap_or(english)
     }
 
-    /// The words for a language by its code; English ones when it is not among them.
+    /// Returns the words for a language by its code; English ones when it is not among them.
     pub fn of_code(code: &str) -> &'static Self {
         let [english, ..] = &WORDINGS;
         WORDINGS.iter().find(|wording| wording.code == code).unwrap_or(english)
     }
 }
 
-/// ISO 639-1 code of a text's language, if it is certain and among those that code writes.
+/// Returns the ISO 639-1 code of a text's language, if it is certain and among those that code writes.
 pub fn language_code(text: &str) -> Option<&'static str> {
     let found = language(text)?;
     WORDINGS.iter().find(|wording| wording.language == found).map(|wording| wording.code)
 }
 
-/// ISO 639-1 code of a text's language, whichever it is, if it is certain.
+/// Returns the ISO 639-1 code of a text's language, whichever it is, if it is certain.
 pub fn any_language_code(text: &str) -> Option<&'static str> {
     /// Codes of three letters, as they are known to who detects them, each with the one of two letters.
     const CODES: &str = "eng en rus ru cmn zh spa es por pt ita it ben bn fra fr deu de ukr uk kat ka ara ar hin hi \
@@ -147,7 +147,7 @@ pub fn any_language_code(text: &str) -> Option<&'static str> {
     codes.nth(1)
 }
 
-/// The same of a text that is shorter than is certain: a guess that something else has to confirm.
+/// Returns the same of a text that is shorter than is certain: a guess that something else has to confirm.
 pub fn language_code_of_few(text: &str) -> Option<&'static str> {
     let found = detected(text, FEW_LETTERS)?;
     WORDINGS.iter().find(|wording| wording.language == found).map(|wording| wording.code)

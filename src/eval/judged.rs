@@ -116,7 +116,7 @@ pub struct Groundedness {
 }
 
 impl Groundedness {
-    /// The share of claims that the sources hold as a whole; `None` when the report claims nothing.
+    /// Returns the share of claims that the sources hold as a whole; `None` when the report claims nothing.
     pub fn share(&self) -> Option<f64> {
         let count = |wanted: fn(Verdict) -> bool| self.claims.iter().filter(|claim| wanted(claim.verdict)).count();
         let all = count(|verdict| verdict != Verdict::NotCheckable);
@@ -153,7 +153,7 @@ impl Judged {
         of_quality + single + usize::from(self.groundedness.is_some())
     }
 
-    /// The mean of the scores; `None` without one.
+    /// Returns the mean of the scores; `None` without one.
     pub fn mean(&self) -> Option<f64> {
         let sum: f64 = self.scores.values().map(|opinion| f64::from(opinion.score)).sum();
         (!self.scores.is_empty()).then(|| sum / self.scores.len() as f64)

@@ -21,8 +21,8 @@ impl Haystack {
     }
 }
 
-/// The needle at `at` neither goes on nor began before, as letters or digits do; scripts without spaces have no
-/// borders.
+/// Returns whether the needle at `at` neither goes on nor began before, as letters or digits do; scripts without
+/// spaces have no borders.
 fn stands_alone(text: &str, at: usize, needle: &str) -> bool {
     let joins = |one: char, other: char| {
         let spaced = |char: char| char.is_alphanumeric() && !crate::text::is_unspaced(char);
@@ -43,7 +43,8 @@ fn stands_alone(text: &str, at: usize, needle: &str) -> bool {
         && !after.is_some_and(|(one, other)| joins(one, other))
 }
 
-/// Lower case, one space between words, no emphasis; `2,400`, `2.400` and `2 400` are `2400`, `0,3` is `0.3`.
+/// Writes text in one form for comparing: lower case, one space between words, no emphasis; `2,400`, `2.400` and `2
+/// 400` are `2400`, `0,3` is `0.3`.
 fn normal(text: &str) -> String {
     let chars: Vec<char> = text
         .chars()
@@ -70,7 +71,8 @@ fn normal(text: &str) -> String {
     normal
 }
 
-/// `17 200` may be one number; `on 17 2030` is none, nor is a number after one that is longer than a group.
+/// Returns whether the character at `at` is a space after more digits than a group has, as after a year. `17 200` may
+/// be one number; `on 17 2030` is none, nor is a number after one that is longer than a group.
 fn is_year_after_space(chars: &[char], at: usize) -> bool {
     chars[at] == ' ' && chars[..at].iter().rev().take_while(|char| char.is_ascii_digit()).count() > 3
 }

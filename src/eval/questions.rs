@@ -44,7 +44,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// The ways to say it.
+    /// Returns the ways to say it.
     pub fn alternatives(&self) -> &[String] {
         match self {
             Self::Literal(text) => std::slice::from_ref(text),

@@ -75,7 +75,7 @@ impl Results {
         Ok(results)
     }
 
-    /// The answers that are there: question and run.
+    /// Returns the answers that are there: question and run.
     pub fn done(&self) -> HashSet<(String, u32)> {
         self.scored.iter().map(|one| (one.id.clone(), one.run)).collect()
     }
@@ -117,7 +117,7 @@ fn line(value: &impl Serialize) -> io::Result<String> {
     Ok(serde_json::to_string(value)? + "\n")
 }
 
-/// The answer as Deep Research Bench takes it; `None` when there is no report.
+/// Returns the answer as Deep Research Bench takes it; `None` when there is no report.
 pub fn benchmark_line(scored: &Scored) -> Option<String> {
     let id = scored.id.parse::<u64>().map_or_else(|_| json!(scored.id), |number| json!(number));
     let article = scored.report.as_ref()?;

@@ -130,7 +130,8 @@ impl Scored {
         total
     }
 
-    /// The judges that are still to be asked: all of them, or those that failed. None of a run without a report.
+    /// Returns the judges that are still to be asked: all of them, or those that failed. None of a run without a
+    /// report.
     pub fn unjudged(&self, question: &Question) -> Vec<Judge> {
         match &self.judged {
             _ if self.report.is_none() => Vec::new(),

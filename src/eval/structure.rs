@@ -26,7 +26,7 @@ pub(super) fn violations(report: &str, answerable: bool) -> Vec<&'static str> {
     rules.into_iter().filter(|(_, broken)| *broken).map(|(name, _)| name).collect()
 }
 
-/// The text, and the list of sources under it: the last section, if each of its lines is a source.
+/// Returns the text, and the list of sources under it: the last section, if each of its lines is a source.
 pub(super) fn parts(report: &str) -> (&str, &str) {
     let at = report.rfind("\n#").map(|at| at + 1);
     let is_list = |at: &usize| {
@@ -40,7 +40,7 @@ fn listed_number(line: &str) -> Option<u32> {
     line.strip_prefix(SOURCE_LINE)?.split_once(']')?.0.parse().ok()
 }
 
-/// The numbers in brackets that no backslash keeps from being citations.
+/// Returns the numbers in brackets that no backslash keeps from being citations.
 pub(super) fn numbers_in(text: &str) -> BTreeSet<u32> {
     let places = text.match_indices('[').filter(|(at, _)| !text[..*at].ends_with('\\'));
     let inside = |(at, _): (usize, &str)| {
@@ -57,7 +57,7 @@ fn has_raw_id(body: &str) -> bool {
     })
 }
 
-/// A heading with nothing under it before the next one of its rank or above.
+/// Returns whether there is a heading with nothing under it before the next one of its rank or above.
 fn has_empty_section(body: &str) -> bool {
     let level = |line: &str| line.bytes().take_while(|byte| *byte == b'#').count();
     let lines: Vec<&str> = body.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -67,7 +67,7 @@ fn has_empty_section(body: &str) -> bool {
     })
 }
 
-/// The same words twice as a paragraph or list item.
+/// Returns whether the same words stand twice as a paragraph or list item.
 fn repeats(body: &str) -> bool {
     let mut seen = HashSet::new();
     let lines = body.lines().map(|line| line.trim().trim_start_matches(['-', '*', ' '])).filter(|line| line.len() > 40);

@@ -75,7 +75,7 @@ fn opinion(judged: &Judged, dimension: Dimension) -> Option<f64> {
     judged.scores.get(&dimension).map(|opinion| f64::from(opinion.score))
 }
 
-/// The share of the judges that gave no score.
+/// Returns the share of the judges that gave no score.
 fn missing(judged: &Judged) -> f64 {
     let given = judged.judges_heard();
     number(judged.failed.len()) / number((judged.failed.len() + given).max(1))
@@ -142,7 +142,8 @@ fn by_question(scored: &[Scored]) -> ByQuestion<'_> {
     by_question
 }
 
-/// The figures as a Markdown table: all questions with an interval, then each set, then the facts that were lost.
+/// Returns the figures as a Markdown table: all questions with an interval, then each set, then the facts that were
+/// lost.
 pub fn table(scored: &[Scored]) -> String {
     let mut sets: Vec<&str> = scored.iter().filter_map(|one| one.set.as_deref()).collect();
     sets.sort_unstable();
@@ -199,8 +200,8 @@ fn lost(fact: &str, lost: Lost) -> String {
     }
 }
 
-/// Two sets of answers side by side, over the questions that both have: each figure, its change, and the interval in
-/// which the change lies with 95 % certainty. `*` marks changes that chance does not explain.
+/// Compares two sets of answers side by side, over the questions that both have: each figure, its change, and the
+/// interval in which the change lies with 95 % certainty. `*` marks changes that chance does not explain.
 ///
 /// # Errors
 /// When they have no question in common.
@@ -223,7 +224,7 @@ pub fn compare(before: &[Scored], after: &[Scored]) -> Result<String, String> {
 /// The answers to one question, before and after.
 type Pair<'a> = (&'a [&'a Scored], &'a [&'a Scored]);
 
-/// The line of a figure; `None` when one of the sides does not have it.
+/// Returns the line of a figure; `None` when one of the sides does not have it.
 fn change_of(metric: &Metric, pairs: &[Pair<'_>]) -> Option<String> {
     let before = |drawn: &[usize]| metric.value(drawn.iter().flat_map(|place| pairs[*place].0).copied());
     let after = |drawn: &[usize]| metric.value(drawn.iter().flat_map(|place| pairs[*place].1).copied());
@@ -240,7 +241,7 @@ fn interval<'a>(questions: &[&[&'a Scored]], value: impl Fn(Vec<&'a Scored>) -> 
     drawn(questions.len(), |places| value(places.iter().flat_map(|place| questions[*place]).copied().collect()))
 }
 
-/// The middle 95 % of the values of so many drawings with replacement.
+/// Returns the middle 95 % of the values of so many drawings with replacement.
 fn drawn(count: usize, value: impl Fn(&[usize]) -> Option<f64>) -> Option<(f64, f64)> {
     let mut random = SplitMix(2_031);
     let mut values: Vec<f64> = (0..DRAWINGS)
@@ -292,7 +293,7 @@ mod tests {
         assert!(!table.contains("unanswerable"), "what no question asks for is left out: {table}");
     }
 
-    /// An answer whose report was judged relevant so much; `None` when that judge failed.
+    /// Returns an answer whose report was judged relevant so much; `None` when that judge failed.
     fn judged(id: usize, relevance: Option<u8>) -> Scored {
         let mut judged = Judged::default();
         match relevance {

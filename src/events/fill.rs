@@ -69,7 +69,7 @@ async fn fill(shared: &Shared, tail: Arc<Tail>) {
     shared.tails.filled(&tail, more);
 }
 
-/// Whether there is more than a page.
+/// Reads a page of events into the tail, and returns whether there is more than a page.
 async fn read(shared: &Shared, tail: &Arc<Tail>) -> Result<bool, Error> {
     let EventRows { rows, more } = limited(shared.store.event_rows(tail.thread_id, tail.head(), FILL)).await?;
     if rows.is_empty() {
@@ -90,7 +90,7 @@ pub(super) fn note_delivery(rows: &[EventRow]) {
     rows.iter().for_each(|row| metrics::event_delivered(now.after(row.ts)));
 }
 
-/// The frames of a page.
+/// Returns the frames of a page.
 pub(super) fn frames(rows: &[EventRow]) -> Result<Vec<Arc<Frame>>, Error> {
     rows.iter().map(|row| Frame::new(row).map(Arc::new)).collect()
 }

@@ -69,8 +69,8 @@ impl Frame {
         })
     }
 
-    /// An event about a stream that stands in no log, under the number of the last event before it. It has no `id`: a
-    /// reader keeps the one it has.
+    /// Returns an event about a stream that stands in no log, under the number of the last event before it. It has no
+    /// `id`: a reader keeps the one it has.
     ///
     /// # Errors
     /// None that could come about.
@@ -90,12 +90,12 @@ impl Frame {
         Ok(Self { sse: sse.freeze(), ..frame })
     }
 
-    /// The record without its `event` line, for readers who want all types by one name.
+    /// Returns the record without its `event` line, for readers who want all types by one name.
     pub fn unnamed(&self) -> Bytes {
         self.sse.slice("event: \n".len() + self.name.len()..)
     }
 
-    /// The event as a domain value.
+    /// Returns the event as a domain value.
     ///
     /// # Errors
     /// [`Error::Corrupt`] when this version of the program does not know it.
@@ -104,7 +104,7 @@ impl Frame {
     }
 }
 
-/// The keys in the order in which [`Envelope`] has them; `body` lacks its opening brace.
+/// Returns the keys in the order in which [`Envelope`] has them; `body` lacks its opening brace.
 fn push_envelope(record: &mut String, row: &EventRow, body: &str) -> Result<(), Error> {
     use std::fmt::Write as _;
 

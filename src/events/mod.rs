@@ -90,8 +90,8 @@ pub struct FramePage {
 }
 
 impl EventLog {
-    /// The log in `store`, with tasks on `tasks` that end with its last clone. Clones share everything; make one per
-    /// process.
+    /// Returns the log in `store`, with tasks on `tasks` that end with its last clone. Clones share everything; make
+    /// one per process.
     pub fn start(store: Store, tasks: &TaskTracker) -> Self {
         let listener = store.listener();
         let wakes = Wakes::new(listener.is_some());
@@ -125,7 +125,7 @@ impl EventLog {
         self.shared.wakes.events(thread_id);
     }
 
-    /// Wake-ups of another kind: of those who claim and work.
+    /// Returns the wake-ups of another kind: of those who claim and work.
     pub fn wakes(&self) -> &Wakes {
         &self.shared.wakes
     }
@@ -156,16 +156,16 @@ impl EventLog {
         })
     }
 
-    /// The events with a number above `after_seq`, without gaps, first those there are and then those to come. A number
-    /// beyond the end stands for the end.
+    /// Streams the events with a number above `after_seq`, without gaps, first those there are and then those to
+    /// come. A number beyond the end stands for the end.
     ///
     /// Those of a thread end when it does not exist; when it is deleted, after an
     /// [`crate::domain::Event::ThreadDeleted`]. Those of a run end after its terminal event, at once if that is not
     /// above `after_seq`, and when there is no such run.
     ///
     /// # Errors
-    /// An error is the last item: [`Error::Unavailable`] only after a minute without an answer, or when the last handle
-    /// of the log is gone. A reader may follow again from the last number it saw.
+    /// An error is the last item: [`Error::Unavailable`] only after a minute without an answer, or when the last
+    /// handle of the log is gone. A reader may follow again from the last number it saw.
     pub fn frames(
         &self,
         subject: Subject,
@@ -180,7 +180,7 @@ impl EventLog {
             .try_flatten_stream()
     }
 
-    /// The events of a thread as values; otherwise as [`EventLog::frames`].
+    /// Returns the events of a thread as values; otherwise as [`EventLog::frames`].
     ///
     /// # Errors
     /// As [`EventLog::frames`]; [`Error::Corrupt`] also for an event that this version does not know.
@@ -188,7 +188,7 @@ impl EventLog {
         self.envelopes(Subject::Thread(thread_id), after_seq)
     }
 
-    /// The events of one run as values; otherwise as [`EventLog::frames`].
+    /// Returns the events of one run as values; otherwise as [`EventLog::frames`].
     ///
     /// # Errors
     /// As [`EventLog::follow`].

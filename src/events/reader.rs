@@ -68,7 +68,7 @@ pub(super) async fn place(shared: &Shared, subject: Subject, after_seq: i64) -> 
     })
 }
 
-/// Whether a final run has no event left that is wanted.
+/// Returns whether a final run has no event left that is wanted.
 async fn nothing_wanted(
     shared: &Shared,
     subject: Subject,
@@ -145,7 +145,7 @@ impl Reader {
         Ok(if let Opened::Reader(reader) = opened { Some(reader) } else { None })
     }
 
-    /// The next frame, `None` at the end. For [`futures::stream::try_unfold`].
+    /// Returns the next frame, `None` at the end. For [`futures::stream::try_unfold`].
     pub async fn next(mut self) -> Result<Option<(Arc<Frame>, Self)>, Error> {
         while !self.ended {
             if let Some(frame) = self.take_wanted() {
@@ -158,7 +158,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// The next wanted frame of the batch.
+    /// Returns the next wanted frame of the batch.
     fn take_wanted(&mut self) -> Option<Arc<Frame>> {
         let Self { batch, run_id, .. } = self;
         for frame in batch.by_ref() {
@@ -191,7 +191,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// The last word of a deleted thread's stream; `false` when it was said.
+    /// Returns the last word of a deleted thread's stream; `false` when it was said.
     fn say_deleted(&mut self) -> Result<bool, Error> {
         let Some(run_id) = self.last_run.filter(|_| !self.over) else { return Ok(false) };
         self.batch = vec![Arc::new(Frame::unstored(&Event::ThreadDeleted {}, self.after_seq, run_id)?)].into_iter();
@@ -249,7 +249,7 @@ impl OutageRetry {
         Self { since: Instant::now() }
     }
 
-    /// Whether to try again after this answer; then a pause has passed.
+    /// Returns whether to try again after this answer; then a pause has passed.
     async fn pause_after<T>(&self, answer: &Result<T, Error>) -> bool {
         let again = matches!(&answer, Err(error) if error.may_pass()) && self.since.elapsed() < super::OUTAGE_LIMIT;
         if again {

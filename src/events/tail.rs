@@ -64,13 +64,13 @@ pub enum NextFrames {
 }
 
 impl Tail {
-    /// An empty one that begins after `head`.
+    /// Returns an empty one that begins after `head`.
     fn new(thread_id: ThreadId, head: i64) -> Self {
         let ring = Ring { frames: VecDeque::new(), bytes: 0, base: head, head, polled: [head; POLLS_KEPT - 1] };
         Self { thread_id, ring: Mutex::new(ring), bell: watch::Sender::new(None) }
     }
 
-    /// The number of the newest event known.
+    /// Returns the number of the newest event known.
     pub fn head(&self) -> i64 {
         self.ring.lock().head
     }
@@ -101,7 +101,7 @@ impl Tail {
         self.ring.lock().take(after_seq)
     }
 
-    /// A poll went by; frees what has been in the ring for long.
+    /// Notes that a poll went by; frees what has been in the ring for long.
     pub fn age(&self) {
         self.ring.lock().age();
     }
@@ -229,8 +229,8 @@ enum Fill {
 }
 
 impl Tails {
-    /// A hold on the thread's tail. A new one begins after `last_seq` and is filled at once, since events may have been
-    /// committed between reading that number and being on the list.
+    /// Returns a hold on the thread's tail. A new one begins after `last_seq` and is filled at once, since events may
+    /// have been committed between reading that number and being on the list.
     pub fn subscribe(this: &Arc<Self>, thread_id: ThreadId, last_seq: i64) -> Subscription {
         let mut list = this.list.lock();
         if list.entries.is_empty() {
@@ -260,7 +260,7 @@ impl Tails {
         }
     }
 
-    /// The thread's tail, if it has readers.
+    /// Returns the thread's tail, if it has readers.
     pub fn get(&self, thread_id: ThreadId) -> Option<Arc<Tail>> {
         self.list.lock().entries.get(&thread_id).filter(|entry| !entry.ended).map(|entry| Arc::clone(&entry.tail))
     }
@@ -279,7 +279,7 @@ impl Tails {
         None
     }
 
-    /// A fill is done; with `more`, there is more to be had at once.
+    /// Notes that a fill is done; with `more`, there is more to be had at once.
     pub fn filled(&self, tail: &Arc<Tail>, more: bool) {
         let mut list = self.list.lock();
         let Some(entry) = list.entries.get_mut(&tail.thread_id) else { return };
@@ -311,7 +311,7 @@ impl Tails {
         }
     }
 
-    /// The tails that have not ended.
+    /// Returns the tails that have not ended.
     pub fn all(&self) -> Vec<Arc<Tail>> {
         self.list.lock().entries.values().filter(|entry| !entry.ended).map(|entry| Arc::clone(&entry.tail)).collect()
     }
@@ -322,7 +322,7 @@ impl Tails {
 }
 
 impl List {
-    /// Whether there is something new to do.
+    /// Marks a thread as due, and returns whether there is something new to do.
     fn mark_due(&mut self, thread_id: ThreadId) -> bool {
         let Some(entry) = self.entries.get_mut(&thread_id) else { return false };
         match entry.fill {

@@ -57,14 +57,15 @@ impl Wakes {
         Self { board: Arc::new(board) }
     }
 
-    /// A run was queued, or a lease given back: processes that claim runs should look. Call it after the commit; never
-    /// waits.
+    /// Wakes the processes that claim runs: a run was queued, or a lease given back, so they should look. Call it
+    /// after the commit; never waits.
     pub fn queue(&self) {
         self.board.queue.send_replace(());
         self.post(Wake::Queue);
     }
 
-    /// A run is to be cancelled, or was deleted: its worker should look. Call it after the commit; never waits.
+    /// Wakes the worker of a run that is to be cancelled, or was deleted: it should look. Call it after the commit;
+    /// never waits.
     pub fn control(&self, run_id: RunId) {
         self.board.ring(run_id);
         self.post(Wake::Control(run_id));

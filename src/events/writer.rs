@@ -84,7 +84,7 @@ impl WriterHandle {
         self.queue.send(Job { entry: commit.into(), answer: None }).await.map_err(|_| stopped())
     }
 
-    /// Whether commits get through just now: `false` while one is tried again.
+    /// Watches whether commits get through at the moment: `false` while one is tried again.
     pub fn stores(&self) -> watch::Receiver<bool> {
         self.stores.clone()
     }
@@ -308,7 +308,7 @@ impl Writer {
     }
 }
 
-/// Answers; nobody listens when the sender was cancelled or did not want to know.
+/// Answers with `result`; nobody listens when the sender was cancelled or did not want to know.
 fn settle(answer: Option<oneshot::Sender<Result<(), Error>>>, result: Result<(), Error>) {
     if let Some(answer) = answer {
         let _ = answer.send(result);

@@ -60,7 +60,8 @@ pub fn document_removed(by: &Caller, owner: &Owner, from: DocumentSet, document:
     tracing::info!(target: "audit", by = %by.owner, by_key = key_of(by), %owner, thread_id, collection, %document, "a document was removed");
 }
 
-/// An administrator lists what is another's, or everybody's (`owner` is `None`). What others list is their own.
+/// Logs that an administrator lists what is another's, or everybody's (`owner` is `None`). What others list is their
+/// own.
 pub fn list(by: &Caller, owner: Option<&Owner>, uri: &Uri) {
     if by.key.is_some() && by.sees_only().is_none() && owner != Some(&by.owner) {
         let (owner, path) = (owner.map_or("all", Owner::as_str), uri.path());
@@ -68,7 +69,7 @@ pub fn list(by: &Caller, owner: Option<&Owner>, uri: &Uri) {
     }
 }
 
-/// An administrator looks at or changes what is another's. Without keys nobody is one.
+/// Logs that an administrator looks at or changes what is another's. Without keys nobody is one.
 pub fn foreign(parts: &Parts, by: &Caller, owner: &Owner) {
     if by.key.is_some() && by.owner != *owner {
         let (method, path) = (&parts.method, parts.uri.path());

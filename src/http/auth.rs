@@ -56,7 +56,7 @@ async fn identified(state: &State, headers: &HeaderMap) -> Result<Option<Princip
     })
 }
 
-/// The key or session of a request; a header counts before the cookie, which browsers send unasked.
+/// Returns the key or session of a request; a header counts before the cookie, which browsers send unasked.
 fn sent(headers: &HeaderMap) -> Option<(&str, Kind)> {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(authorization) = text(&header::AUTHORIZATION) {
@@ -69,14 +69,15 @@ fn sent(headers: &HeaderMap) -> Option<(&str, Kind)> {
     cookie(headers, COOKIE).map(|value| (value, Kind::Session))
 }
 
-/// The cookie of that name.
+/// Returns the cookie of that name.
 pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
-/// Reading needs the least. Everybody who is signed in may sign out.
+/// Returns whether the scope of the principal's key allows the request. Reading needs the least. Everybody who is
+/// signed in may sign out.
 fn may(principal: &Principal, request: &Request) -> bool {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD) || request.uri().path() == SESSIONS;
     principal.key.scope >= if reads { KeyScope::Read } else { KeyScope::Write }

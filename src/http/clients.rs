@@ -97,7 +97,7 @@ impl Client {
         (state.at_work == 0).then_some(state.idle_since)
     }
 
-    /// The connection is at work as long as what is returned lives.
+    /// Marks the connection as at work as long as what is returned lives.
     pub fn works(self: &Arc<Self>) -> AtWork {
         self.state.lock().at_work += 1;
         AtWork(Arc::clone(self))
@@ -115,7 +115,7 @@ impl Client {
         }
     }
 
-    /// Someone who takes an answer over this connection.
+    /// Adds a reader, someone who takes an answer over this connection.
     pub fn reader(self: &Arc<Self>) -> Arc<Reader> {
         let progress = Progress { pieces: 0, since: Instant::now() };
         let reader = Arc::new(Reader { progress: Mutex::new(progress), _at_work: self.works() });
@@ -137,7 +137,7 @@ impl Client {
         self.left.notify_one();
     }
 
-    /// The next bodies to drain; waits until there are some.
+    /// Returns the next bodies to drain; waits until there are some.
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.

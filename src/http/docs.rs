@@ -36,8 +36,8 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 /// Files keep their names when the program is updated, so browsers ask each time and mostly hear 304.
 const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 
-/// `/openapi.yaml`, `/openapi.json`, `/favicon.ico`, `/docs`, `/docs/` and what lies below it. Needs no state, never
-/// fails.
+/// Serves `/openapi.yaml`, `/openapi.json`, `/favicon.ico`, `/docs`, `/docs/` and what lies below it. Needs no state,
+/// never fails.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         .route("/openapi.yaml", get(contract))
@@ -54,7 +54,7 @@ async fn contract(headers: HeaderMap) -> Response {
     fresh_or(&headers, &ETAG, || ([(header::CONTENT_TYPE, "application/yaml")], CONTRACT).into_response())
 }
 
-/// The same content for tools that read no YAML.
+/// Returns the same content for tools that read no YAML.
 async fn contract_as_json(headers: HeaderMap) -> Response {
     static JSON: LazyLock<Result<(String, HeaderValue), yaml_serde::Error>> = LazyLock::new(|| {
         let contract: serde_json::Value = yaml_serde::from_str(CONTRACT)?;
@@ -77,7 +77,7 @@ async fn icon(headers: HeaderMap) -> Response {
     fresh_or(&headers, &ETAG, || ([(header::CONTENT_TYPE, "image/x-icon")], ICON).into_response())
 }
 
-/// A file of the page: our own, or one of Swagger UI.
+/// Returns a file of the page: our own, or one of Swagger UI.
 fn asset(file: &str, headers: &HeaderMap) -> Response {
     let Some((content_type, bytes)) = own(file).or_else(|| vendored(file)) else {
         return ApiError::no_such("path").into_response();
@@ -109,7 +109,7 @@ fn vendored(file: &str) -> Option<Asset> {
     Some((found.content_type, found.bytes))
 }
 
-/// 304 when the client has this very content.
+/// Answers 304 when the client has this very content, and with `body` otherwise.
 pub fn fresh_or(headers: &HeaderMap, etag: &HeaderValue, body: impl FnOnce() -> Response) -> Response {
     let fresh = has_version(headers, etag.to_str().unwrap_or_default());
     let mut response = if fresh { StatusCode::NOT_MODIFIED.into_response() } else { body() };

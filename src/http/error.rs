@@ -104,7 +104,7 @@ impl Code {
         Self::ShuttingDown,
     ];
 
-    /// Code, status, title, and whether the same request may succeed later.
+    /// Returns code, status, title, and whether the same request may succeed later.
     fn row(self) -> (&'static str, StatusCode, &'static str, bool) {
         use StatusCode as S;
         match self {
@@ -254,7 +254,7 @@ impl ApiError {
         Self { code, detail, faults: Vec::new(), retry_after, allowances: Vec::new() }
     }
 
-    /// A request beyond what its sender may send in a minute.
+    /// Returns a request beyond what its sender may send in a minute.
     pub fn rate_limited(allowances: Vec<Allowance>) -> Self {
         Self::of_limits(Code::RateLimited, allowances)
     }
@@ -274,24 +274,24 @@ impl ApiError {
         Self::new(Code::NotFound, format!("there is no such {what}"))
     }
 
-    /// A request with one fault.
+    /// Returns a request with one fault.
     pub fn invalid(place: Place, detail: impl Into<String>) -> Self {
         Self::at(Code::ValidationFailed, place, detail)
     }
 
-    /// A problem with one place in the request.
+    /// Returns a problem with one place in the request.
     pub fn at(code: Code, place: Place, detail: impl Into<String>) -> Self {
         let problem = Self::new(code, detail);
         let faults = vec![Fault::new(place, problem.detail.clone())];
         Self { faults, ..problem }
     }
 
-    /// A parameter of path or query that cannot be used.
+    /// Returns a parameter of path or query that cannot be used.
     pub fn parameter(name: &str, detail: impl Into<String>) -> Self {
         Self::invalid(Place::Parameter(name.to_owned()), detail)
     }
 
-    /// A header that cannot be used.
+    /// Returns a header that cannot be used.
     pub fn header(name: &str, detail: impl Into<String>) -> Self {
         Self::invalid(Place::Header(name.to_owned()), detail)
     }
@@ -358,7 +358,7 @@ fn beginning(mut text: String) -> String {
     text
 }
 
-/// A name as part of a JSON pointer (RFC 6901).
+/// Returns a name as part of a JSON pointer (RFC 6901).
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
@@ -398,7 +398,7 @@ impl From<StoreError> for ApiError {
 }
 
 impl IntoResponse for ApiError {
-    /// A status without a body yet: the layers of its router write it, where the request is known.
+    /// Returns a status without a body yet: the layers of its router write it, where the request is known.
     fn into_response(self) -> Response {
         let mut response = self.code.status().into_response();
         if let Some(pause) = self.retry_after
@@ -413,7 +413,7 @@ impl IntoResponse for ApiError {
 }
 
 impl Problem {
-    /// The same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub fn is_for_later(&self) -> bool {
         self.0.code.row().3
     }
@@ -437,7 +437,7 @@ impl Problem {
 /// id.
 pub type WriteProblem = fn(problem: &ApiError, instance: &str, request_id: &str) -> (&'static str, Vec<u8>);
 
-/// The way of this API: RFC 9457.
+/// Returns the way of this API: RFC 9457.
 pub fn problem_json(problem: &ApiError, instance: &str, request_id: &str) -> (&'static str, Vec<u8>) {
     let (code, status, title, retryable) = problem.code.row();
     let body = ProblemBody {

@@ -33,7 +33,7 @@ use crate::{
 const LONGEST_WAIT: u64 = 60;
 const KEY_LENGTH: RangeInclusive<usize> = 1..=255;
 
-/// The part of the path that has this name; empty when there is none.
+/// Returns the part of the path that has this name; empty when there is none.
 ///
 /// # Errors
 /// The path is no text.
@@ -44,7 +44,7 @@ pub async fn path_text(parts: &mut Parts, name: &str) -> Result<String, ApiError
     Ok(path.remove(name).unwrap_or_default())
 }
 
-/// The part of the path that is no text.
+/// Returns the part of the path that is no text.
 fn unreadable(rejection: &PathRejection) -> Option<&str> {
     match rejection {
         PathRejection::FailedToDeserializePathParams(failed) => match failed.kind() {
@@ -55,7 +55,7 @@ fn unreadable(rejection: &PathRejection) -> Option<&str> {
     }
 }
 
-/// The id of this name in the path. Only in the form that the service writes: 36 characters with hyphens.
+/// Returns the id of this name in the path. Only in the form that the service writes: 36 characters with hyphens.
 ///
 /// # Errors
 /// It is no such id.
@@ -107,7 +107,8 @@ impl<T: DeserializeOwned + Default> FromRequest<State> for OptionalBody<T> {
 /// Characters of names and titles.
 const MAX_LINE_CHARS: usize = 200;
 
-/// A name or title in the member at `pointer`, as one printable line; `it_has` begins the sentence that refuses it.
+/// Returns a name or title in the member at `pointer`, as one printable line; `it_has` begins the sentence that
+/// refuses it.
 pub fn line(pointer: &str, text: &str, it_has: &str) -> Result<String, ApiError> {
     let printable = printable_line(text);
     match text.chars().count() {
@@ -119,7 +120,7 @@ pub fn line(pointer: &str, text: &str, it_has: &str) -> Result<String, ApiError>
     }
 }
 
-/// The keys of a body. What is no such thing is not quoted: it may be a key all the same.
+/// Returns the keys of a body. What is no such thing is not quoted: it may be a key all the same.
 pub fn keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<GivenKeys, D::Error> {
     let given = Value::deserialize(deserializer)?;
     serde_json::from_value(given).map_err(|_| D::Error::custom("it must be an object with a text for each name"))
@@ -137,8 +138,8 @@ fn parsed<T: DeserializeOwned>(is_json: bool, bytes: &Bytes) -> Result<T, ApiErr
     serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))
 }
 
-/// The value that a body is for every reader: of a name that is given twice some take the first value, others the
-/// last.
+/// Returns the value that a body is for every reader: of a name that is given twice some take the first value, others
+/// the last.
 fn unambiguous(bytes: &[u8]) -> Result<Value, ApiError> {
     let not_json =
         |error: &serde_json::Error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}"));
@@ -171,12 +172,12 @@ fn is_json(headers: &HeaderMap) -> bool {
     is_json && is_plain && is_utf8
 }
 
-/// The whole body, with its place among the bytes that are held for clients.
+/// Returns the whole body, with its place among the bytes that are held for clients.
 async fn read(request: Request, state: &State) -> Result<Bytes, ApiError> {
     read_up_to(request, state, state.settings.max_body_bytes).await
 }
 
-/// The same, with a limit of its own.
+/// Returns the same, with a limit of its own.
 pub async fn read_up_to(request: Request, state: &State, limit: usize) -> Result<Bytes, ApiError> {
     let time = state.timeouts.body;
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -244,14 +245,14 @@ impl Query {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The parameters whose names begin so, without that beginning.
+    /// Returns the parameters whose names begin so, without that beginning.
     pub fn below(&self, beginning: &str) -> impl Iterator<Item = (String, String)> {
         let named =
             move |(name, value): (&String, &String)| Some((name.strip_prefix(beginning)?.to_owned(), value.clone()));
         self.0.iter().filter_map(named)
     }
 
-    /// A whole number in `range`, or `default` when it is not given.
+    /// Returns a whole number in `range`, or `default` when it is not given.
     pub fn number<T: FromStr + PartialOrd + Display>(
         &self,
         name: &str,
@@ -277,7 +278,7 @@ impl Query {
     }
 }
 
-/// Shape: the list's name, the place, the id; opaque to clients.
+/// Writes a cursor: the list's name, the place, the id; opaque to clients.
 pub fn write_cursor(list: &str, cursor: Cursor) -> String {
     format!("{list}.{:x}.{}", cursor.at, cursor.id.simple())
 }
@@ -347,7 +348,8 @@ pub fn has_version(headers: &HeaderMap, tag: &str) -> bool {
         .any(|given| given == "*" || given.strip_prefix("W/").unwrap_or(given) == tag)
 }
 
-/// The best of the offered media types for an Accept header; `None` when none will do. The first offered one wins ties.
+/// Returns the best of the offered media types for an Accept header; `None` when none will do. The first offered one
+/// wins ties.
 pub fn negotiate<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str> {
     let ranges: Vec<&str> = headers
         .get_all(header::ACCEPT)
@@ -402,8 +404,8 @@ fn weight<'a>(mut parameters: impl Iterator<Item = &'a str>) -> u32 {
     thousandths
 }
 
-/// The offered language that an Accept-Language header likes best, whatever country it names with it; `None` when it
-/// names none of them.
+/// Returns the offered language that an Accept-Language header likes best, whatever country it names with it; `None`
+/// when it names none of them.
 pub fn preferred_language<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str> {
     let given = headers.get_all(header::ACCEPT_LANGUAGE).into_iter().filter_map(|value| value.to_str().ok());
     let mut best: Option<(&str, u32)> = None;

@@ -134,7 +134,7 @@ impl Written {
         }
     }
 
-    /// A page of its complete paragraphs; rendered once for all who read it as far.
+    /// Returns a page of its complete paragraphs; rendered once for all who read it as far.
     async fn page(&mut self, pages: &Pages) -> Result<Bytes, ApiError> {
         if self.settled().is_empty() {
             return Ok(Bytes::new());

@@ -26,12 +26,12 @@ pub struct ListBody<T> {
 }
 
 impl<T> ListBody<T> {
-    /// A list that is always whole.
+    /// Returns a list that is always whole.
     pub fn whole(data: Vec<T>) -> Self {
         Self { data, next_cursor: None }
     }
 
-    /// A page of the list of that name.
+    /// Returns a page of the list of that name.
     pub fn page<D>(list: &str, page: Page<D>, body: impl FnMut(D) -> T) -> Self {
         let next_cursor = page.next.map(|cursor| write_cursor(list, cursor));
         Self { data: page.items.into_iter().map(body).collect(), next_cursor }
@@ -42,7 +42,7 @@ pub fn json(body: &impl Serialize) -> Result<String, ApiError> {
     serde_json::to_string(body).map_err(|error| ApiError::defect(&error))
 }
 
-/// A JSON answer with status 200.
+/// Returns a JSON answer with status 200.
 pub fn answer(body: &impl Serialize) -> Result<Response, ApiError> {
     Ok(([(header::CONTENT_TYPE, "application/json")], json(body)?).into_response())
 }

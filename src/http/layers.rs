@@ -36,8 +36,8 @@ const READING: Duration = Duration::from_secs(5);
 /// How long the database has to answer when something was slow.
 const DIAGNOSIS: Duration = Duration::from_millis(500);
 
-/// The router with everything around it, its problems written in its own way; the last is the outermost, so that
-/// preflights get their ids too.
+/// Returns the router with everything around it, its problems written in its own way; the last is the outermost, so
+/// that preflights get their ids too.
 pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
     router
         .layer(from_fn_with_state(state.clone(), changes::carry_out))
@@ -55,8 +55,9 @@ pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
         .layer(from_fn_with_state(write, complete))
 }
 
-/// Reading waits for little, and who reads can ask again; a stream is not limited once it has begun. A browser that
-/// signs in cannot: its code is used up, and the time of the issuer has limits of its own.
+/// Limits the time of requests that read. Reading waits for little, and who reads can ask again; a stream is not
+/// limited once it has begun. A browser that signs in cannot ask again: its code is used up, and the time of the
+/// issuer has limits of its own.
 async fn in_time(Shared(state): Shared<State>, request: Request, next: Next) -> Response {
     if is_change(&request) {
         return next.run(request).await;
@@ -71,7 +72,8 @@ async fn in_time(Shared(state): Shared<State>, request: Request, next: Next) -> 
     }
 }
 
-/// The database is named only if it is the one that does not answer.
+/// Returns the error for an answer that took too long. The database is named only if it is the one that does not
+/// answer.
 async fn too_slow(state: &State) -> ApiError {
     match tokio::time::timeout(DIAGNOSIS, state.runs.ping()).await {
         Ok(Ok(())) => ApiError::new(Code::Overloaded, "the answer took too long; try again"),
@@ -102,7 +104,7 @@ async fn complete(Shared(write): Shared<WriteProblem>, request: Request, next: N
     response
 }
 
-/// The headers of every answer, unless a handler said something more exact: what it says is private, it is no
+/// Sets the headers of every answer, unless a handler said something more exact: what it says is private, it is no
 /// page to be framed, and where its links lead to learns nothing of it.
 fn protect(headers: &mut HeaderMap) {
     let usual = [
@@ -116,7 +118,7 @@ fn protect(headers: &mut HeaderMap) {
     }
 }
 
-/// The method as metrics name it: clients may invent others.
+/// Returns the method as metrics name it: clients may invent others.
 fn method_label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -129,14 +131,15 @@ fn method_label(method: &Method) -> &'static str {
     }
 }
 
-/// The client's own id if it is fit to be logged, else a new one.
+/// Returns the client's own id if it is fit to be logged, else a new one.
 fn request_id(given: Option<&HeaderValue>) -> String {
     let fit = |text: &&str| (1..=REQUEST_ID_CHARS).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
     let given = given.and_then(|value| value.to_str().ok()).filter(fit);
     given.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned)
 }
 
-/// A panic in a handler. What it says may hold anything, so it stays in the log.
+/// Logs a panic in a handler, and answers that it is a defect. What the panic says may hold anything, so it stays in
+/// the log.
 fn defect(panic: Box<dyn Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     tracing::error!(panic = text.unwrap_or("(no text)"), "a handler panicked");

@@ -126,7 +126,7 @@ pub fn append(headers: &mut HeaderMap, allowances: &[Allowance]) {
     }
 }
 
-/// Shape: `"runs-per-day";q=20;w=86400`. Money is in cents.
+/// Renders the policy of an allowance, as in `"runs-per-day";q=20;w=86400`. Money is in cents.
 fn policy(allowance: &Allowance) -> String {
     let unit = match allowance.limited {
         Limited::RequestsPerMinute => "",
@@ -138,7 +138,7 @@ fn policy(allowance: &Allowance) -> String {
     format!("\"{}\";q={}{unit}{window}", allowance.name(), counted_in(allowance, allowance.quota))
 }
 
-/// Shape: `"runs-per-day";r=7;t=3600`.
+/// Renders what is left of an allowance, as in `"runs-per-day";r=7;t=3600`.
 fn left(allowance: &Allowance) -> String {
     let resets = allowance.window().map(|(_, left)| format!(";t={}", left.as_secs() + 1)).unwrap_or_default();
     format!("\"{}\";r={}{resets}", allowance.name(), counted_in(allowance, allowance.left))

@@ -198,7 +198,7 @@ pub fn paths() -> Vec<(&'static str, &'static [&'static str])> {
     routes().into_iter().map(|(path, methods, _)| (path, methods)).collect()
 }
 
-/// The whole service as one router.
+/// Returns the whole service as one router.
 pub fn router(state: &State) -> Router {
     let mut router = Router::new();
     for (path, _, methods) in routes() {

@@ -30,8 +30,8 @@ pub async fn check(Shared(state): Shared<State>, request: Request, next: Next) -
     }
 }
 
-/// The host and port that the request names, in its target or its `Host`; `None` when it names none, which no browser
-/// does. Where it names several, each has to be a name of this service.
+/// Returns the host and port that the request names, in its target or its `Host`; `None` when it names none, which no
+/// browser does. Where it names several, each has to be a name of this service.
 fn named(allowed: &AllowedHosts, uri: &Uri, headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let target = uri.authority().map(|authority| Ok(authority.as_str()));
     let names = target.into_iter().chain(headers.get_all(header::HOST).into_iter().map(HeaderValue::to_str));
@@ -98,7 +98,8 @@ fn may_change(
     Err(ApiError::new(Code::OriginNotAllowed, detail))
 }
 
-/// The scheme is not compared: whether a proxy in front speaks TLS is not known here.
+/// Returns whether the origin is that of `host`. The scheme is not compared: whether a proxy in front speaks TLS is
+/// not known here.
 fn is_same(origin: &str, host: &str) -> bool {
     let Some((scheme, page)) = origin.split_once("://") else { return false };
     let usual = match scheme {

@@ -43,12 +43,14 @@ impl Buffers {
         Self { room: Arc::new(Semaphore::new(total)), total }
     }
 
-    /// Room for so many bytes; `None` when there is not as much left. What is larger than all room takes all of it.
+    /// Takes room for so many bytes; `None` when there is not as much left. What is larger than all room takes all of
+    /// it.
     pub fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.room).try_acquire_many_owned(self.permits(bytes)).ok()
     }
 
-    /// The same, once there is as much left. Readers that take nothing are cut off, so there will be.
+    /// Takes room as [`Self::take`] does, once there is as much left. Readers that take nothing are cut off, so there
+    /// will be.
     ///
     /// # Cancel safety
     /// It loses its place in the line when it is dropped.

@@ -16,8 +16,8 @@ use crate::{
 impl FromRequestParts<State> for Caller {
     type Rejection = Infallible;
 
-    /// The owner of the key that came, or the user that a trusted proxy named. Without either it is the one user of
-    /// this machine.
+    /// Returns the owner of the key that came, or the user that a trusted proxy named. Without either it is the one
+    /// user of this machine.
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Infallible> {
         if let Some(principal) = parts.extensions.get::<Principal>() {
             let reach = if principal.key.scope == KeyScope::Admin { Reach::Shared } else { Reach::Own };

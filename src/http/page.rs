@@ -57,7 +57,7 @@ impl Default for Pages {
 }
 
 impl Pages {
-    /// The page of a run's report; `load` is asked for what it is made of unless the page is there already.
+    /// Returns the page of a run's report; `load` is asked for what it is made of unless the page is there already.
     pub async fn get<L>(&self, run_id: RunId, load: L) -> Result<Bytes, ApiError>
     where
         L: AsyncFnOnce() -> Result<(Report, Vec<Source>), ApiError>,
@@ -74,7 +74,7 @@ impl Pages {
         page
     }
 
-    /// A page of the complete paragraphs of a report that is being written.
+    /// Returns a page of the complete paragraphs of a report that is being written.
     pub async fn part(&self, written: &Written) -> Result<Bytes, ApiError> {
         let written = written.clone();
         let render = move || {
@@ -99,7 +99,7 @@ impl Pages {
         rendered.await.map_err(|error| ApiError::defect(&error))
     }
 
-    /// The place of a page; it becomes the one used last.
+    /// Returns the place of a page; it becomes the one used last.
     fn cell(&self, run_id: RunId) -> Cell {
         let mut kept = self.kept.lock();
         let place = kept.iter().position(|(known, _)| *known == run_id);
@@ -120,7 +120,7 @@ impl Pages {
     }
 }
 
-/// The whole page.
+/// Returns the whole page.
 pub fn render(report: &Report, sources: &[Source]) -> String {
     let (text, list) = report.parts();
     let urls: HashSet<&str> = sources.iter().map(|source| source.url.as_str()).collect();
@@ -132,8 +132,8 @@ pub fn render(report: &Report, sources: &[Source]) -> String {
     framed(title, &attributes, &format!("{article}{list}"))
 }
 
-/// ISO 639-1 code of a report's language: that of the words which code put into it, whatever it quotes. English ones
-/// also stand in reports in languages for which there are no words.
+/// Returns the ISO 639-1 code of a report's language: that of the words which code put into it, whatever it quotes.
+/// English ones also stand in reports in languages for which there are no words.
 fn language(report: &Report) -> Option<&'static str> {
     let (text, list) = report.parts();
     let code = report.wording().code;
@@ -154,7 +154,7 @@ fn attributes(language: Option<&str>, text: &str) -> String {
     format!("{language}{direction}")
 }
 
-/// A whole page around what it shows; `attributes` are those of the page.
+/// Returns a whole page around what it shows; `attributes` are those of the page.
 pub fn framed(title: &str, attributes: &str, main: &str) -> String {
     format!(
         "<!doctype html><html{attributes}><head>{META}<title>{}</title><style>{STYLE}</style></head>\
@@ -163,8 +163,8 @@ pub fn framed(title: &str, attributes: &str, main: &str) -> String {
     )
 }
 
-/// The page holds text that models and web pages had a hand in: no script runs in it, nothing is loaded, and no style
-/// but ours counts.
+/// Returns the content security policy of the page, which holds text that models and web pages had a hand in: no
+/// script runs in it, nothing is loaded, and no style but ours counts.
 pub fn policy() -> HeaderValue {
     static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
         let style = BASE64.encode(sha256(STYLE.as_bytes()));
@@ -176,7 +176,7 @@ pub fn policy() -> HeaderValue {
     POLICY.clone()
 }
 
-/// The language of a rendered page.
+/// Returns the language of a rendered page.
 pub fn language_of(page: &Bytes) -> Option<&str> {
     let (tag, _) = str::from_utf8(page).ok()?.split_once("<head")?;
     Some(tag.split_once("lang=\"")?.1.split_once('"')?.0)
@@ -204,7 +204,7 @@ fn doubts(report: &Report) -> HashMap<usize, &'static str> {
     report.claims.iter().filter_map(doubt).collect()
 }
 
-/// A text with its citations as links, and the words of its first heading.
+/// Returns a text with its citations as links, and the words of its first heading.
 fn article(
     text: &str,
     citations: &[Citation],
@@ -218,7 +218,7 @@ fn article(
     (linked(&body, &secret), title)
 }
 
-/// The text with marks in place of the brackets of citations.
+/// Returns the text with marks in place of the brackets of citations.
 fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>, secret: &str) -> String {
     let starts: HashMap<usize, &Citation> = citations.iter().map(|citation| (citation.start, citation)).collect();
     let (mut out, mut skip) = (String::with_capacity(text.len()), 0);
@@ -238,7 +238,7 @@ fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>, sec
     out
 }
 
-/// Each citation leads to its source; the first one of a source is where its entry leads back to.
+/// Returns each citation leads to its source; the first one of a source is where its entry leads back to.
 fn linked(body: &str, secret: &str) -> String {
     let mut seen = HashSet::new();
     let mut pieces = body.split(MARKS[0]);
@@ -264,7 +264,7 @@ fn split_mark<'a>(piece: &'a str, secret: &str) -> Option<(&'a str, &'a str)> {
     piece.strip_prefix(secret)?.split_once(MARKS[1])
 }
 
-/// The cited sources, each with a link to itself and back to where it is cited first; all, if none is cited.
+/// Returns the cited sources, each with a link to itself and back to where it is cited first; all, if none is cited.
 fn source_list(report: &Report, sources: &[Source]) -> String {
     let wording = report.wording();
     let cited = report.cited(sources);
@@ -300,7 +300,7 @@ fn document(address: &str) -> String {
     escaped(&printable_line(&percent_decode_str(address).decode_utf8_lossy()))
 }
 
-/// Text as it stands in a page.
+/// Escapes text, as it stands in a page.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -317,8 +317,8 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// The text as HTML, and the words of its first heading. Markup in it is shown as text, and what is left is cleaned
-/// all the same.
+/// Returns the text as HTML, and the words of its first heading. Markup in it is shown as text, and what is left is
+/// cleaned all the same.
 fn body(markdown: &str, urls: &HashSet<&str>, secret: &str) -> (String, String) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let parser = Parser::new_ext(markdown, options);
@@ -403,7 +403,7 @@ impl Flat<'_> {
     }
 }
 
-/// A heading without its citations.
+/// Returns a heading without its citations.
 fn without_marks(title: &str, secret: &str) -> String {
     let mut pieces = title.split(MARKS[0]);
     let first = pieces.next().unwrap_or_default().to_owned();

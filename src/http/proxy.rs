@@ -38,7 +38,8 @@ pub async fn check(Shared(state): Shared<State>, mut request: Request, next: Nex
     next.run(request).await
 }
 
-/// The user that the request names, if it comes from where users may be named. With keys it is each key that names one.
+/// Returns the user that the request names, if it comes from where users may be named. With keys it is each key that
+/// names one.
 fn named(settings: &HttpSettings, peer: Option<IpAddr>, headers: &HeaderMap) -> Result<Option<Owner>, ApiError> {
     let Some(header) = settings.owner_header.as_ref().filter(|_| settings.authentication == Authentication::None)
     else {
@@ -66,7 +67,7 @@ fn named(settings: &HttpSettings, peer: Option<IpAddr>, headers: &HeaderMap) -> 
     }
 }
 
-/// A name that would have to be changed could become another user's.
+/// Returns a name that would have to be changed could become another user's.
 fn not_allowed(header: &HeaderName, why: &str) -> ApiError {
     tracing::warn!(target: "audit", why, "a proxy named a user whom nobody can be");
     ApiError::new(Code::OwnerNotAllowed, format!("{header}: {why}"))

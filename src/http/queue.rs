@@ -24,8 +24,8 @@ struct Waiting {
     place: Option<u64>,
 }
 
-/// The frames, which begin after that number, and between them a `run.queued` whenever the run they are of has moved in
-/// the queue.
+/// Returns the frames, which begin after that number, and between them a `run.queued` whenever the run they are of
+/// has moved in the queue.
 pub fn with_places(log: OwnedEvents, after_seq: i64, mut frames: Frames) -> Frames {
     // The first event of the newest run may be the one that its reader has. Read from the start, it comes by.
     let newest = log.newest_run().filter(|_| after_seq > 0);

@@ -59,7 +59,7 @@ struct ClaimsBody<'a> {
     contradictions: &'a [Contradiction],
 }
 
-/// The report's statements, in order, and what its sources state otherwise.
+/// Returns the report's statements, in order, and what its sources state otherwise.
 pub async fn claims(owned: OwnedRun) -> Result<Response, ApiError> {
     let report = report_of(&owned).await?;
     let list = ListBody::whole(report.claims.iter().map(|claim| ClaimBody::of(claim, &report)).collect());
@@ -138,7 +138,7 @@ pub async fn show(
     answered(&state, media_type, &headers, owned.run(), report, async || owned.sources().await).await
 }
 
-/// The report of a run in the form that is wanted; `sources` is asked for its sources where they are needed.
+/// Returns the report of a run in the form that is wanted; `sources` is asked for its sources where they are needed.
 pub async fn answered(
     state: &State,
     MediaType(media_type): MediaType,
@@ -182,7 +182,7 @@ async fn report_of(owned: &OwnedRun) -> Result<Report, ApiError> {
     owned.report().await?.ok_or_else(missing)
 }
 
-/// The header of a body of that type.
+/// Returns the header of a body of that type.
 pub fn content_type(media_type: &str) -> HeaderValue {
     HeaderValue::from_static(match media_type {
         MARKDOWN => "text/markdown; charset=utf-8",
@@ -191,7 +191,7 @@ pub fn content_type(media_type: &str) -> HeaderValue {
     })
 }
 
-/// The page of a report, rendered once.
+/// Returns the page of a report, rendered once.
 pub async fn rendered(
     state: &State,
     run_id: RunId,

@@ -152,7 +152,7 @@ pub async fn cancel(
     Ok(preferences.applied(response))
 }
 
-/// The run as it is now, or once it is final, if that is wanted.
+/// Returns the run as it is now, or once it is final, if that is wanted.
 async fn details(state: &State, run: &OwnedRun, preferences: &Preferences) -> Result<RunDetails, ApiError> {
     match preferences.wait {
         Some(limit) => waited(state, run, limit).await,
@@ -180,7 +180,7 @@ pub async fn sources(run: OwnedRun) -> Result<Response, ApiError> {
     answer(&ListBody::whole(sources.into_iter().map(|source| shown(source, &numbers)).collect()))
 }
 
-/// A source with the text the run saw of it, by one of its ids, with or without the `S`.
+/// Returns a source with the text the run saw of it, by one of its ids, with or without the `S`.
 pub async fn source(SourceParameter(source_id): SourceParameter, run: OwnedRun) -> Result<Response, ApiError> {
     let source = run.source(source_id).await?.ok_or_else(|| ApiError::no_such("source in this run"))?;
     answer(&shown(source, &numbers(&run).await?))
@@ -201,7 +201,7 @@ impl<S: Send + Sync> FromRequestParts<S> for SourceParameter {
     }
 }
 
-/// The numbers under which the report cites its sources.
+/// Returns the numbers under which the report cites its sources.
 async fn numbers(run: &OwnedRun) -> Result<BTreeMap<SourceId, u32>, ApiError> {
     let citations = run.report().await?.map(|report| report.citations).unwrap_or_default();
     Ok(citations.into_iter().map(|citation| (citation.source_id, citation.number)).collect())

@@ -138,7 +138,8 @@ pub struct Linked {
 impl FromRequestParts<State> for Linked {
     type Rejection = ApiError;
 
-    /// A link that never was, one that has ended, and one to something else are the same: there is no such link.
+    /// Returns a link that never was, one that has ended, and one to something else are the same: there is no such
+    /// link.
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
         let missing = || ApiError::no_such("shared link");
         let text = path_text(parts, "token").await.map_err(|_| missing())?;
@@ -222,7 +223,7 @@ pub async fn show(Shared(state): Shared<State>, linked: Linked, headers: HeaderM
     Ok(response)
 }
 
-/// A report of the thread that a link shows.
+/// Returns a report of the thread that a link shows.
 pub async fn show_report(
     Shared(state): Shared<State>,
     media_type: MediaType,
@@ -253,7 +254,7 @@ fn entry(token: &str, run: &Run, question: String) -> SharedEntry {
     SharedEntry { run_id: run.id, question, outcome: run.outcome, finished_at: run.finished_at, url }
 }
 
-/// A page with a link to each report.
+/// Returns a page with a link to each report.
 fn listed(title: &str, entries: &[SharedEntry], words: &Words) -> String {
     let item = |entry: &SharedEntry| {
         let day = entry.finished_at.map(Timestamp::to_date).unwrap_or_default();

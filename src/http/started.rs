@@ -80,12 +80,12 @@ impl FromRequestParts<State> for Starter {
 }
 
 impl Starter {
-    /// The idempotency key for a request of that operation with that body.
+    /// Returns the idempotency key for a request of that operation with that body.
     pub fn key(&self, operation: &str, body: &[u8]) -> Option<Key> {
         self.preferences.idempotency_key.clone().map(|key| Key::new(operation, key, body))
     }
 
-    /// The answer to what was accepted: the first one that its idempotency key got, if it was used before.
+    /// Returns the answer to what was accepted: the first one that its idempotency key got, if it was used before.
     pub async fn answer(
         &self,
         state: &State,
@@ -108,7 +108,7 @@ impl Starter {
         }
     }
 
-    /// The run that was just queued, or once it is final, if that is wanted.
+    /// Returns the run that was just queued, or once it is final, if that is wanted.
     async fn settled(&self, state: &State, run: OwnedRun, position: u64) -> Result<(OwnedRun, RunDetails), ApiError> {
         let details = match self.preferences.wait {
             Some(limit) => waited(state, &run, limit).await?,
@@ -137,7 +137,7 @@ impl Starter {
         }
     }
 
-    /// The answer that the first request with this key got, or had got.
+    /// Returns the answer that the first request with this key got, or had got.
     async fn repeated(&self, state: &State, started: &Started, first: FirstAnswer) -> Result<Response, ApiError> {
         let run = state.runs.run(&self.caller, first.run_id).await?.ok_or_else(gone)?;
         let body = match first.response {
@@ -160,7 +160,7 @@ impl Starter {
         self.response(started, &run, body, true).await
     }
 
-    /// The report of the run if that is wanted and there, else `data`.
+    /// Returns the report of the run if that is wanted and there, else `data`.
     async fn response(
         &self,
         started: &Started,
@@ -191,7 +191,7 @@ impl Starter {
     }
 }
 
-/// The run once it is final, or as it is when the time is over.
+/// Returns the run once it is final, or as it is when the time is over.
 pub async fn waited(state: &State, run: &OwnedRun, limit: Duration) -> Result<RunDetails, ApiError> {
     tokio::select! {
         result = run.wait(limit) => result?,
@@ -205,7 +205,7 @@ async fn current_thread(run: &OwnedRun) -> Result<Option<Thread>, ApiError> {
     Ok(run.thread().await?.map(|thread| thread.into_thread()))
 }
 
-/// The thread as it was when its run was queued.
+/// Returns the thread as it was when its run was queued.
 fn busy_thread(run: &Run, message: &Message, new_thread: &NewThread) -> Thread {
     Thread {
         id: run.thread_id,

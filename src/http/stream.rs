@@ -95,7 +95,7 @@ async fn stream(
     Ok(answer(sse::body(permitted, Native { types, naming }, state.shutdown.clone())))
 }
 
-/// The last header is for proxies of nginx's kind, which would hold events back.
+/// Answers with a stream of events. The last header is for proxies of nginx's kind, which would hold events back.
 fn answer(body: Body) -> Response {
     let headers = [(header::CONTENT_TYPE.as_str(), EVENT_STREAM), ("x-accel-buffering", "no")];
     (headers, body).into_response()
@@ -133,7 +133,8 @@ pub async fn not_now(request: Request, next: Next) -> Response {
 #[derive(Clone, Copy, Debug)]
 pub struct Refused(pub StatusCode);
 
-/// A request for events that names the type of streams: who takes just anything is better served with a status.
+/// Returns whether this is a request for events that names the type of streams: who takes just anything is better
+/// served with a status.
 fn reads_streams(request: &Request) -> bool {
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
     let named = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains(EVENT_STREAM));

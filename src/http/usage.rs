@@ -80,7 +80,7 @@ fn owner(query: &Query) -> Result<Option<Owner>, ApiError> {
     Ok(owner.map(str::trim).filter(|name| !name.is_empty()).map(Owner::named))
 }
 
-/// The beginning of the day that a parameter names.
+/// Returns the beginning of the day that a parameter names.
 fn date(query: &Query, name: &str) -> Result<Option<Timestamp>, ApiError> {
     let Some(text) = query.text(name) else { return Ok(None) };
     let date = Timestamp::of_date(text).filter(|date| (0..253_402_300_800_000).contains(&date.0));

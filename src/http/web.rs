@@ -51,7 +51,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("words/zh.js", SCRIPT, include_str!("../../web/words/zh.js")),
 ];
 
-/// `/` and what lies below `/web/`. Needs no state, never fails.
+/// Serves `/` and what lies below `/web/`. Needs no state, never fails.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         .route("/", get(async |headers: HeaderMap| file("text/html; charset=utf-8", INDEX, &headers)))

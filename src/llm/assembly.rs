@@ -221,8 +221,8 @@ impl Assembly {
         self.usage = usage.believed();
     }
 
-    /// The text that has come since the last time and may be passed on. With tools on offer text is kept back to the
-    /// end, since it may turn out to be a call.
+    /// Returns the text that has come since the last time and may be passed on. With tools on offer text is kept back
+    /// to the end, since it may turn out to be a call.
     pub(super) fn news(&mut self) -> String {
         if !self.tools.is_empty() {
             return String::new();
@@ -293,7 +293,7 @@ impl Assembly {
         }
     }
 
-    /// The answer, and how many bytes of its text have been passed on.
+    /// Returns the answer, and how many bytes of its text have been passed on.
     ///
     /// # Errors
     /// [`Error::Refused`] with the model's own words.
@@ -359,7 +359,7 @@ fn closed(calls: Vec<OpenCall>, turn: usize, left_out: usize, tools: &[String]) 
     closed
 }
 
-/// The tool that a call names. Models of OpenAI's open line (gpt-oss) leave marks of their template in it:
+/// Returns the tool that a call names. Models of OpenAI's open line (gpt-oss) leave marks of their template in it:
 /// `functions.search_web<|channel|>commentary`.
 fn called<'a>(name: &'a str, tools: &[String]) -> &'a str {
     let name = name.split_once("<|").map_or(name, |(name, _)| name).trim();
@@ -377,7 +377,7 @@ pub(super) fn unquoted(arguments: Cow<'_, str>) -> Cow<'_, str> {
     inner.map_or(arguments, Cow::Owned)
 }
 
-/// An id that every vendor takes: nine letters and digits, which tell the turn and the place in it.
+/// Returns an id that every vendor takes: nine letters and digits, which tell the turn and the place in it.
 fn made_up_id(turn: usize, place: usize) -> String {
     format!("t{:04}c{:03}", turn % 10_000, place % 1_000)
 }

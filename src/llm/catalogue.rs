@@ -63,6 +63,8 @@ impl Facts {
         }
     }
 
+    /// Checks that the facts can be used.
+    ///
     /// # Errors
     /// What would have been accepted.
     pub fn check(&self) -> Result<(), &'static str> {
@@ -128,7 +130,7 @@ fn resold(model: &ModelName) -> Option<Facts> {
     Some(Facts { price: facts.price.map(|price| price.times(factor)), ..facts })
 }
 
-/// The name without what clouds put behind it: `@20251001` or `@default` (Google), `-v1:0` or `-v1` (Amazon).
+/// Returns the name without what clouds put behind it: `@20251001` or `@default` (Google), `-v1:0` or `-v1` (Amazon).
 fn unversioned(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or(name);
     match name.rsplit_once("-v") {
@@ -137,7 +139,7 @@ fn unversioned(name: &str) -> &str {
     }
 }
 
-/// The models that have an entry of their own, as `provider:model`.
+/// Returns the models that have an entry of their own, as `provider:model`.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     CATALOGUE.models.keys().map(String::as_str)
 }
@@ -157,7 +159,7 @@ fn by_beginning<T: Copy>(known: &HashMap<String, T>, name: &str) -> Option<T> {
     std::iter::once(name).chain(tails).find_map(longest)
 }
 
-/// The name without the date behind it, as `-2026-03-05` or `-20260305`; `None` when it has none.
+/// Returns the name without the date behind it, as `-2026-03-05` or `-20260305`; `None` when it has none.
 fn undated(name: &str) -> Option<&str> {
     let end = name.len().checked_sub(8).filter(|end| name.is_char_boundary(*end))?;
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

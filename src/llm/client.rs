@@ -83,8 +83,8 @@ impl Llm {
         Self::over(clients, settings, Servers::new())
     }
 
-    /// The same with these keys, by the name of their provider, and no others; nothing is sent. Servers for which
-    /// neither side has a key are shared, with their limits.
+    /// Returns the same with these keys, by the name of their provider, and no others; nothing is sent. Servers for
+    /// which neither side has a key are shared, with their limits.
     ///
     /// # Errors
     /// For a key that no request could carry.
@@ -102,12 +102,12 @@ impl Llm {
         Self::over(self.inner.clients.clone(), settings, shared)
     }
 
-    /// The names under which providers take keys.
+    /// Returns the names under which providers take keys.
     pub fn key_names(&self) -> impl Iterator<Item = &'static str> {
         self.inner.settings.providers.iter().map(Provider::settings)
     }
 
-    /// The name under which the provider of `model` takes a key.
+    /// Returns the name under which the provider of `model` takes a key.
     pub fn key_name(&self, model: &ModelName) -> Option<&'static str> {
         self.inner.server(model).map(|server| server.provider().settings())
     }
@@ -131,7 +131,7 @@ impl Llm {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The environment variable to set before `model` can be used; `None` when nothing is missing.
+    /// Returns the environment variable to set before `model` can be used; `None` when nothing is missing.
     pub fn missing(&self, model: &ModelName) -> Option<&'static str> {
         self.inner.server(model).and_then(|server| server.missing())
     }
@@ -192,7 +192,7 @@ impl Llm {
         !has_refused && self.inner.server(model).is_none_or(|server| server.gives_whole_answers(model))
     }
 
-    /// The request without a forced call, when its provider or its model is known to refuse that.
+    /// Returns the request without a forced call, when its provider or its model is known to refuse that.
     fn unforced<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
         let model = &request.model;
         let is_known = || self.inner.server(model).is_some_and(|server| server.refuses_force(model));
@@ -203,7 +203,7 @@ impl Llm {
         Cow::Borrowed(request)
     }
 
-    /// The request without what its provider refused, when that can be done without.
+    /// Returns the request without what its provider refused, when that can be done without.
     fn milder(&self, request: &Request, failed: &Failed) -> Option<Request> {
         if !refuses_force(request, failed) {
             return without_carry(request, failed);
@@ -253,7 +253,7 @@ impl Llm {
         Ok(reading.into_stream(first))
     }
 
-    /// The tokens that a request to `model` and its answer may have together: what its server reported in an
+    /// Returns the tokens that a request to `model` and its answer may have together: what its server reported in an
     /// error, else what the settings say, what its server lists, what the catalogue knows of the name, or a cautious
     /// guess.
     ///
@@ -297,7 +297,7 @@ impl Llm {
         self.inner.server(model).is_some_and(|server| server.circuits.of(model).is_waiting())
     }
 
-    /// The window of `model` as its server lists it; `None` when the server would not say.
+    /// Returns the window of `model` as its server lists it; `None` when the server would not say.
     pub async fn listed_window(&self, model: &ModelName) -> Option<u32> {
         let server = self.inner.server(model).filter(|server| server.has_list())?;
         self.list(server).await?.context_window(&model.model)
@@ -471,7 +471,7 @@ impl Llm {
         self.inner.memory.answered_by(model, strategy, refused, Instant::now());
     }
 
-    /// The server's models; failing is no matter, since the list only helps.
+    /// Returns the server's models; failing is no matter, since the list only helps.
     async fn list<'a>(&self, server: &'a Server) -> Option<&'a Listed> {
         let ask = async || {
             let model = ModelName::new(server.provider().name, "models");
@@ -539,8 +539,8 @@ const WANTS_STREAM: [&str; 6] = [
     "stream must be set to true",
 ];
 
-/// The request without what its turns carry, when that was refused: some providers bind it to the very conversation it
-/// came from, which may have been shortened since.
+/// Returns the request without what its turns carry, when that was refused: some providers bind it to the very
+/// conversation it came from, which may have been shortened since.
 fn without_carry(request: &Request, failed: &Failed) -> Option<Request> {
     let Error::BadRequest { detail, .. } = &failed.error else { return None };
     let detail = detail.to_lowercase();
@@ -562,7 +562,7 @@ async fn all_of(mut reading: Reading, model: &ModelName) -> Result<Completion, F
     reading.gathered().await?.ok_or_else(|| malformed(model, "the stream has no end").into())
 }
 
-/// The answer that a server refuses to pass on because it cannot read the model's calls, where we can.
+/// Returns the answer that a server refuses to pass on because it cannot read the model's calls, where we can.
 ///
 /// # Errors
 /// The failure, where nothing was written that calls a tool on offer.
@@ -611,7 +611,7 @@ impl Inner {
         self.servers.get(&*model.provider)
     }
 
-    /// The model's server, ready to be called.
+    /// Returns the model's server, ready to be called.
     fn usable(&self, model: &ModelName) -> Result<&Arc<Server>, Error> {
         let Some(server) = self.server(model) else {
             let detail = format!("there is no provider '{}' to call", model.provider);

@@ -32,17 +32,17 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// The same failure with its error changed.
+    /// Returns the same failure with its error changed.
     pub(super) fn map(self, change: impl FnOnce(Error) -> Error) -> Self {
         Self { error: change(self.error), ..self }
     }
 
-    /// The same failure of an answer that took this.
+    /// Returns the same failure of an answer that took this.
     pub(super) fn paid(self, usage: Usage) -> Self {
         Self { paid: (usage != Usage::default()).then(|| Box::new(usage)), ..self }
     }
 
-    /// The same failure of an answer whose headers ask for this.
+    /// Returns the same failure of an answer whose headers ask for this.
     pub(super) fn asked(mut self, asked: Asked) -> Self {
         let is_wait =
             matches!(self.error, Error::RateLimited { .. } | Error::Overloaded { .. } | Error::BadRequest { .. });
@@ -131,7 +131,7 @@ impl Asked {
     }
 }
 
-/// The failure that an HTTP answer reports.
+/// Returns the failure that an HTTP answer reports.
 pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
     let asked = Asked::of(headers);
     let failure = Reported::from_body(body).failure(model, Some(status));
@@ -140,13 +140,13 @@ pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, bod
     Failure { retry_after: said, ..failure }.asked(asked)
 }
 
-/// The failure reported by the `error` field of a body or stream chunk that came with status 200, as OpenRouter sends
-/// it.
+/// Returns the failure reported by the `error` field of a body or stream chunk that came with status 200, as
+/// OpenRouter sends it.
 pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Failure {
     Reported::from_error(error).failure(model, None)
 }
 
-/// The failure that a stream of Amazon's reports in place of an event.
+/// Returns the failure that a stream of Amazon's reports in place of an event.
 pub(super) fn of_exception(model: &ModelName, name: &str, message: &Value) -> Failure {
     let status = match name {
         "throttlingException" => 429,
@@ -161,13 +161,13 @@ pub(super) fn of_exception(model: &ModelName, name: &str, message: &Value) -> Fa
     of_status(model, status, &HeaderMap::new(), &body.to_string())
 }
 
-/// An answer that was given up without a reason and has its price.
+/// Returns an answer that was given up without a reason and has its price.
 pub(super) fn broken_off(model: &ModelName) -> Failure {
     let error = Error::Overloaded { model: model.clone(), detail: "the provider broke off".to_owned() };
     Failure { trouble: Some(Trouble::Broken), ..error.into() }
 }
 
-/// A page for people in place of an answer: of a proxy, most likely, so no model has been asked.
+/// Returns a page for people in place of an answer: of a proxy, most likely, so no model has been asked.
 pub(super) fn web_page(model: &ModelName) -> Failure {
     let error = Error::Malformed { model: model.clone(), detail: "an HTML page".to_owned() };
     Failure { trouble: Some(Trouble::Failing), ..error.into() }
@@ -281,7 +281,7 @@ impl Reported {
         self.is(&["content_filter", "invalid_prompt"]) || self.code.contains("_policy") || self.kind.contains("_policy")
     }
 
-    /// The HTTP status, or for errors that came with a 200 the status they stand for.
+    /// Returns the HTTP status, or for errors that came with a 200 the status they stand for.
     fn status(&self, http: Option<u16>) -> u16 {
         let refused = self.is_refusal().then_some(400);
         http.or(self.status).or(refused).unwrap_or_else(|| {
@@ -372,7 +372,7 @@ const UNKNOWN_KEYS: &[&str] = &["no_db_connection"];
 /// Words for a model's text that should be a call and cannot be read as one: another attempt may do better.
 const UNREADABLE_CALLS: &[&str] = &["tool_use_failed"];
 
-/// Gemini's details of an error.
+/// Returns Gemini's details of an error.
 fn details(error: &Value) -> impl Iterator<Item = &Value> {
     error["details"].as_array().into_iter().flatten()
 }
@@ -382,7 +382,7 @@ fn has_daily_quota(detail: &Value) -> bool {
     detail["violations"].as_array().is_some_and(|violations| violations.iter().any(quota))
 }
 
-/// A length of time such as `14s`.
+/// Returns a length of time such as `14s`.
 fn delay(text: &str) -> Option<Duration> {
     net::asked_wait(text.strip_suffix('s')?.parse().ok()?)
 }
@@ -390,7 +390,7 @@ fn delay(text: &str) -> Option<Duration> {
 /// How the words begin after which a wait follows, in lower case: OpenAI's, and Azure's.
 const SAID_WAITS: [&str; 2] = ["try again in ", "retry after "];
 
-/// The wait that a sentence asks for: `6.5s`, `850ms`, `1m12s`, `6 seconds`.
+/// Returns the wait that a sentence asks for: `6.5s`, `850ms`, `1m12s`, `6 seconds`.
 fn said_wait(message: &str) -> Option<Duration> {
     let message = message.to_lowercase();
     let (_, said) = SAID_WAITS.iter().find_map(|words| message.split_once(words))?;
@@ -405,7 +405,7 @@ fn said_wait(message: &str) -> Option<Duration> {
     net::asked_wait(net::span(length)?.as_secs_f64() * scale)
 }
 
-/// The wait until the time at which OpenRouter's limit is over, in milliseconds since 1970.
+/// Returns the wait until the time at which OpenRouter's limit is over, in milliseconds since 1970.
 fn reset(error: &Value) -> Option<Duration> {
     let at = error.pointer("/metadata/headers/X-RateLimit-Reset")?;
     let at: f64 = at.as_f64().or_else(|| at.as_str()?.trim().parse().ok())?;
@@ -413,8 +413,8 @@ fn reset(error: &Value) -> Option<Duration> {
     net::asked_wait((at / 1000.0 - now).max(0.0))
 }
 
-/// The sentence in an error object. What an upstream provider said goes with OpenRouter's own "Provider returned
-/// error".
+/// Returns the sentence in an error object. What an upstream provider said goes with OpenRouter's own "Provider
+/// returned error".
 fn message(error: &Value) -> String {
     if let Some(text) = error.as_str() {
         return text.to_owned();
@@ -511,7 +511,7 @@ fn overflow_in(message: &str) -> Option<Option<u32>> {
     Some(limit.and_then(|(_, rest)| leading_number(rest)))
 }
 
-/// The number that begins `text`, after a few marks.
+/// Returns the number that begins `text`, after a few marks.
 fn leading_number(text: &str) -> Option<u32> {
     let text = text.trim_start_matches([' ', ':', '(', '=']);
     let digits: String =

@@ -39,8 +39,8 @@ pub enum Tokenizer {
 }
 
 impl Tokenizer {
-    /// About how many tokens `text` is: from a tenth too few (tables of numbers) to two fifths too many (English
-    /// prose). Low for base64 and emoji.
+    /// Returns about how many tokens `text` is: from a tenth too few (tables of numbers) to two fifths too many
+    /// (English prose). Low for base64 and emoji.
     pub fn estimate(self, text: &str) -> u32 {
         // In eighteenths of a token, so that all is integers: 3.6 letters are 18 eighteenths.
         let eighteenths: u64 = match text.is_ascii() {
@@ -89,7 +89,7 @@ impl Measure {
         Self { tokenizer, counted: None }
     }
 
-    /// Estimates, too, where the tokenizer is not published.
+    /// Creates a measure that counts. It estimates, too, where the tokenizer is not published.
     pub fn counting(tokenizer: Tokenizer) -> Self {
         Self { tokenizer, counted: tokenizer.is_published().then(HashMap::new) }
     }

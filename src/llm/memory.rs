@@ -73,8 +73,8 @@ impl LimitFields {
         self.0.lock().get(model).is_some_and(|field| field.is_other && field.is_valid(now))
     }
 
-    /// The model refused the field with which a call was sent that began then. When another one has been sent since, a
-    /// call made beside this one was refused first.
+    /// Notes that the model refused the field with which a call was sent that began then. When another one has been
+    /// sent since, a call made beside this one was refused first.
     pub(super) fn refused(&self, model: &ModelName, begun: Instant, now: Instant) {
         let mut fields = self.0.lock();
         let known = fields.get(model).copied().filter(|field| field.is_valid(now));
@@ -107,7 +107,8 @@ impl Memory {
         windows.get(model).filter(|window| now < window.until).map(|window| window.tokens)
     }
 
-    /// A server reported the window of a model. Reported again after it had been forgotten, it is believed for a day.
+    /// Notes the window of a model that a server reported. Reported again after it had been forgotten, it is believed
+    /// for a day.
     pub(super) fn learn_window(&self, model: &ModelName, tokens: u32, now: Instant) {
         let mut windows = self.windows.lock();
         let before = windows.get(model).copied().filter(|before| before.tokens == tokens);
@@ -128,7 +129,8 @@ impl Memory {
         known.map_or(Strategy::Native, |known| known.strategy)
     }
 
-    /// A structured answer was had by `strategy`; `refused`: because the provider does not know the forms above it.
+    /// Notes that a structured answer was had by `strategy`; `refused`: because the provider does not know the forms
+    /// above it.
     pub(super) fn answered_by(&self, model: &ModelName, strategy: Strategy, refused: bool, now: Instant) {
         let mut strategies = self.strategies.lock();
         if strategy == Strategy::Native {

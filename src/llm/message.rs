@@ -38,7 +38,7 @@ impl Part {
 }
 
 impl Text {
-    /// The parts put together, as the model sees them.
+    /// Returns the parts put together, as the model sees them.
     pub fn joined(&self) -> String {
         self.0.iter().map(Part::as_str).collect()
     }
@@ -89,12 +89,12 @@ impl Message {
         Self::User { content: content.into() }
     }
 
-    /// Text that a model wrote.
+    /// Creates a message of text that a model wrote.
     pub fn assistant(content: impl Into<String>) -> Self {
         Self::Assistant { content: content.into(), tool_calls: Vec::new(), carry: None }
     }
 
-    /// A turn of a model, to be answered.
+    /// Returns a turn of a model, to be answered.
     pub fn turn_of(completion: &Completion) -> Self {
         let Completion { text, tool_calls, carry, .. } = completion.clone();
         Self::Assistant { content: text, tool_calls, carry }

@@ -23,7 +23,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// The list; `ask` is called once at a time, and gives `None` when the server would not say.
+    /// Returns the list; `ask` is called once at a time, and gives `None` when the server would not say.
     pub(super) async fn get(&self, now: Instant, ask: impl AsyncFnOnce() -> Option<Listed>) -> Option<&Listed> {
         let asked = async || {
             if self.failed.lock().is_some_and(|failed| now.saturating_duration_since(failed) < ASK_AGAIN) {
@@ -34,7 +34,7 @@ impl Listing {
         self.listed.get_or_try_init(asked).await.ok()
     }
 
-    /// The list, if it was had.
+    /// Returns the list, if it was had.
     pub(super) fn known(&self) -> Option<&Listed> {
         self.listed.get()
     }
@@ -84,7 +84,7 @@ impl Listed {
         Some(Self(body.data.into_iter().map(Entry::into_model).collect()))
     }
 
-    /// The window of `model`. A server with one model serves that one under any name (llama.cpp).
+    /// Returns the window of `model`. A server with one model serves that one under any name (llama.cpp).
     pub(super) fn context_window(&self, model: &str) -> Option<u32> {
         let listed = self.0.iter().find(|listed| listed.id == model);
         let only = || self.0.first().filter(|_| self.0.len() == 1);

@@ -125,7 +125,7 @@ impl OutputLimit {
         }
     }
 
-    /// The other field than the usual one for `model`.
+    /// Returns the other field than the usual one for `model`.
     #[must_use]
     pub fn other(self, model: &str) -> Self {
         if self.is_new(model) { Self::MaxTokens } else { Self::MaxCompletionTokens }
@@ -206,7 +206,7 @@ impl Quirks {
         headers: &[],
     };
 
-    /// The same for a model of which this is known.
+    /// Returns the same for a model of which this is known.
     pub fn of_model(mut self, facts: &Facts) -> Self {
         let weaker = match (facts.schema, facts.tools) {
             (Some(false), Some(false)) => Strategy::Prompt,
@@ -239,7 +239,7 @@ macro_rules! variables {
     };
 }
 
-/// A provider in the cloud that speaks Chat Completions, wants a key, and lists its models.
+/// Returns a provider in the cloud that speaks Chat Completions, wants a key, and lists its models.
 const fn cloud(
     name: &'static str,
     title: &'static str,
@@ -269,7 +269,7 @@ const fn cloud(
     }
 }
 
-/// A server of one's own that speaks Chat Completions.
+/// Returns a server of one's own that speaks Chat Completions.
 const fn local(
     name: &'static str,
     title: &'static str,
@@ -563,18 +563,18 @@ pub const PROVIDERS: &[Provider] = &[
 ];
 
 impl Provider {
-    /// The name under which its settings stand.
+    /// Returns the name under which its settings stand.
     pub fn settings(&self) -> &'static str {
         self.settings_of.unwrap_or(self.name)
     }
 }
 
-/// The row of that name.
+/// Returns the row of that name.
 pub fn find(name: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
-/// The model as it is called here, from the name that Open Deep Research has for it.
+/// Returns the model as it is called here, from the name that Open Deep Research has for it.
 pub fn from_original(model: &str) -> String {
     let ours = |(prefix, name): (&str, &str)| {
         let provider = PROVIDERS.iter().find(|provider| provider.original == Some(prefix))?;
@@ -583,7 +583,7 @@ pub fn from_original(model: &str) -> String {
     model.split_once(':').and_then(ours).unwrap_or_else(|| model.to_owned())
 }
 
-/// The names of all.
+/// Returns the names of all.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PROVIDERS.iter().map(|provider| provider.name)
 }

@@ -55,6 +55,8 @@ pub(super) struct Server {
 }
 
 impl Server {
+    /// Creates the server of a provider.
+    ///
     /// # Errors
     /// When a header or the key cannot be sent over HTTP, or the URL is none for HTTP.
     pub(super) fn new(
@@ -94,7 +96,7 @@ impl Server {
         })
     }
 
-    /// The variable that must be set before this server can be used.
+    /// Returns the variable that must be set before this server can be used.
     pub(super) fn missing(&self) -> Option<&'static str> {
         self.missing
     }
@@ -139,8 +141,8 @@ impl Server {
         self.provider.wire.encode(request, &quirks, is_stream)
     }
 
-    /// The field that limits the output of `model`. What it refused counts, since the name of a deployment or an alias
-    /// says nothing.
+    /// Returns the field that limits the output of `model`. What it refused counts, since the name of a deployment or
+    /// an alias says nothing.
     fn output_limit(&self, model: &ModelName) -> OutputLimit {
         let usual = self.provider.quirks.output_limit;
         match self.limit_fields.is_other(model, Instant::now()) {
@@ -149,7 +151,7 @@ impl Server {
         }
     }
 
-    /// The header that leads a call to the cache that has its beginning.
+    /// Returns the header that leads a call to the cache that has its beginning.
     pub(super) fn cache_header(&self, request: &Request) -> Option<(HeaderName, HeaderValue)> {
         let name = self.provider.quirks.cache_header.filter(|_| self.is_own_cloud)?;
         let key = HeaderValue::from_str(request.sending.cache_key.as_deref()?).ok()?;
@@ -176,7 +178,7 @@ impl Server {
         self.provider.wire.failure(model, status, headers, body)
     }
 
-    /// The URL of `path` below the base, the base's query kept (Azure needs its `api-version`).
+    /// Returns the URL of `path` below the base, the base's query kept (Azure needs its `api-version`).
     pub(super) fn url(&self, path: &str) -> String {
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
         let mut url = self.base_url.clone();
@@ -188,7 +190,7 @@ impl Server {
         url.into()
     }
 
-    /// The base URL, fit to be shown.
+    /// Returns the base URL, fit to be shown.
     pub(super) fn shown_url(&self) -> String {
         net::shown_url(&self.base_url)
     }
@@ -212,7 +214,7 @@ impl Server {
         self.key.is_some()
     }
 
-    /// The error as it may be shown: on one line, and without a secret, should the server have echoed one.
+    /// Returns the error as it may be shown: on one line, and without a secret, should the server have echoed one.
     pub(super) fn presentable(&self, mut error: Error) -> Error {
         if let Some(detail) = error.detail_mut() {
             // In this order, since a cut through a secret would hide its end from the search.
@@ -236,8 +238,8 @@ impl Server {
     }
 }
 
-/// The variable that must be set before calls can be made to `provider` at `endpoint`. A server at another address than
-/// the provider's own needs no key.
+/// Returns the variable that must be set before calls can be made to `provider` at `endpoint`. A server at another
+/// address than the provider's own needs no key.
 pub fn missing(provider: &Provider, endpoint: &Endpoint) -> Option<&'static str> {
     let variables = provider.variables;
     if endpoint.needs_key && endpoint.key().is_none() {
@@ -284,8 +286,8 @@ fn base_url(provider: &Provider, given: Option<&Url>) -> Result<Url, String> {
     Ok(url)
 }
 
-/// The base URL of a cloud whose address follows from its settings; of one of its calls, since the dialect adds no more
-/// than a model.
+/// Returns the base URL of a cloud whose address follows from its settings; of one of its calls, since the dialect
+/// adds no more than a model.
 fn placed(place: Place, endpoint: &Endpoint) -> Result<Url, String> {
     let mut url = match &endpoint.base_url {
         Some(given) => given.clone(),

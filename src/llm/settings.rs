@@ -74,19 +74,19 @@ impl FromIterator<(&'static str, Endpoint)> for Endpoints {
 }
 
 impl Endpoint {
-    /// The key, unless it is blank.
+    /// Returns the key, unless it is blank.
     pub fn key(&self) -> Option<&SecretString> {
         self.api_key.as_ref().filter(|key| !key.expose_secret().trim().is_empty())
     }
 
-    /// The further setting of that name, unless it is blank.
+    /// Returns the further setting of that name, unless it is blank.
     pub fn other(&self, name: &str) -> Option<&str> {
         let value = self.others.get(name)?.expose_secret().trim();
         (!value.is_empty()).then_some(value)
     }
 
-    /// The same place with another key and none of the server's credentials; without a key it cannot be used if the
-    /// server has any there.
+    /// Returns the same place with another key and none of the server's credentials; without a key it cannot be used
+    /// if the server has any there.
     pub(super) fn of_request(&self, provider: &Provider, key: Option<&SecretString>) -> Self {
         let is_public = |name: &str| provider.others.iter().any(|other| other.name == name && !other.is_secret);
         let is_harmless = |name: &str| HARMLESS.contains(&&*name.to_ascii_lowercase());
@@ -113,7 +113,7 @@ impl Endpoint {
         self.key().is_none() && !self.needs_key
     }
 
-    /// A file in the home folder.
+    /// Returns a file in the home folder.
     pub(super) fn in_home(&self, path: &str) -> Option<PathBuf> {
         self.home.as_ref().map(|home| home.join(path))
     }
@@ -203,7 +203,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The longest that an attempt at a call may take without a word of its answer.
+    /// Returns the longest that an attempt at a call may take without a word of its answer.
     pub fn longest_silence(&self) -> Duration {
         self.total_timeout.max(self.idle_timeout)
     }

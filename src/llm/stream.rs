@@ -35,7 +35,7 @@ pub struct ReplyStream {
 }
 
 impl ReplyStream {
-    /// An answer that came in one piece.
+    /// Returns an answer that came in one piece.
     pub(super) fn whole(completion: Completion) -> Self {
         let text = Some(completion.text.clone()).filter(|text| !text.is_empty()).map(Delta::Text);
         let pieces = text.into_iter().chain([Delta::End(completion)]).map(Ok);
@@ -83,7 +83,7 @@ impl Reading {
         }
     }
 
-    /// The next piece; `None` after the end.
+    /// Returns the next piece; `None` after the end.
     pub(super) async fn next(&mut self) -> Result<Option<Delta>, Failure> {
         let asked = self.frames.beside().asked;
         self.piece().await.map_err(|failure| failure.asked(asked))
@@ -128,7 +128,7 @@ impl Reading {
         Ok(rest)
     }
 
-    /// The whole answer, once all of it has come; `None` when it was handed out before.
+    /// Returns the whole answer, once all of it has come; `None` when it was handed out before.
     pub(super) async fn gathered(&mut self) -> Result<Option<Completion>, Failure> {
         loop {
             match self.next().await? {
@@ -139,7 +139,7 @@ impl Reading {
         }
     }
 
-    /// The public stream: `first`, which was waited for already, and all that follows.
+    /// Returns the public stream: `first`, which was waited for already, and all that follows.
     pub(super) fn into_stream(self, first: Option<Delta>) -> ReplyStream {
         let first = futures::stream::iter(first.map(Ok));
         let rest = futures::stream::unfold(Some(self), |reading| async {

@@ -108,7 +108,7 @@ impl<'a> Strategies<'a> {
         self.strategy = strategy;
     }
 
-    /// The strategy of requests made by [`nominal_request`](Self::nominal_request).
+    /// Returns the strategy of requests made by [`nominal_request`](Self::nominal_request).
     pub fn nominal(&self) -> Strategy {
         self.nominal
     }
@@ -127,7 +127,7 @@ impl<'a> Strategies<'a> {
         self.request_by(self.strategy, base)
     }
 
-    /// The request that would be made if nothing were known of the model: the same in every process.
+    /// Returns the request that would be made if nothing were known of the model: the same in every process.
     pub fn nominal_request(&self, base: &Request) -> Request {
         self.request_by(self.nominal, base)
     }
@@ -240,7 +240,7 @@ fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     Err(problem.unwrap_or_else(|| "there is no JSON object in the answer".to_owned()))
 }
 
-/// The answer inside what small models like to wrap around it: a call of the tool, written out.
+/// Returns the answer inside what small models like to wrap around it: a call of the tool, written out.
 fn unwrapped(value: Value) -> Value {
     match value {
         Value::Object(mut object) if object.get("name").is_some_and(|name| name == ANSWER_TOOL) => {

@@ -67,7 +67,7 @@ fn replaced(json: &str, pairs_until: u16, mut replace: impl FnMut(u16, &mut Stri
     out.map(|out| out + &json[kept..])
 }
 
-/// The code unit of the escape `\uXXXX` that begins at `at`.
+/// Returns the code unit of the escape `\uXXXX` that begins at `at`.
 fn escape(json: &str, at: usize) -> Option<u16> {
     let digits = json.as_bytes().get(at..at + 6)?.strip_prefix(b"\\u")?;
     let digits =
@@ -83,8 +83,8 @@ pub(super) struct Joiner {
 }
 
 impl Joiner {
-    /// The characters that are certain after `piece`. `is_marked` says whether it came from a marked text: the
-    /// stand-ins are characters that others may use.
+    /// Returns the characters that are certain after `piece`. `is_marked` says whether it came from a marked text:
+    /// the stand-ins are characters that others may use.
     pub(super) fn push<'a>(&mut self, piece: &'a str, is_marked: bool) -> Cow<'a, str> {
         if piece.is_empty() || (!is_marked && self.high.is_none()) {
             return Cow::Borrowed(piece);
@@ -113,7 +113,7 @@ impl Joiner {
     }
 }
 
-/// The half that a character stands in for.
+/// Returns the half that a character stands in for.
 fn half(character: char) -> Option<u16> {
     let place = u32::from(character).checked_sub(FIRST).filter(|place| *place < HALVES)?;
     u16::try_from(0xD800 + place).ok()
@@ -128,7 +128,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The JSON strings of a text whose code units are cut into such pieces, as a server that escapes all sends them.
+    /// Returns the JSON strings of a text whose code units are cut into such pieces, as a server that escapes all
+    /// sends them.
     fn pieces(units: &[u16], size: usize) -> Vec<String> {
         let piece =
             |units: &[u16]| format!("\"{}\"", units.iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>());

@@ -71,7 +71,7 @@ struct Block {
     closing: &'static str,
 }
 
-/// The next mark behind `from`: only the places where one can begin are looked at, each once.
+/// Returns the next mark behind `from`: only the places where one can begin are looked at, each once.
 fn next_block(text: &str, from: usize) -> Option<Block> {
     let mut places = text[from..].match_indices(['<', '`']).map(|(at, _)| from + at);
     places.find_map(|start| {
@@ -83,7 +83,7 @@ fn next_block(text: &str, from: usize) -> Option<Block> {
     })
 }
 
-/// The calls at the beginning of `text`, written as one object, several, or a list, and what follows them.
+/// Returns the calls at the beginning of `text`, written as one object, several, or a list, and what follows them.
 fn read(text: &str, is_offered: impl Fn(&str) -> bool) -> Option<(Vec<TextCall>, &str)> {
     let mut calls = Vec::new();
     let mut rest = text;

@@ -136,7 +136,7 @@ impl Filter {
     }
 }
 
-/// The boundary of a character at `at` or right before it.
+/// Returns the boundary of a character at `at` or right before it.
 fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;

@@ -101,7 +101,7 @@ fn is_stream(response: &reqwest::Response) -> bool {
     content_type.starts_with(EVENT_STREAM) || content_type.starts_with(net::frames::CONTENT_TYPE)
 }
 
-/// The first `max` bytes of a body, or what of it came in time.
+/// Returns the first `max` bytes of a body, or what of it came in time.
 pub(super) async fn beginning(response: &mut reqwest::Response, max: usize, time: Duration) -> reqwest::Result<String> {
     let mut body = Vec::new();
     let read = async {
@@ -203,7 +203,7 @@ impl Body {
     }
 }
 
-/// A body as text, whatever is in it.
+/// Returns a body as text, whatever is in it.
 pub(super) fn text_of(body: Vec<u8>) -> String {
     String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
@@ -228,7 +228,7 @@ pub(super) fn each_event(
 const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
 
 impl Pieces {
-    /// How a stream is cut that begins so; `None` when none does.
+    /// Returns how a stream is cut that begins so; `None` when none does.
     fn of_stream(wire: Wire, body: &[u8]) -> Option<Self> {
         let body = body.trim_ascii_start();
         let is_array = wire.streams_arrays() && body.starts_with(b"[");
@@ -296,12 +296,12 @@ impl Frames {
         Self { response, pieces, wire, beside, has_begun: false, max_bytes, left: max_bytes, time, model }
     }
 
-    /// What the headers say.
+    /// Returns what the headers say.
     pub(super) fn beside(&self) -> Beside {
         self.beside
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
@@ -392,7 +392,7 @@ impl StreamTime {
         .await
     }
 
-    /// Ready at `end`.
+    /// Becomes ready at `end`.
     fn poll_end(&mut self, end: Instant, cx: &mut Context<'_>) -> Poll<()> {
         while self.timer.as_mut().poll(cx).is_ready() {
             if self.timer.deadline() >= end {
@@ -409,7 +409,7 @@ fn says_nothing(data: &str) -> bool {
     matches!(data, "" | "[DONE]")
 }
 
-/// A request that got no answer. Its URL is left out: a base URL may have a password in it.
+/// Returns a request that got no answer. Its URL is left out: a base URL may have a password in it.
 pub(super) fn of_reqwest(model: &ModelName, problem: &reqwest::Error) -> Failure {
     unreachable_server(model, net::Error::from(problem))
 }
@@ -424,7 +424,8 @@ mod tests {
 
     const IDLE: Duration = Duration::from_secs(10);
 
-    /// When each of these waits ends, in seconds since the beginning, and whether it was given what it waited for.
+    /// Returns when each of these waits ends, in seconds since the beginning, and whether it was given what it waited
+    /// for.
     async fn waits(ends: u64, seconds: impl IntoIterator<Item = u64>) -> Vec<(u64, bool)> {
         let begun = Instant::now();
         let mut time = StreamTime::new(IDLE, begun + Duration::from_secs(ends));

@@ -78,6 +78,8 @@ const OWN: &[&str] = &[
 impl Tuning {
     pub const ROLES: [&str; 4] = ["research", "summarization", "compression", "final_report"];
 
+    /// Checks that the values can be used.
+    ///
     /// # Errors
     /// What would have been accepted.
     pub fn check(&self) -> Result<(), String> {
@@ -118,7 +120,7 @@ impl Sending {
         self.tuning.as_ref()?.service_tier.as_deref()
     }
 
-    /// Further fields of the body.
+    /// Returns further fields of the body.
     pub(super) fn body(&self) -> Option<&Map<String, Value>> {
         self.tuning.as_ref().map(|tuning| &tuning.body).filter(|body| !body.is_empty())
     }
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
     use crate::llm::{Message, OutputFormat, Request, ToolChoice, ToolSpec, providers::PROVIDERS};
 
-    /// A request that has all there is in one.
+    /// Returns a request that has all there is in one.
     fn request() -> Request {
         let tool = ToolSpec {
             name: "search_web".to_owned(),

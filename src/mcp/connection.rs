@@ -57,7 +57,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A token that is granted for it joins the secrets.
+    /// Opens a connection to the server. A token that is granted for it joins the secrets.
     ///
     /// # Errors
     /// Why it could not be opened, without secrets.
@@ -101,7 +101,7 @@ impl Connection {
     }
 }
 
-/// The greeting, by the newest protocol or an older one.
+/// Returns the greeting, by the newest protocol or an older one.
 async fn greet<T, E, A>(handler: Handler, transport: T) -> Result<RunningService<RoleClient, Handler>, Error>
 where
     T: rmcp::transport::IntoTransport<RoleClient, E, A>,
@@ -210,7 +210,7 @@ impl Process {
         Ok((process, transport.with_max_line_length(MAX_MESSAGE_BYTES)))
     }
 
-    /// The error with what the program said last; that alone explains a failed start.
+    /// Returns the error with what the program said last; that alone explains a failed start.
     async fn explain(&mut self, error: Option<Error>) -> Error {
         let ended = timeout(Duration::from_millis(500), self.child.wait()).await;
         let last = last_lines(self.last_words.lock().make_contiguous());
@@ -234,8 +234,8 @@ impl Drop for Process {
     }
 }
 
-/// The last three lines of what was kept. What has lost its beginning may begin within a secret, so its first line is
-/// left out.
+/// Returns the last three lines of what was kept. What has lost its beginning may begin within a secret, so its first
+/// line is left out.
 fn last_lines(kept: &[u8]) -> String {
     let words = String::from_utf8_lossy(kept);
     let is_whole = kept.len() < LAST_WORDS_BYTES;

@@ -88,7 +88,7 @@ pub(super) fn of_resources(contents: Vec<ResourceContents>, secrets: &Secrets) -
     secrets.hide_in(reply).bounded()
 }
 
-/// The sign-ins that the data of an error names, in both forms.
+/// Returns the sign-ins that the data of an error names, in both forms.
 pub(super) fn sign_ins(data: &Value, message: &str) -> Vec<SignIn> {
     let text = data["message"]["text"].as_str().or_else(|| data["message"].as_str()).unwrap_or(message);
     let one = data["url"].as_str().and_then(|url| SignIn::new(text, url));
@@ -112,7 +112,7 @@ impl Reply {
         }
     }
 
-    /// A text: JSON is looked through for items, others may name their address in their first lines.
+    /// Takes a text: JSON is looked through for items, others may name their address in their first lines.
     fn text(&mut self, text: String) {
         let starts = text.trim_start().starts_with(['{', '[']);
         match serde_json::from_str::<Value>(&text).ok().filter(|_| starts) {
@@ -121,7 +121,7 @@ impl Reply {
         }
     }
 
-    /// The items with an address as pieces of their own, then what is left, in which they are only named.
+    /// Takes JSON: the items with an address as pieces of their own, then what is left, in which they are only named.
     fn json(&mut self, value: &Value) {
         let before = self.pieces.len();
         let rest = self.without_items(value, 0);
@@ -195,7 +195,7 @@ impl Reply {
     }
 }
 
-/// An object with an address of the web.
+/// Returns an object with an address of the web.
 fn item(fields: &Map<String, Value>) -> Option<Piece> {
     let text = |names: &[&str]| {
         let mut texts = names.iter().filter_map(|name| fields.get(*name)?.as_str());
@@ -229,7 +229,7 @@ fn says_more(value: &Value) -> bool {
     }
 }
 
-/// The address that a text gives for itself: `URL: …`, `Source: …`, `Contents of …` in its first lines.
+/// Returns the address that a text gives for itself: `URL: …`, `Source: …`, `Contents of …` in its first lines.
 fn named_address(text: &str) -> Option<String> {
     let line = |line: &str| {
         let line = line.trim().trim_start_matches(['*', '#', '-', ' ']);
@@ -243,7 +243,7 @@ fn named_address(text: &str) -> Option<String> {
     text.lines().take(6).find_map(line)
 }
 
-/// An address of the web, as it is written; without a user or password.
+/// Returns an address of the web, as it is written; without a user or password.
 fn web_address(text: &str) -> Option<String> {
     let url = Url::parse(text.trim()).ok()?;
     let is_plain = url.username().is_empty() && url.password().is_none();

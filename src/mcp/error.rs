@@ -68,7 +68,7 @@ pub(super) fn meaning(error: ServiceError) -> Error {
     }
 }
 
-/// An error in the server's words, or the sign-in that it wants.
+/// Returns an error in the server's words, or the sign-in that it wants.
 pub(super) fn refused(error: &ErrorData) -> Error {
     if SIGN_IN_CODES.contains(&error.code.0)
         && let Some(data) = &error.data
@@ -140,7 +140,7 @@ pub(super) fn wants_token(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// An error with its causes, in one line; addresses in it have lost what may be secret.
+/// Returns an error with its causes, in one line; addresses in it have lost what may be secret.
 pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = worded(error);
     let mut cause = error.source();
@@ -154,7 +154,7 @@ pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The error's own words; reqwest puts the whole address into them.
+/// Returns the error's own words; reqwest puts the whole address into them.
 fn worded(error: &(dyn std::error::Error + 'static)) -> String {
     let text = error.to_string();
     match error.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::url) {

@@ -45,7 +45,7 @@ impl Notices {
         self.count.load(Ordering::Relaxed) > MAX_NOTICES
     }
 
-    /// The progress of a call, until the returned value is dropped.
+    /// Follows the progress of a call, until the returned value is dropped.
     pub fn follow(&self, token: ProgressToken) -> Followed<'_> {
         let (sender, receiver) = watch::channel(None);
         self.progress.lock().insert(token.clone(), sender);

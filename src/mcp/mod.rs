@@ -156,8 +156,8 @@ impl Slot {
         offer.map_err(|error| self.secrets.scrub(error))
     }
 
-    /// The address of a resource as the server has it. A process that goes on with a run has not seen the list from
-    /// which it was known, and so asks for it.
+    /// Returns the address of a resource as the server has it. A process that goes on with a run has not seen the
+    /// list from which it was known, and so asks for it.
     async fn own_address(&self, shown: &str) -> Result<String, Error> {
         let known = || self.secrets.own_address(shown);
         if let Some(own) = known() {
@@ -179,7 +179,7 @@ impl Slot {
         known().ok_or_else(|| Error::Refused("its address is known no more; call what named it again".to_owned()))
     }
 
-    /// The connection, opened if there is none that works.
+    /// Returns the connection, opened if there is none that works.
     async fn connected(&self) -> Result<Open, Error> {
         let mut state = self.state.lock().await;
         if state.connection.as_ref().is_some_and(Connection::is_closed) {
@@ -258,8 +258,8 @@ impl Slot {
         result
     }
 
-    /// An answer that came although the user was asked to sign in is one of a call that did not happen. What another
-    /// call may have asked for is left to that one.
+    /// Returns an answer that came although the user was asked to sign in is one of a call that did not happen. What
+    /// another call may have asked for is left to that one.
     fn sign_in_or(&self, result: ServerResult, notices: &Notices) -> Result<ServerResult, Error> {
         let failed = matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
         let is_alone = self.calls.available_permits() + 1 == CALLS_AT_ONCE;
@@ -294,7 +294,8 @@ impl Slot {
         drop(self.state.lock().await.connection.take_if(is_it));
     }
 
-    /// The token has run out, which says nothing about the server: a connection that worked for a while is not counted.
+    /// Drops the connection, so that the next one signs in again. The token has run out, which says nothing about the
+    /// server: a connection that worked for a while is not counted.
     async fn sign_in_again(&self, open: &Open) {
         let mut state = self.state.lock().await;
         let is_it = |connection: &mut Connection| Arc::ptr_eq(&connection.notices, &open.notices);
@@ -332,7 +333,7 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// A request without progress, and what of its result is wanted.
+/// Returns a request without progress, and what of its result is wanted.
 async fn request<T>(
     peer: &Peer<RoleClient>,
     request: ClientRequest,

@@ -57,7 +57,7 @@ impl OAuth {
         }
     }
 
-    /// A token for the server at `url`.
+    /// Returns a token for the server at `url`.
     ///
     /// # Errors
     /// [`Error::NeedsToken`] when it is refused, [`Error::Unavailable`] for everything else; the text may hold what the

@@ -149,7 +149,7 @@ impl Listing<'_> {
         }
     }
 
-    /// The tool as models are shown it.
+    /// Returns the tool as models are shown it.
     ///
     /// # Errors
     /// Why they cannot be.
@@ -211,7 +211,7 @@ impl Default for Pages {
 }
 
 impl Pages {
-    /// The parameters that ask for the next page; `None` when there is none.
+    /// Returns the parameters that ask for the next page; `None` when there is none.
     pub(super) fn next(&mut self) -> Option<Option<PaginatedRequestParams>> {
         let cursor = self.next.take()?;
         Some(cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor))))
@@ -224,7 +224,7 @@ impl Pages {
     }
 }
 
-/// The first of these resources; their secrets are known from then on.
+/// Returns the first of these resources; their secrets are known from then on.
 pub(super) fn shown(resources: Vec<rmcp::model::Resource>, secrets: &Secrets) -> Vec<OfferedResource> {
     let fits = resources.into_iter().filter(|resource| resource.uri.len() <= MAX_ADDRESS_BYTES).take(MAX_RESOURCES);
     let shown = fits.map(|resource| {

@@ -37,13 +37,13 @@ impl Secrets {
         self.granted.lock().push(token);
     }
 
-    /// The text without them.
+    /// Returns the text without them.
     pub fn hide(&self, text: String) -> String {
         self.with_all(|secrets| net::without(text, secrets))
     }
 
-    /// The address of a resource, or one that stands for it: with its secrets hidden, and with a number where that is
-    /// another one's already. The secrets are hidden from then on wherever they stand.
+    /// Returns the address of a resource, or one that stands for it: with its secrets hidden, and with a number where
+    /// that is another one's already. The secrets are hidden from then on wherever they stand.
     pub fn shown_address(&self, own: String) -> String {
         let mut known = self.addresses.lock();
         if let Some((shown, _)) = known.iter().find(|(_, known)| known.expose_secret() == own) {
@@ -66,7 +66,7 @@ impl Secrets {
         free
     }
 
-    /// The address that one stands for; itself when nothing in it is hidden, `None` when it is not known.
+    /// Returns the address that one stands for; itself when nothing in it is hidden, `None` when it is not known.
     pub fn own_address(&self, shown: &str) -> Option<String> {
         if !shown.contains(net::HIDDEN) {
             return Some(shown.to_owned());
@@ -75,8 +75,8 @@ impl Secrets {
         known.iter().find(|(known, _)| known == shown).map(|(_, own)| own.expose_secret().to_owned())
     }
 
-    /// The text without them, without what else looks like a secret, and no longer than that. In this order, since a
-    /// cut through a secret would hide its end from the search.
+    /// Returns the text without them, without what else looks like a secret, and no longer than that. In this order,
+    /// since a cut through a secret would hide its end from the search.
     pub fn presentable(&self, text: &str, max_chars: usize) -> String {
         self.with_all(|secrets| net::redact(text, secrets)).chars().take(max_chars).collect()
     }
@@ -86,7 +86,7 @@ impl Secrets {
         self.hide(text.to_owned()) != text
     }
 
-    /// The JSON without them, in its names too.
+    /// Returns the JSON without them, in its names too.
     pub fn hide_in_json(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.hide(text)),
@@ -98,7 +98,7 @@ impl Secrets {
         }
     }
 
-    /// The answer without them.
+    /// Returns the answer without them.
     pub fn hide_in(&self, mut reply: Reply) -> Reply {
         let hide = |text: String| self.hide(text);
         for piece in &mut reply.pieces {
@@ -110,7 +110,7 @@ impl Secrets {
         reply
     }
 
-    /// The error without them, and without what else looks like a secret; of bounded length.
+    /// Returns the error without them, and without what else looks like a secret; of bounded length.
     pub fn scrub(&self, error: Error) -> Error {
         let clean = |text: String| self.presentable(&text, MAX_PROBLEM_CHARS);
         match error {
@@ -133,13 +133,13 @@ impl Secrets {
 /// A name and a value.
 type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
 
-/// The token, values whose names say that they are secret, and the secrets of all values that are addresses.
+/// Returns the token, values whose names say that they are secret, and the secrets of all values that are addresses.
 fn named(server: &Server) -> Vec<String> {
     let by_name = pairs(server).into_iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.into_owned());
     by_name.chain(values(server).into_iter().flat_map(net::secrets_of_address)).collect()
 }
 
-/// Headers, tokens, parameters of the address, variables and named arguments.
+/// Lists headers, tokens, parameters of the address, variables and named arguments.
 fn pairs(server: &Server) -> Vec<Pair<'_>> {
     match &server.way {
         Way::Http { url, headers, bearer, oauth, .. } => {
@@ -176,7 +176,7 @@ fn is_secret(name: &str) -> bool {
     ["key", "token", "secret", "password", "auth", "cookie", "credential"].iter().any(|word| name.contains(word))
 }
 
-/// `--name=value` and `--name value`.
+/// Lists the arguments of the form `--name=value` and `--name value`.
 fn named_arguments(arguments: &[SecretString]) -> Vec<Pair<'_>> {
     let words: Vec<&str> = arguments.iter().map(SecretString::expose_secret).collect();
     let joined = words.iter().filter(|word| word.starts_with('-')).filter_map(|word| word.split_once('='));

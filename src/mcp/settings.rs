@@ -59,7 +59,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The servers of a run with these options, and what of them cannot be had.
+    /// Returns the servers of a run with these options, and what of them cannot be had.
     pub fn of_run(&self, options: &RunOptions) -> (Vec<Server>, Option<&'static str>) {
         let chosen = self.servers.iter().filter(|server| options.mcp_servers.include(&server.name));
         let mut servers: Vec<Server> = chosen.cloned().collect();
@@ -116,7 +116,7 @@ impl Server {
         self.tools.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| wildcard::matches(pattern, tool)))
     }
 
-    /// The server of an `mcp_config`; `None` when it names no tool.
+    /// Returns the server of an `mcp_config`; `None` when it names no tool.
     pub fn original(config: &McpConfig, reach: Reach) -> Option<Self> {
         let tools = config.tools.clone().filter(|tools| !tools.is_empty())?;
         let way = Way::Http { url: config.address()?, headers: Vec::new(), bearer: None, oauth: None, reach };

@@ -4,7 +4,7 @@ use url::Url;
 
 use super::redact;
 
-/// The spelling of `url` under which duplicates meet.
+/// Returns the spelling of `url` under which duplicates meet.
 ///
 /// Scheme and host in lower case, no user and password, no default port, no fragment, no tracking parameters (`utm_*`,
 /// `gclid`, `fbclid`, …), no `/` at the end of a path except the root's. The order of the other parameters stays, since
@@ -19,9 +19,9 @@ pub fn canonical_url(url: &str) -> String {
     }
 }
 
-/// The key under which addresses of one page meet that are too different to be one spelling: with or without `www.` or
-/// TLS, of a mobile site, of a paper on arXiv as abstract or PDF in any version, of a DOI, with or without escapes. For
-/// comparing only: nothing is found at a key.
+/// Returns the key under which addresses of one page meet that are too different to be one spelling: with or without
+/// `www.` or TLS, of a mobile site, of a paper on arXiv as abstract or PDF in any version, of a DOI, with or without
+/// escapes. For comparing only: nothing is found at a key.
 pub fn same_page(address: &str) -> String {
     let canonical = canonical_url(address);
     let Some((_, rest)) = canonical.split_once("://") else { return canonical };
@@ -43,7 +43,7 @@ pub fn same_page(address: &str) -> String {
     format!("{host}/{}", path.trim_end_matches('/'))
 }
 
-/// The number of a paper on arXiv, without its version.
+/// Returns the number of a paper on arXiv, without its version.
 fn paper<'a>(host: &str, path: &'a str) -> Option<&'a str> {
     let path = match host {
         "arxiv.org" | "export.arxiv.org" | "ar5iv.org" | "ar5iv.labs.arxiv.org" => path,
@@ -59,7 +59,7 @@ fn paper<'a>(host: &str, path: &'a str) -> Option<&'a str> {
     Some(id.rsplit_once('v').filter(|(_, version)| is_version(version)).map_or(id, |(id, _)| id))
 }
 
-/// A path and query with its escapes resolved, but for those whose character would mean something else there.
+/// Returns a path and query with its escapes resolved, but for those whose character would mean something else there.
 fn unescaped(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -90,7 +90,7 @@ fn canonical(mut url: Url) -> String {
     url.into()
 }
 
-/// The query as written, minus tracking; parameters are not decoded, so what stays is byte for byte the same.
+/// Returns the query as written, minus tracking; parameters are not decoded, so what stays is byte for byte the same.
 fn without_tracking(query: &str) -> String {
     let kept: Vec<_> = query.split('&').filter(|pair| !pair.is_empty() && !is_tracking(pair)).collect();
     kept.join("&")

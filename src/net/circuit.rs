@@ -71,13 +71,13 @@ impl Circuit {
         self.state.lock().away.is_some()
     }
 
-    /// Would a call have to wait now?
+    /// Returns whether a call would have to wait at this moment.
     pub fn is_waiting(&self) -> bool {
         self.state.lock().away.as_ref().is_some_and(|away| now() < away.until)
     }
 
-    /// While the provider is away, the call that may go asks it for all; the next one may after another wait, so that a
-    /// call that gets no answer at all holds nobody up.
+    /// Returns whether a call may go or has to wait. While the provider is away, the call that may go asks it for
+    /// all; the next one may after another wait, so that a call that gets no answer at all holds nobody up.
     pub(super) fn turn(&self) -> Turn {
         let now = now();
         match &mut self.state.lock().away {
@@ -105,7 +105,7 @@ impl Circuit {
         self.answers.send_modify(|answers| *answers += 1);
     }
 
-    /// A call begun then found nobody, and was asked to leave the provider alone for that long.
+    /// Notes that a call begun then found nobody, and was asked to leave the provider alone for that long.
     pub(super) fn found_nobody(&self, begun: Instant, asked: Option<Duration>, reason: &str, policy: &RetryPolicy) {
         let now = now();
         let mut state = self.state.lock();

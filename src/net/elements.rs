@@ -19,7 +19,7 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// `max_element` bounds an element in bytes.
+    /// Creates an empty buffer; `max_element` bounds an element in bytes.
     pub fn new(max_element: usize) -> Self {
         Self {
             max_element,
@@ -60,7 +60,7 @@ impl Elements {
         false
     }
 
-    /// The element as it came.
+    /// Returns the element as it came.
     pub fn data(&self) -> &str {
         &self.data
     }

@@ -60,14 +60,14 @@ impl Frames {
         Ok(true)
     }
 
-    /// The frame as JSON, if its payload is that: `{"NAME":payload}`, or for an exception
+    /// Returns the frame as JSON, if its payload is that: `{"NAME":payload}`, or for an exception
     /// `{"exception":NAME,"message":what it says}`.
     pub fn data(&self) -> &str {
         &self.data
     }
 }
 
-/// The length of the frame that begins here; `None` when too little of it is there to know.
+/// Returns the length of the frame that begins here; `None` when too little of it is there to know.
 fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
     let Some(prelude) = bytes.get(..PRELUDE) else { return Ok(None) };
     if crc32fast::hash(&prelude[..8]) as usize != number(prelude, 8) {
@@ -80,7 +80,7 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
     Ok(Some(length))
 }
 
-/// The number of four bytes at that place; zero where there are none.
+/// Returns the number of four bytes at that place; zero where there are none.
 fn number(bytes: &[u8], at: usize) -> usize {
     let bytes = bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
     u32::from_be_bytes(bytes) as usize
@@ -126,7 +126,7 @@ impl<'a> Headers<'a> {
 /// The kind of header whose value is a text.
 const TEXT: u8 = 7;
 
-/// The value of a header of that kind, and what follows it.
+/// Returns the value of a header of that kind, and what follows it.
 fn value(kind: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     match kind {
         // True and false.

@@ -62,8 +62,8 @@ impl Reach {
     }
 }
 
-/// A client for addresses that somebody else chose: it follows no redirects, uses no proxy, and connects to what
-/// `reach` covers. Check addresses that are numbers with [`Reach::covers`], they are never looked up.
+/// Returns a client for addresses that somebody else chose: it follows no redirects, uses no proxy, and connects to
+/// what `reach` covers. Check addresses that are numbers with [`Reach::covers`], they are never looked up.
 ///
 /// # Errors
 /// [`Error::Client`] when TLS cannot be set up.

@@ -166,7 +166,7 @@ impl Limiter {
         }
     }
 
-    /// A call got an answer: the provider takes as many as there were, and one more.
+    /// Notes that a call got an answer: the provider takes as many as there were, and one more.
     pub fn answered(self: &Arc<Self>) {
         let mut state = self.state.lock();
         if state.taken < self.limits.in_flight {
@@ -176,7 +176,7 @@ impl Limiter {
         }
     }
 
-    /// The provider said that there are too many calls.
+    /// Notes that the provider said that there are too many calls.
     pub fn refused(&self) {
         let mut state = self.state.lock();
         let is_settled = state.halved.is_none_or(|halved| now() >= halved + SETTLING);
@@ -265,7 +265,7 @@ impl State {
         self.tokens.iter_mut().for_each(|bucket| bucket.give_back(tokens));
     }
 
-    /// The tokens of the next call, those that were given up being passed over.
+    /// Returns the tokens of the next call, those that were given up being passed over.
     fn next(&mut self) -> Option<u64> {
         while let Some((_, calls)) = self.runs.front_mut() {
             match calls.front() {
@@ -277,7 +277,7 @@ impl State {
         None
     }
 
-    /// The next call; its run is the last one then.
+    /// Returns the next call; its run is the last one then.
     fn pop(&mut self) -> Option<Waiting> {
         let (run, mut calls) = self.runs.pop_front()?;
         let call = calls.pop_front();

@@ -97,6 +97,8 @@ pub struct ApiClients {
 }
 
 impl ApiClients {
+    /// Creates the clients with these timeouts.
+    ///
     /// # Errors
     /// [`Error::Client`] when TLS or a proxy variable cannot be set up.
     pub fn new(timeouts: Timeouts) -> Result<Self, Error> {
@@ -115,12 +117,13 @@ impl ApiClients {
         Ok(Self { proxied: built(builder())?, direct: built(builder().no_proxy())? })
     }
 
-    /// The client that asks no proxy.
+    /// Returns the client that asks no proxy.
     pub fn direct(&self) -> &reqwest::Client {
         &self.direct
     }
 
-    /// Loopback is never reached through a proxy, although the environment's variables would say so.
+    /// Returns the client for a URL. Loopback is never reached through a proxy, although the environment's variables
+    /// would say so.
     pub fn for_url(&self, url: &Url) -> &reqwest::Client {
         let is_loopback = match url.host() {
             Some(Host::Domain(name)) => name == "localhost",
@@ -170,7 +173,8 @@ pub async fn read_body(mut response: reqwest::Response, max_bytes: usize) -> Res
 /// The longest wait that a server can ask for; longer ones are read as this.
 pub const LONGEST_ASKED: Duration = Duration::from_secs(366 * 24 * 3_600);
 
-/// The wait a server asked for by `Retry-After`, in seconds or as a date (RFC 9110, 10.2.3); a past date is zero.
+/// Returns the wait a server asked for by `Retry-After`, in seconds or as a date (RFC 9110, 10.2.3); a past date is
+/// zero.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     parse_retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?, OffsetDateTime::now_utc())
 }
@@ -184,13 +188,13 @@ fn parse_retry_after(text: &str, now: OffsetDateTime) -> Option<Duration> {
     Some(Duration::try_from(date - now).unwrap_or(Duration::ZERO).min(LONGEST_ASKED))
 }
 
-/// The wait of so many seconds, no longer than [`LONGEST_ASKED`]; `None` for what is no length of time.
+/// Returns the wait of so many seconds, no longer than [`LONGEST_ASKED`]; `None` for what is no length of time.
 pub fn asked_wait(seconds: f64) -> Option<Duration> {
     let seconds = Some(seconds).filter(|seconds| seconds.is_finite())?;
     Duration::try_from_secs_f64(seconds.min(LONGEST_ASKED.as_secs_f64())).ok()
 }
 
-/// The error and its causes in one line, without the URL, which may carry a key.
+/// Returns the error and its causes in one line, without the URL, which may carry a key.
 fn describe(error: &reqwest::Error) -> String {
     if let Some(status) = error.status() {
         return format!("it answers {status}");
@@ -228,7 +232,8 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers each request once so many are there, and says which connections the client has closed.
+    /// Returns a server that answers each request once so many are there, and says which connections the client has
+    /// closed.
     async fn server(at_once: usize) -> (Url, watch::Receiver<usize>, JoinSet<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();

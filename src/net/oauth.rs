@@ -3,14 +3,14 @@
 use reqwest::{RequestBuilder, header::CONTENT_TYPE};
 use url::form_urlencoded;
 
-/// The request with these pairs as its body.
+/// Returns the request with these pairs as its body.
 pub fn form(request: RequestBuilder, pairs: &[(&str, &str)]) -> RequestBuilder {
     let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
     request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(body)
 }
 
-/// The `error` of a refusal, one of the short names that RFC 6749 has; what else an answer says may quote what was
-/// sent.
+/// Returns the `error` of a refusal, one of the short names that RFC 6749 has; what else an answer says may quote
+/// what was sent.
 pub fn refusal_code(body: &[u8]) -> Option<String> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     body["error"].as_str().filter(|code| is_code(code)).map(str::to_owned)

@@ -28,7 +28,7 @@ const NAMES: [&str; 13] = [
     "sig",
 ];
 
-/// The address without user, password, query and fragment.
+/// Returns the address without user, password, query and fragment.
 pub fn shown_url(url: &Url) -> String {
     let mut url = url.clone();
     remove_user(&mut url);
@@ -37,7 +37,8 @@ pub fn shown_url(url: &Url) -> String {
     url.into()
 }
 
-/// The address of a page as somebody else wrote it, without user and password; what has none is left as it is.
+/// Returns the address of a page as somebody else wrote it, without user and password; what has none is left as it
+/// is.
 pub fn without_user(address: &str) -> Cow<'_, str> {
     match Url::parse(address) {
         Ok(url) if url.username().is_empty() && url.password().is_none() => Cow::Borrowed(address),
@@ -49,7 +50,7 @@ pub fn without_user(address: &str) -> Cow<'_, str> {
     }
 }
 
-/// The address without what says who asks: user, password, and parameters with the names of secrets.
+/// Returns the address without what says who asks: user, password, and parameters with the names of secrets.
 pub fn without_credentials(url: &Url) -> Url {
     let mut bare = url.clone();
     remove_user(&mut bare);
@@ -61,7 +62,7 @@ pub fn without_credentials(url: &Url) -> Url {
     bare
 }
 
-/// The address with its secrets hidden: users and passwords, and parameters with the names of secrets.
+/// Returns the address with its secrets hidden: users and passwords, and parameters with the names of secrets.
 pub fn hidden_address(address: &str) -> Cow<'_, str> {
     match cut_user(address, HIDDEN) {
         Cow::Borrowed(_) if !address.contains('=') => Cow::Borrowed(address),
@@ -69,8 +70,8 @@ pub fn hidden_address(address: &str) -> Cow<'_, str> {
     }
 }
 
-/// The passwords of an address, and the values of parameters with the names of secrets; as they are written and as they
-/// are meant.
+/// Returns the passwords of an address, and the values of parameters with the names of secrets; as they are written
+/// and as they are meant.
 pub fn secrets_of_address(address: &str) -> Vec<String> {
     let users = address.match_indices("://").filter_map(|(at, mark)| {
         let rest = &address[at + mark.len()..];
@@ -95,7 +96,7 @@ pub(super) fn remove_user(url: &mut Url) {
     let _ = url.set_password(None);
 }
 
-/// The text without these secrets.
+/// Returns the text without these secrets.
 pub fn without<'a>(text: String, secrets: impl IntoIterator<Item = &'a str>) -> String {
     let mut secrets: Vec<&str> = secrets.into_iter().filter(|secret| !secret.is_empty()).collect();
     // One may be the beginning of another, which is to go as a whole.
@@ -105,8 +106,8 @@ pub fn without<'a>(text: String, secrets: impl IntoIterator<Item = &'a str>) -> 
         .fold(text, |text, secret| if text.contains(secret) { text.replace(secret, HIDDEN) } else { text })
 }
 
-/// The text without these secrets, and without what looks like one: users and passwords of addresses, values of
-/// parameters such as `key=`, and what stands behind `Bearer` and `Basic`.
+/// Returns the text without these secrets, and without what looks like one: users and passwords of addresses, values
+/// of parameters such as `key=`, and what stands behind `Bearer` and `Basic`.
 pub fn redact<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>) -> String {
     let text = without(text.to_owned(), secrets);
     let (mut shown, mut before, mut last) = (String::with_capacity(text.len()), Before::Nothing, String::new());
@@ -200,8 +201,8 @@ fn is_secret_parameter(name: &str) -> bool {
     is_secret_name(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// `https://user:password@host/` with `instead` before the host; without the `@` when that is nothing. So in each
-/// address of the word, be it a parameter of another one.
+/// Writes `https://user:password@host/` with `instead` before the host; without the `@` when that is nothing. Does so
+/// in each address of the word, be it a parameter of another one.
 fn cut_user<'a>(word: &'a str, instead: &str) -> Cow<'a, str> {
     let (mut shown, mut kept) = (String::new(), 0);
     for (at, mark) in word.match_indices("://") {
@@ -215,7 +216,7 @@ fn cut_user<'a>(word: &'a str, instead: &str) -> Cow<'a, str> {
     if kept == 0 { Cow::Borrowed(word) } else { Cow::Owned(shown + &word[kept..]) }
 }
 
-/// `?key=value&more` with the values of secret names hidden.
+/// Writes `?key=value&more` with the values of secret names hidden.
 fn without_parameters(word: &str) -> String {
     let mut shown = String::with_capacity(word.len());
     for part in word.split_inclusive(['?', '&', ';', '#']) {

@@ -99,7 +99,7 @@ pub trait Caller: Send + Sync {
     /// Hears of each wait before it begins.
     fn waiting(&self, wait: Wait);
 
-    /// A call that had waited does not any more: it got through, failed for good, or was dropped.
+    /// Returns a call that had waited does not any more: it got through, failed for good, or was dropped.
     fn resumed(&self, _name: &str) {}
 
     /// Hears that one of several that were asked failed; the call goes on without it.
@@ -108,7 +108,7 @@ pub trait Caller: Send + Sync {
     /// Hears that what was named failed, for that reason, and that `by` answered in its place.
     fn replaced(&self, _name: &str, _by: &str, _reason: &str) {}
 
-    /// A model made the call and used that, whatever becomes of its answer.
+    /// Returns a model made the call and used that, whatever becomes of its answer.
     fn billed(&self, _usage: &Usage) {}
 
     /// Returns the end of the time for waiting; no wait may end later.
@@ -121,7 +121,7 @@ pub trait Caller: Send + Sync {
         0
     }
 
-    /// Passed right before each attempt, the first included.
+    /// Returns the gate that is passed right before each attempt, the first included.
     fn gate(&self) -> &dyn Gate {
         &Open
     }
@@ -316,8 +316,8 @@ impl Waits<'_> {
     }
 }
 
-/// The length of the wait after so many attempts: what the provider asked for, else `own`. A provider that goes on
-/// asking for less than `own` does not get it.
+/// Returns the length of the wait after so many attempts: what the provider asked for, else `own`. A provider that
+/// goes on asking for less than `own` does not get it.
 pub(super) fn length(asked: Option<Duration>, own: Duration, attempts: u32) -> Duration {
     match asked.filter(|asked| !asked.is_zero()) {
         Some(asked) if attempts > ASKED_WAITS => asked.max(own),
@@ -326,12 +326,13 @@ pub(super) fn length(asked: Option<Duration>, own: Duration, attempts: u32) -> D
     }
 }
 
-/// The next bound of an exponential backoff.
+/// Returns the next bound of an exponential backoff.
 pub(super) fn longer(bound: Duration) -> Duration {
     (bound * 2).min(LONGEST_BACKOFF)
 }
 
-/// A random time from zero to `bound`. The hasher's keys are the standard library's only source of randomness.
+/// Returns a random time from zero to `bound`. The hasher's keys are the standard library's only source of
+/// randomness.
 pub fn jittered(bound: Duration) -> Duration {
     let random = RandomState::new().hash_one(()) >> 32;
     bound.mul_f64(random as f64 / f64::from(u32::MAX))
@@ -387,7 +388,7 @@ mod tests {
 
     fn quietly(_: Wait) {}
 
-    /// One call to a provider that fails for that long: the attempts it took, and the time.
+    /// Makes one call to a provider that fails for that long, and returns the attempts it took, and the time.
     fn outage(failure: Failure, lasting: Duration) -> (Result<u32, GaveUp<Failure>>, Duration) {
         run(async {
             let back = now() + lasting;

@@ -65,7 +65,7 @@ impl Events {
         false
     }
 
-    /// The data of the event.
+    /// Returns the data of the event.
     pub fn data(&self) -> &str {
         &self.data
     }

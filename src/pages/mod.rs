@@ -126,8 +126,8 @@ impl Parser {
         }
     }
 
-    /// Text of unknown make to plain text: HTML loses its tags, everything is tidied. What is no HTML is tidied here,
-    /// in time that grows with its length; `name` stands in warnings.
+    /// Converts text of unknown make to plain text: HTML loses its tags, everything is tidied. What is no HTML is
+    /// tidied here, in time that grows with its length; `name` stands in warnings.
     ///
     /// # Errors
     /// See [`Error`]. A page that ended its parser once is not tried again.
@@ -148,7 +148,7 @@ impl Parser {
     }
 }
 
-/// SHA-256 of bytes, which may be many: others on this thread have their turn between two pieces.
+/// Returns the SHA-256 of bytes, which may be many: others on this thread have their turn between two pieces.
 pub async fn hashed(bytes: &[u8]) -> [u8; 32] {
     let mut hasher = digest::Hasher::default();
     for (number, piece) in bytes.chunks(HASHED_AT_ONCE).enumerate() {
@@ -160,7 +160,7 @@ pub async fn hashed(bytes: &[u8]) -> [u8; 32] {
     hasher.finish()
 }
 
-/// Plain text, tidied; a long one off the runtime's threads.
+/// Tidies plain text; a long one off the runtime's threads.
 async fn tidied(text: String) -> Result<String, Error> {
     if text.len() <= SHORT_BYTES {
         return Ok(extract::tidied(&text));

@@ -157,6 +157,8 @@ impl Pool {
         }
     }
 
+    /// Refuses bytes that are remembered as unreadable.
+    ///
     /// # Errors
     /// What was remembered of these bytes: of a document since it was asked for, of a page ever.
     fn refuse_known(&self, job: Job, hash: &[u8; 32], asked: Instant) -> Result<(), Error> {
@@ -287,7 +289,7 @@ fn explained(status: ExitStatus, last_words: &str) -> End {
     }
 }
 
-/// The document's fault, said in the log with its name.
+/// Returns the document's fault, said in the log with its name.
 fn blamed(name: &str, end: &End, limit: Duration) -> Error {
     let reason = match end {
         End::TookTooLong => format!("could not read it within {} s", limit.as_secs()),

@@ -60,8 +60,8 @@ impl Turns {
         timeout(limit, self.wait(reader)).await.ok().flatten()
     }
 
-    /// An owner waits for the own share first: so each has no more than that in the queue of all uploads. None of the
-    /// semaphores is ever closed.
+    /// Waits for a turn. An owner waits for the own share first: so each has no more than that in the queue of all
+    /// uploads. None of the semaphores is ever closed.
     async fn wait(&self, reader: Reader<'_>) -> Option<Turn<'_>> {
         let upload = match reader {
             Reader::Run => None,

@@ -156,6 +156,8 @@ struct Fetched<'a> {
 }
 
 impl Web {
+    /// Creates the client for pages of the web.
+    ///
     /// # Errors
     /// [`net::Error::Client`] when TLS cannot be set up.
     pub fn new(settings: WebSettings, parser: Parser) -> Result<Self, net::Error> {
@@ -172,7 +174,7 @@ impl Web {
         Ok(Self { inner: Arc::new(inner), reader })
     }
 
-    /// The same without the reader of others, which the operator's key pays for.
+    /// Returns the same without the reader of others, which the operator's key pays for.
     pub fn without_reader(self) -> Self {
         Self { reader: None, ..self }
     }
@@ -293,7 +295,7 @@ impl Web {
     }
 }
 
-/// The page that a document is, unless it is one that stands before a page.
+/// Returns the page that a document is, unless it is one that stands before a page.
 fn made_of(url: Url, document: Document) -> Result<WebPage, NotRead> {
     let text = text_of(&document);
     let title = document.title.map(|title| shortened(&printable_line(&title), MAX_TITLE_CHARS).into_owned());
@@ -322,7 +324,7 @@ fn made_of(url: Url, document: Document) -> Result<WebPage, NotRead> {
     })
 }
 
-/// The links that lead to other pages.
+/// Returns the links that lead to other pages.
 fn links_of(url: &Url, links: Vec<Link>) -> Vec<Link> {
     let mut known = HashSet::from([without_fragment(url.clone())]);
     let absolute = |link: Link| {
@@ -333,7 +335,7 @@ fn links_of(url: &Url, links: Vec<Link>) -> Vec<Link> {
     links.into_iter().filter_map(absolute).collect()
 }
 
-/// The address that a model gave.
+/// Returns the address that a model gave.
 fn parse(address: &str) -> Result<Url, NotRead> {
     if address.chars().count() > MAX_ADDRESS_CHARS {
         return Err(NotRead::new(format!("its address has more than {MAX_ADDRESS_CHARS} characters")));
@@ -342,7 +344,7 @@ fn parse(address: &str) -> Result<Url, NotRead> {
     bare(url)
 }
 
-/// The address without its fragment, when it is one that may be called.
+/// Returns the address without its fragment, when it is one that may be called.
 fn bare(url: Url) -> Result<Url, NotRead> {
     if url.as_str().len() > 4 * MAX_ADDRESS_CHARS {
         return Err(NotRead::new("its address is too long"));
@@ -364,14 +366,14 @@ fn target(from: &Url, answer: &reqwest::Response) -> Result<Url, NotRead> {
     bare(url.ok_or_else(|| NotRead::new("it is redirected to nowhere"))?)
 }
 
-/// The address that a page gives itself: one that names a page as much as the present one does.
+/// Returns the address that a page gives itself: one that names a page as much as the present one does.
 fn named_address(url: &Url, own: &str) -> Option<Url> {
     let own = bare(url.join(own).ok()?).ok()?;
     let is_as_precise = own.path() != "/" || url.path() == "/";
     (is_as_precise && own.as_str().len() <= MAX_ADDRESS_CHARS).then_some(own)
 }
 
-/// Is it one of the same site, reached in the same way? What came without TLS may be anybody's.
+/// Returns whether the URL is one of the same site, reached in the same way. What came without TLS may be anybody's.
 fn is_of_same_site(url: &Url, own: &Url) -> bool {
     let site = |url: &Url| {
         let host = url.host_str().unwrap_or_default().to_owned();
@@ -385,12 +387,12 @@ fn is_of_same_site(url: &Url, own: &Url) -> bool {
     site(own) == site(url)
 }
 
-/// The day of a time that begins as RFC 3339 has it.
+/// Returns the day of a time that begins as RFC 3339 has it.
 fn day(time: &str) -> Option<String> {
     Timestamp::of_date(time.get(..10)?).map(Timestamp::to_date)
 }
 
-/// The text of all sections, each under its heading.
+/// Returns the text of all sections, each under its heading.
 fn text_of(document: &Document) -> String {
     let mut text = String::new();
     for section in &document.sections {
@@ -448,7 +450,7 @@ mod tests {
         }
     }
 
-    /// A reader of pages whose names all lead to `server`, with these pages read before.
+    /// Returns a reader of pages whose names all lead to `server`, with these pages read before.
     fn leading_to(server: std::net::SocketAddr, cache: Cache) -> Web {
         let web = Web::new(WebSettings { robots: false, ..WebSettings::default() }, Parser::new(Default::default()));
         let mut inner = Arc::into_inner(web.unwrap().inner).unwrap();

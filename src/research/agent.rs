@@ -97,7 +97,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// The conversation as notes are made of it: what was retrieved stands there in full.
+    /// Returns the conversation as notes are made of it: what was retrieved stands there in full.
     pub fn in_full(&mut self, mut messages: Vec<Message>) -> Vec<Message> {
         for (place, text) in self.in_full.drain(..) {
             if let Some(Message::Tool { content, .. }) = messages.get_mut(place) {
@@ -162,7 +162,7 @@ impl Agent<'_> {
         calls.is_empty() || calls.iter().any(|call| self.tools.kind(&call.name) == Some(ToolKind::Complete))
     }
 
-    /// The ids reserved for a call, by the first of them; `None` when there are not so many left.
+    /// Returns the ids reserved for a call, by the first of them; `None` when there are not so many left.
     pub(super) fn reserve(&mut self, ids: u32) -> Option<SourceId> {
         let first = SourceId::of(self.number, self.gathered.reserved + 1);
         let reserved = self.gathered.reserved.checked_add(ids).filter(|all| *all <= SourceId::PER_RESEARCHER)?;
@@ -251,7 +251,8 @@ async fn turn_with_calls(
     Ok(carried)
 }
 
-/// How many turns remain, and, after a turn that had topics researched, how far all findings answer the sub-questions.
+/// Returns how many turns remain, and, after a turn that had topics researched, how far all findings answer the
+/// sub-questions.
 async fn left(cx: &Cx, agent: &Agent<'_>, turn: u32, path: &str, calls: &[ToolCall]) -> Result<String, Stop> {
     let has_delegated = calls.iter().any(|call| agent.tools.kind(&call.name) == Some(ToolKind::Delegate));
     let questions = match &agent.asked {
@@ -284,7 +285,7 @@ pub async fn do_task(
     carried.ends.map_or(Ok(true), |failure| Err(failure.into()))
 }
 
-/// A reply without a tool call stays in the history, and is answered like a person would.
+/// Keeps a reply without a tool call in the history, and answers it like a person would.
 fn append_idle(messages: &mut Vec<Message>, text: String, nudge: String) {
     if !text.trim().is_empty() {
         messages.push(Message::assistant(text));
@@ -292,7 +293,7 @@ fn append_idle(messages: &mut Vec<Message>, text: String, nudge: String) {
     messages.push(Message::user(nudge));
 }
 
-/// The answers, the last one with the number of turns left.
+/// Returns the answers, the last one with the number of turns left.
 fn with_turns_left(mut answers: Vec<Answer>, left: &str) -> Vec<Answer> {
     if let Some(last) = answers.last_mut() {
         last.text.0.push(Part::Fixed(format!("\n\n{left}").into()));

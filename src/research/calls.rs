@@ -166,7 +166,7 @@ async fn made(
     Ok((answers, ends))
 }
 
-/// One call, with its span, and with its events where the tool has none of its own.
+/// Makes one call, with its span, and with its events where the tool has none of its own.
 async fn one_call(cx: &Cx, tools: &ToolSet, job: &Job<'_>, site: Site<'_>) -> Result<ToolOutput, ToolError> {
     let (tool, name) = tools.get(job.tool);
     let (kind, tool_call_id) = (tool.kind(), job.call.id.clone());
@@ -284,7 +284,7 @@ async fn perform(
     })
 }
 
-/// The step of a call, with the sources it found.
+/// Returns the step of a call, with the sources it found.
 fn with_sources(cx: &Cx, mut output: ToolOutput) -> Entry<Result<ToolOutput, Failed>> {
     let sources = std::mem::take(&mut output.sources);
     let mut entry = Entry::new(Ok(output));

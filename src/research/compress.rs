@@ -101,7 +101,7 @@ async fn ask(
     Ok(text)
 }
 
-/// The conversation as one message, without calls of tools and their answers in the form of such.
+/// Returns the conversation as one message, without calls of tools and their answers in the form of such.
 fn plain(history: Vec<Message>) -> Vec<Message> {
     let mut parts = Vec::new();
     let fixed = |text: String| Part::Fixed(text.into());

@@ -19,7 +19,7 @@ use crate::{
     text::sentences,
 };
 
-/// The pairs of cards whose figures are really apart: `1,000 m` and `1 km` are not.
+/// Returns the pairs of cards whose figures are really apart: `1,000 m` and `1 km` are not.
 pub fn of_evidence(evidence: &Evidence) -> Vec<Contradiction> {
     let pair = |(one, other): &(usize, usize)| Some((evidence.cards.get(*one)?, evidence.cards.get(*other)?));
     evidence.differing.iter().filter_map(pair).filter_map(|(one, other)| apart(one, other)).collect()
@@ -34,8 +34,8 @@ fn apart(one: &Card, other: &Card) -> Option<Contradiction> {
     Some(Contradiction { one: stated(one, other)?, other: stated(other, one)?, settled: false })
 }
 
-/// The same, held against the report of that name: settled is what it names both figures of in one place, citing one of
-/// the sources at least. After a defect nothing is.
+/// Returns the same, held against the report of that name: settled is what it names both figures of in one place,
+/// citing one of the sources at least. After a defect nothing is.
 ///
 /// # Errors
 /// [`Stop`].
@@ -101,7 +101,7 @@ fn sets_beside(part: &str, one: &Stated, other: &Stated) -> bool {
     all.iter().any(|sentence| names_in(sentence, one) && names_in(sentence, other)) || is_said(one) && is_said(other)
 }
 
-/// The text without the numbers of sources, which are no figures.
+/// Returns the text without the numbers of sources, which are no figures.
 fn without_citations(report: &Report) -> String {
     let mut places = report.citations.iter().map(|citation| citation.start..citation.end).peekable();
     let mut text = String::new();

@@ -3,8 +3,8 @@
 /// A word longer than this is no word, and kept.
 const LONGEST_WORD: usize = 200;
 
-/// `text` without its last word, which may be half of one, and with the white space before it: what comes next then
-/// begins with a whole word. All of it when there is no such place.
+/// Returns `text` without its last word, which may be half of one, and with the white space before it: what comes
+/// next then begins with a whole word. All of it when there is no such place.
 ///
 /// Scripts without spaces end at any character; a citation (`[S10`) counts as a word.
 pub fn whole_words(text: &str) -> &str {

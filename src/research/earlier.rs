@@ -65,7 +65,7 @@ pub struct EarlierFindings {
 }
 
 impl EarlierFindings {
-    /// The thread's newest report.
+    /// Returns the thread's newest report.
     pub fn report(&self) -> &str {
         self.texts.first().map_or("", |(_, text)| text)
     }
@@ -144,7 +144,7 @@ fn highest_researcher(earlier: &Earlier) -> u32 {
     researchers.max().unwrap_or_default()
 }
 
-/// The first items, as far as number and size allow; one that is too large does not keep out the next.
+/// Returns the first items, as far as number and size allow; one that is too large does not keep out the next.
 fn within<T>(items: Vec<T>, number: usize, bytes: usize, size: impl Fn(&T) -> usize) -> Vec<T> {
     let mut room = bytes;
     let mut fits = |item: &T| match room.checked_sub(size(item)) {
@@ -157,7 +157,7 @@ fn within<T>(items: Vec<T>, number: usize, bytes: usize, size: impl Fn(&T) -> us
     items.into_iter().filter(|item| fits(item)).take(number).collect()
 }
 
-/// The sources behind `ids`, in the order of first mention; all when none is mentioned.
+/// Returns the sources behind `ids`, in the order of first mention; all when none is mentioned.
 fn in_order(sources: Vec<Source>, ids: &[SourceId]) -> Vec<Source> {
     let mut places = HashMap::new();
     for (place, id) in ids.iter().enumerate() {
@@ -172,7 +172,7 @@ fn in_order(sources: Vec<Source>, ids: &[SourceId]) -> Vec<Source> {
     placed.into_iter().map(|(_, source)| source).collect()
 }
 
-/// Each source's own id, by all the ids it is known as.
+/// Returns each source's own id, by all the ids it is known as.
 fn own_ids(sources: &[Source]) -> HashMap<SourceId, SourceId> {
     sources.iter().flat_map(|source| source.ids().map(move |id| (id, source.id))).collect()
 }
@@ -183,7 +183,7 @@ fn numbers(report: &Report, sources: &[Source]) -> BTreeMap<SourceId, u32> {
     numbers.filter_map(|(id, number)| Some((id?, number))).collect()
 }
 
-/// The text with `[S1003]` where readers see `[1]`, and nothing where a source was not taken over.
+/// Returns the text with `[S1003]` where readers see `[1]`, and nothing where a source was not taken over.
 fn cited_by_id(report: &Report, sources: &[Source]) -> String {
     let body: Vec<char> = text_alone(&report.markdown).chars().collect();
     let own = own_ids(sources);

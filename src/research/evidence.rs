@@ -50,7 +50,7 @@ pub struct Evidence {
     pub differing: Vec<(usize, usize)>,
 }
 
-/// The cards of the notes; a defect on the way leaves them out.
+/// Returns the cards of the notes; a defect on the way leaves them out.
 pub async fn of_notes(notes: &[Note], sources: &[Source]) -> Evidence {
     let by_id: HashMap<SourceId, &Source> =
         sources.iter().flat_map(|source| source.ids().map(move |id| (id, source))).collect();
@@ -65,8 +65,8 @@ pub async fn of_notes(notes: &[Note], sources: &[Source]) -> Evidence {
     paired.await.unwrap_or_default()
 }
 
-/// The pairs of statements, held by their sources as a whole, that say the same but for a figure, in one language or
-/// two.
+/// Returns the pairs of statements, held by their sources as a whole, that say the same but for a figure, in one
+/// language or two.
 fn differing(cards: &[Card]) -> Vec<(usize, usize)> {
     let stated: Vec<(&str, SourceId)> = cards.iter().map(|card| (card.statement.as_str(), card.id)).collect();
     let texts: Vec<&str> = stated.iter().map(|(text, _)| *text).collect();
@@ -78,7 +78,7 @@ fn differing(cards: &[Card]) -> Vec<(usize, usize)> {
     differing
 }
 
-/// The card of a statement of which a source was found to say something of the kind.
+/// Returns the card of a statement of which a source was found to say something of the kind.
 fn card(statement: &Statement, sources: &HashMap<SourceId, &Source>) -> Option<Card> {
     let mut own = statement.sources.iter().filter(|support| support.verdict != Verdict::NotSupported);
     let (source, passage) = own.find_map(|own| Some((sources.get(&own.source_id)?, own.passage.as_ref()?)))?;

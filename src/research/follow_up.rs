@@ -100,7 +100,8 @@ fn newest(conversation: &Conversation) -> &str {
     conversation.messages.last().map_or("", |message| message.content.as_str())
 }
 
-/// All three prompts show the same: the conversation, the report, what it rests on, and the message.
+/// Renders one of the three prompts. All show the same: the conversation, the report, what it rests on, and the
+/// message.
 async fn prompt(cx: &Cx, name: &str, conversation: &Conversation, known: &EarlierFindings) -> Result<Text, Error> {
     let mut flexible = Flexible::default();
     let (newest, before) = conversation

@@ -49,8 +49,8 @@ const NAMES: [(&str, &str, &str); 12] = [
 /// The codes of a question's language and of the report's, where they differ.
 pub type Differing = (&'static str, &'static str);
 
-/// The draft in the language in which the user asked: one that is in another is translated once. With it, the languages
-/// of one that stays as it is; readers hear of that.
+/// Returns the draft in the language in which the user asked: one that is in another is translated once. With it, the
+/// languages of one that stays as it is; readers hear of that.
 ///
 /// # Errors
 /// [`Error::Stop`].
@@ -97,20 +97,20 @@ fn is_faithful(translated: &Draft, draft: &Draft, wanted: &str) -> bool {
     language == Some(wanted) && kept * 5 >= before * 4
 }
 
-/// The languages of question and report, if both are certain, differ, and the question does not name that of the
-/// report.
+/// Returns the languages of question and report, if both are certain, differ, and the question does not name that of
+/// the report.
 fn differing(asked: &str, markdown: &str) -> Option<Differing> {
     let (wanted, written) = (of_question(asked)?, of_report(markdown)?);
     (wanted != written && !names(asked, written)).then_some((wanted, written))
 }
 
-/// A short question shows its language where trigrams and small words agree.
+/// Returns the language of a question. A short one shows it where trigrams and small words agree.
 fn of_question(asked: &str) -> Option<&'static str> {
     let by_small_words = |code: &&str| Language::of(asked).code() == *code;
     wording::language_code(asked).or_else(|| wording::language_code_of_few(asked).filter(by_small_words))
 }
 
-/// The language of a report that is long enough, and in one language from begin to end.
+/// Returns the language of a report that is long enough, and in one language from begin to end.
 fn of_report(markdown: &str) -> Option<&'static str> {
     let prose = prose(text_alone(markdown));
     if prose.chars().filter(|char| char.is_alphabetic()).count() < ENOUGH_LETTERS {
@@ -140,7 +140,7 @@ fn prose(markdown: &str) -> String {
     lines.map(unquoted).collect::<Vec<_>>().join("\n")
 }
 
-/// A line without what stands between quotation marks, backticks or square brackets in it.
+/// Returns a line without what stands between quotation marks, backticks or square brackets in it.
 fn unquoted(line: &str) -> String {
     let mut until: Option<&[char]> = None;
     let outside = |char: &char| match until {

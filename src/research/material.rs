@@ -19,7 +19,7 @@ use crate::{
     prompts::{Flexible, Prompts, untrusted},
 };
 
-/// The one message the writer gets.
+/// Renders the one message the writer gets.
 ///
 /// # Errors
 /// [`crate::journal::Stop`].
@@ -94,7 +94,7 @@ pub fn notes<'a>(findings: &'a Findings, known: Option<&'a EarlierFindings>) -> 
     findings.notes.iter().chain(known.into_iter().flat_map(|known| &known.notes))
 }
 
-/// The sources that the notes cite, under the ids the notes use; all when they cite none.
+/// Returns the sources that the notes cite, under the ids the notes use; all when they cite none.
 fn citable<'a>(notes: impl Iterator<Item = &'a Note>, sources: &[Source]) -> Vec<Value> {
     let line = |id: SourceId, source: &Source| json!({"id": id.to_string(), "title": untrusted(&source.title), "published": source.published.as_deref().map(untrusted)});
     let ids = |source: &'_ Source| source.ids().collect::<Vec<_>>();
@@ -106,7 +106,7 @@ fn citable<'a>(notes: impl Iterator<Item = &'a Note>, sources: &[Source]) -> Vec
     if lines.is_empty() { sources.iter().map(|source| line(source.id, source)).collect() } else { lines }
 }
 
-/// The same for the offline model.
+/// Returns the same for the offline model.
 pub fn task(brief: &str, findings: &Findings, known: Option<&EarlierFindings>, sources: &[Source]) -> Task {
     let finding = |note: &Note| Finding { topic: note.topic.clone(), text: statements::without_unheld(note) };
     let evidence = |source_id: SourceId, source: &Source| Evidence {

@@ -62,12 +62,12 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// One line per message, as prompts show it, with nothing left in it that could pass for a tag of ours.
+    /// Returns one line per message, as prompts show it, with nothing left in it that could pass for a tag of ours.
     fn flattened(&self, flexible: &mut Flexible) -> String {
         self.messages.iter().map(|message| line(message, flexible)).collect::<Vec<_>>().join("\n")
     }
 
-    /// The same conversation with the texts that were taken over as models see them: sources by id.
+    /// Replaces the texts that were taken over, so that the conversation has them as models see them: sources by id.
     fn citing_ids(&mut self, known: &EarlierFindings) {
         for message in self.messages.iter_mut().filter(|message| message.role == MessageRole::Assistant) {
             let text = known.texts.iter().find(|(run_id, _)| message.run_id == Some(*run_id));
@@ -88,7 +88,7 @@ impl Conversation {
     }
 }
 
-/// A message on its line. What the assistant wrote may be a whole report, and is shortened when it must be.
+/// Returns a message on its line. What the assistant wrote may be a whole report, and is shortened when it must be.
 fn line(message: &Message, flexible: &mut Flexible) -> String {
     let content = untrusted(&message.content);
     match message.role {
@@ -148,7 +148,7 @@ pub async fn research(cx: &Cx, mut conversation: Conversation, toolbox: &Toolbox
     }
 }
 
-/// The whole pipeline; `known` is what earlier runs found. Boxed where it is called: its type is deep.
+/// Returns the whole pipeline; `known` is what earlier runs found. Boxed where it is called: its type is deep.
 async fn pipeline(
     cx: &Cx,
     conversation: &Conversation,

@@ -27,7 +27,7 @@ use crate::{
 const MOST: usize = 12;
 const CHARS: usize = 300;
 
-/// A question as events and the limits of a report show it.
+/// Returns a question as events and the limits of a report show it.
 pub fn shortened(question: &str) -> String {
     let line = question.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(CHARS) {
@@ -36,7 +36,7 @@ pub fn shortened(question: &str) -> String {
     }
 }
 
-/// The questions that a model lists, each once; the user's own when it lists none.
+/// Returns the questions that a model lists, each once; the user's own when it lists none.
 pub fn listed(questions: Vec<String>, own: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let shown = questions.iter().map(|question| shortened(question));
@@ -70,14 +70,15 @@ pub struct SubQuestions<'a> {
 }
 
 impl<'a> SubQuestions<'a> {
-    /// `None` where nobody reads it, and of a single question, which the supervisor has before its eyes.
+    /// Returns the sub-questions for the supervisor; `None` where nobody reads it, and of a single question, which
+    /// the supervisor has before its eyes.
     pub fn of(cx: &Cx, questions: &'a [String], delegations: &Arc<Delegations>) -> Option<Self> {
         let is_read = questions.len() > 1 && !cx.options().research_model.first().is_offline();
         is_read.then(|| Self { questions, delegations: Arc::clone(delegations) })
     }
 
-    /// How far the words of all notes so far answer each; a step of the journal, as a prompt shows it. Empty after a
-    /// defect and without notes.
+    /// Returns how far the words of all notes so far answer each; a step of the journal, as a prompt shows it. Empty
+    /// after a defect and without notes.
     ///
     /// # Errors
     /// [`Stop`].
@@ -92,7 +93,7 @@ impl<'a> SubQuestions<'a> {
     }
 }
 
-/// How far the notes answer each question.
+/// Returns how far the notes answer each question.
 ///
 /// # Errors
 /// [`Stop`].

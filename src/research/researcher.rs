@@ -47,7 +47,7 @@ pub async fn research(cx: &Cx, job: &Assignment, question: &str, toolbox: &Toolb
     }
 }
 
-/// The note, with the number of its sources and of the turns it took.
+/// Returns the note, with the number of its sources and of the turns it took.
 async fn notes(
     cx: &Cx,
     job: &Assignment,

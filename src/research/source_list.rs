@@ -2,8 +2,8 @@
 
 use crate::domain::{Source, report::sources_heading, wording::Wording};
 
-/// The list for `cited` in order; when the text cites nothing, all of `retrieved`, with a sentence that says so.
-/// Empty when there is neither.
+/// Returns the list for `cited` in order; when the text cites nothing, all of `retrieved`, with a sentence that says
+/// so. Empty when there is neither.
 pub fn render(cited: &[&Source], retrieved: &[Source], wording: &Wording) -> String {
     if retrieved.is_empty() {
         return String::new();
@@ -21,7 +21,7 @@ fn numbered<'a>(sources: impl Iterator<Item = &'a Source>) -> String {
     sources.enumerate().map(line).collect()
 }
 
-/// Title and section on one line, without characters that could make a link or markup of them.
+/// Returns title and section on one line, without characters that could make a link or markup of them.
 fn title(source: &Source) -> String {
     let title = match &source.section {
         Some(section) if *section != source.title => format!("{}, {section}", source.title),
@@ -31,7 +31,7 @@ fn title(source: &Source) -> String {
     plain.replace("://", ": ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// An address that stays one word and ends where it should.
+/// Returns an address that stays one word and ends where it should.
 fn address(url: &str) -> String {
     let encode = |c: char| match c {
         ' ' => "%20".to_owned(),

@@ -28,8 +28,8 @@ const SHOWN_CHARS: usize = 240;
 /// The heading of the findings in notes, which says nothing (`prompts/compress_system.md`).
 const FINDINGS: &str = "Findings";
 
-/// The statements of a note that has none yet, but for its list of sources; what `about` names need not stand in a
-/// source.
+/// Returns the statements of a note that has none yet, but for its list of sources; what `about` names need not stand
+/// in a source.
 ///
 /// # Errors
 /// [`Stop`].
@@ -60,13 +60,13 @@ async fn held(cx: &Cx, text: String, about: String) -> Result<Vec<Statement>, Er
     aside_with(load, move |(sources, others)| statements(&text, citations, &read(sources, &others), &about)).await
 }
 
-/// The texts of the sources that have any: without one, nobody can say what it holds.
+/// Returns the texts of the sources that have any: without one, nobody can say what it holds.
 fn read(mut sources: Vec<Source>, others: &HashMap<String, Vec<Arc<str>>>) -> Texts {
     sources.retain(|source| !source.snapshot.trim().is_empty() || others.contains_key(&source.url));
     Texts::read(sources, others)
 }
 
-/// The first ids in brackets as citations of the sources' own ids.
+/// Returns the first ids in brackets as citations of the sources' own ids.
 fn cited(text: &str, known: &HashMap<SourceId, SourceId>) -> Vec<Citation> {
     let (mut at, mut chars) = (0, 0);
     let mut char_at = |byte: usize| {
@@ -107,7 +107,7 @@ fn support(citation: &Citation) -> Support {
     Support { source_id: citation.source_id, verdict, passage: citation.passage.clone() }
 }
 
-/// The headings of a text, each with the character at which it begins.
+/// Returns the headings of a text, each with the character at which it begins.
 fn headings(text: &str) -> Vec<(usize, String)> {
     let mut chars = 0;
     let lines = text.split_inclusive('\n').map(|line| {
@@ -118,14 +118,14 @@ fn headings(text: &str) -> Vec<(usize, String)> {
     lines.filter(|(_, line)| line.starts_with('#')).map(|(start, line)| (start, claims::plain(line))).collect()
 }
 
-/// The findings of a note, with a remark behind each statement that its sources do not hold as a whole.
+/// Returns the findings of a note, with a remark behind each statement that its sources do not hold as a whole.
 pub fn marked(prompts: &Prompts, note: &Note) -> String {
     let wrong = note.statements.iter().filter(|statement| !statement.missing.is_empty());
     let remarks: Vec<_> = wrong.map(|wrong| (wrong.end, wrong.end, format!(" {}", remark(prompts, wrong)))).collect();
     with_ids(note.findings(), &[], &remarks)
 }
 
-/// The text of a note without the statements that its sources do not hold at all.
+/// Returns the text of a note without the statements that its sources do not hold at all.
 pub fn without_unheld(note: &Note) -> String {
     let unheld = note.statements.iter().filter(|statement| statement.verdict == Verdict::NotSupported);
     with_ids(&note.text, &[], &unheld.map(|one| (one.start, one.end, String::new())).collect::<Vec<_>>())
@@ -140,7 +140,8 @@ fn remark(prompts: &Prompts, statement: &Statement) -> String {
     prompts.text("not_held", json!({"missing": statement.missing}))
 }
 
-/// What the supervisor sees of a note: its statements; the findings as they are when they are mostly something else.
+/// Returns what the supervisor sees of a note: its statements; the findings as they are when they are mostly
+/// something else.
 pub fn shown(prompts: &Prompts, note: &Note) -> String {
     let (statements, findings) = (&note.statements, note.findings());
     let stated: usize = statements.iter().map(|statement| statement.end - statement.start).sum();

@@ -108,7 +108,7 @@ fn researching(brief: &str, toolbox: &Toolbox) -> Researching {
     })
 }
 
-/// The notes, and what is missing. Research that was cut short counts for what it found until then.
+/// Returns the notes, and what is missing. Research that was cut short counts for what it found until then.
 ///
 /// # Errors
 /// There are no notes.

@@ -59,8 +59,8 @@ struct Judgement {
     reason: String,
 }
 
-/// The draft with what its sources say about its statements; `name` is the journal key of the text, and what `question`
-/// names need not stand in a source.
+/// Returns the draft with what its sources say about its statements; `name` is the journal key of the text, and what
+/// `question` names need not stand in a source.
 ///
 /// # Errors
 /// [`Error::Stop`].
@@ -148,7 +148,7 @@ fn wrong(report: &Report) -> impl Iterator<Item = &Claim> {
     report.claims.iter().filter(|claim| is_wrong(claim))
 }
 
-/// The draft with its wrong statements written once more; `None` when the model cannot.
+/// Returns the draft with its wrong statements written once more; `None` when the model cannot.
 async fn repaired(cx: &Cx, name: &'static str, draft: &Draft, texts: &Texts) -> Result<Option<Draft>, Error> {
     let report = &draft.report;
     let wrong: Vec<&Claim> = wrong(report).take(MOST_REPAIRED).collect();
@@ -203,7 +203,8 @@ fn repairs_form() -> Form {
     Form { name: "RepairedStatements", schema: schema.into() }
 }
 
-/// The draft of a text that stands for one that readers have seen, of which so many citations were dropped before.
+/// Returns the draft of a text that stands for one that readers have seen, of which so many citations were dropped
+/// before.
 pub async fn rewritten(cx: &Cx, text: String, dropped: u32) -> Result<Draft, Error> {
     let sources = cx.sources();
     let mut rewritten = aside(move || {
@@ -217,7 +218,7 @@ pub async fn rewritten(cx: &Cx, text: String, dropped: u32) -> Result<Draft, Err
     Ok(rewritten)
 }
 
-/// A statement as the prompts show it.
+/// Returns a statement as the prompts show it.
 fn shown(number: usize, claim: &Claim, text: &str, report: &Report, texts: &Texts) -> Value {
     let shown = |citation: &Citation| {
         let text = passage(citation, claim, texts)?;
@@ -236,7 +237,7 @@ fn passage(citation: &Citation, claim: &Claim, texts: &Texts) -> Option<String> 
     texts.around(citation.source_id, citation.passage.as_ref(), &claim.text, AROUND)
 }
 
-/// A statement as it stands in the report, Markdown and all, with ids for numbers.
+/// Returns a statement as it stands in the report, Markdown and all, with ids for numbers.
 fn as_written(claim: &Claim, report: &Report) -> String {
     let place = claim.start..claim.end;
     let text: String = report.markdown.chars().skip(place.start).take(place.len()).collect();
@@ -249,9 +250,9 @@ fn as_written(claim: &Claim, report: &Report) -> String {
     with_ids(&text, &inside.map(shifted).collect::<Vec<_>>(), &[])
 }
 
-/// A repaired statement in the form in which it can take the place of `written`: one line, without the marks of a list
-/// or row around it, with as many bars of a table in it, citing sources of the old one and no others. `None` when it
-/// cannot: without a citation nobody would hold it against a source again.
+/// Returns a repaired statement in the form in which it can take the place of `written`: one line, without the marks
+/// of a list or row around it, with as many bars of a table in it, citing sources of the old one and no others.
+/// `None` when it cannot: without a citation nobody would hold it against a source again.
 fn fitting(repaired: &str, written: &str) -> Option<String> {
     let line = repaired.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = claims::without_marks(&line);
@@ -268,7 +269,8 @@ fn is_of(repaired: &str, written: &str, passages: &[String]) -> bool {
     claims::keeps_to(repaired, written, passages) || is_short && admission::admits(repaired)
 }
 
-/// The text with ids for numbers, and other words in the places of `edits`, which count characters and ascend.
+/// Returns the text with ids for numbers, and other words in the places of `edits`, which count characters and
+/// ascend.
 pub fn with_ids(text: &str, citations: &[Citation], edits: &[(usize, usize, String)]) -> String {
     let chars: Vec<char> = text.chars().collect();
     let cites = citations.iter().map(|citation| (citation.start, citation.end, format!("[{}]", citation.source_id)));
@@ -364,7 +366,7 @@ async fn judged(
     Ok(judgements.verdicts)
 }
 
-/// The worse of what code and model say counts.
+/// Applies a judgement to a claim: the worse of what code and model say counts.
 fn apply(claim: &mut Claim, citations: &mut [Citation], judgement: Option<&Judgement>) {
     let verdict = match (claim.verdict, judgement.map(|judgement| judgement.verdict)) {
         (

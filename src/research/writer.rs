@@ -140,7 +140,7 @@ struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    /// The next piece of text; on failure everything is written again, as often as that failure allows.
+    /// Returns the next piece of text; on failure everything is written again, as often as that failure allows.
     async fn piece(&mut self, messages: &[Message], task: &Arc<Task>, written: &[String]) -> Result<Completion, Error> {
         loop {
             let mut page = match self.page.take() {
@@ -187,7 +187,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// A new attempt, with the finished pieces on it already.
+    /// Returns a new attempt, with the finished pieces on it already.
     async fn start(&mut self, wording: Option<&'static Wording>, written: &[String]) -> Result<Page<'a>, Error> {
         self.attempt += 1;
         self.cx.emit(vec![Event::ReportStarted { attempt: self.attempt }]).await?;
@@ -252,8 +252,8 @@ fn is_declined(cx: &Cx, task: &Task) -> bool {
     matches!(task, Task::Answer { .. }) && cx.options().final_report_model.first().is_offline()
 }
 
-/// The words that code adds to a report of the offline model, most of which is quoted in whatever language the sources
-/// are in; of all others the text says in which language it is.
+/// Returns the words that code adds to a report of the offline model, most of which is quoted in whatever language
+/// the sources are in; of all others the text says in which language it is.
 fn own_wording(cx: &Cx, task: &Task) -> Option<&'static Wording> {
     let is_offline = cx.options().final_report_model.first().is_offline();
     let Task::Report { brief, .. } = task else { return None };
@@ -362,7 +362,7 @@ impl<'a> Page<'a> {
         events.collect()
     }
 
-    /// The whole text; what is not passed on yet is kept back.
+    /// Returns the whole text; what is not passed on yet is kept back.
     async fn settle(&mut self) -> Result<Draft, Error> {
         let mut resolver = std::mem::replace(&mut self.resolver, Resolver::new([]));
         let rest = resolver.finish();
@@ -486,8 +486,8 @@ fn add_limits(report: &mut Report, limits: &Limits, wording: Option<&'static Wor
     report.markdown = format!("{text}{gap}{section}{between}{list}");
 }
 
-/// The report of a resolver that has written `streamed`: resolved once more if the model has numbered its sources
-/// itself, and read as a reader's program will read it.
+/// Returns the report of a resolver that has written `streamed`: resolved once more if the model has numbered its
+/// sources itself, and read as a reader's program will read it.
 pub fn settle(resolver: Resolver, streamed: String) -> Draft {
     let renumbered = resolver.renumbered().filter(|(_, markdown)| *markdown != streamed);
     let mut as_streamed = renumbered.is_none();

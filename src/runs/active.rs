@@ -90,7 +90,7 @@ impl Setbacks {
 }
 
 impl RunSignals {
-    /// The run has stored an event while it was held here.
+    /// Notes that the run has stored an event while it was held here.
     pub fn begin(&self) {
         self.begun.store(true, Ordering::Relaxed);
     }
@@ -145,8 +145,8 @@ impl Active {
         self.runs.lock().values().any(|signals| signals.alone.load(Ordering::Relaxed))
     }
 
-    /// The runs for whose silence this process answers: they have stored an event here, or were held here for at least
-    /// that long.
+    /// Returns the runs for whose silence this process answers: they have stored an event here, or were held here for
+    /// at least that long.
     pub fn answerable(&self, limit: Duration) -> HashSet<RunId> {
         let runs = self.runs.lock();
         let is_ours = |signals: &RunSignals| signals.begun.load(Ordering::Relaxed) || signals.since.elapsed() >= limit;
@@ -162,7 +162,7 @@ impl Active {
         &self.marks
     }
 
-    /// The runs at work.
+    /// Returns the runs at work.
     pub fn ids(&self) -> Vec<RunId> {
         self.runs.lock().keys().copied().collect()
     }

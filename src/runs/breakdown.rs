@@ -115,7 +115,7 @@ impl Runs {
     }
 }
 
-/// The stage of a step, by the journal's path.
+/// Returns the stage of a step, by the journal's path.
 fn stage(key: &str) -> Phase {
     match key.split('/').next() {
         Some("follow_up") => Phase::FollowUp,
@@ -126,7 +126,7 @@ fn stage(key: &str) -> Phase {
     }
 }
 
-/// The researcher whose step it is.
+/// Returns the researcher whose step it is.
 fn researcher(key: &str) -> Option<&str> {
     let is_researcher = |part: &&str| part.strip_prefix('r').is_some_and(|number| number.parse::<u32>().is_ok());
     key.strip_prefix("lead/")?.split('/').find(is_researcher)

@@ -41,7 +41,7 @@ impl Runs {
         }
     }
 
-    /// A page of the caller's collections, newest first.
+    /// Returns a page of the caller's collections, newest first.
     ///
     /// # Errors
     /// Those of the store, as of the next.
@@ -54,13 +54,13 @@ impl Runs {
         self.parts.store.collections(caller.sees_only(), after, limit).await
     }
 
-    /// A collection of the caller's; `None` when there is none.
+    /// Returns a collection of the caller's; `None` when there is none.
     pub async fn collection(&self, caller: &Caller, id: CollectionId) -> Result<Option<OwnedCollection>, store::Error> {
         let found = self.parts.store.collection_of(caller.sees_only(), id).await?;
         Ok(found.map(|(collection, owner)| OwnedCollection { collection, access: self.access(caller, owner) }))
     }
 
-    /// The run with the collections that it may search; see [`Self::searchable`].
+    /// Returns the run with the collections that it may search; see [`Self::searchable`].
     ///
     /// # Errors
     /// As there.
@@ -101,7 +101,7 @@ impl OwnedCollection {
         self.access.owner()
     }
 
-    /// The collection under another name; `None` when it was deleted meanwhile.
+    /// Returns the collection under another name; `None` when it was deleted meanwhile.
     ///
     /// # Errors
     /// Those of the store, as of the next.
@@ -129,13 +129,13 @@ impl<'a> Naming<'a> {
         Self { whose: None, by_request: true }
     }
 
-    /// The same with options that go on from those of a run.
+    /// Returns the same with options that go on from those of a run.
     pub(super) fn again_here() -> Self {
         Self { whose: None, by_request: false }
     }
 }
 
-/// The collections that a run names and cannot search: deleted, or another owner's.
+/// Returns the collections that a run names and cannot search: deleted, or another owner's.
 ///
 /// # Errors
 /// Those of the store.

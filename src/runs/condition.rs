@@ -24,7 +24,7 @@ impl Runs {
         self.active.last_look.age()
     }
 
-    /// Whether the database answers, whatever others are waiting for it.
+    /// Checks whether the database answers, whatever others are waiting for it.
     ///
     /// # Errors
     /// Those of the store: it does not.

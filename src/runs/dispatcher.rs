@@ -58,7 +58,7 @@ pub struct Dispatcher {
 pub struct LastLook(Mutex<Option<Instant>>);
 
 impl LastLook {
-    /// The time since then; `None` when there was none.
+    /// Returns the time since then; `None` when there was none.
     pub fn age(&self) -> Option<Duration> {
         self.0.lock().map(|at| at.elapsed())
     }
@@ -179,7 +179,7 @@ impl Dispatcher {
         }
     }
 
-    /// Logged once per outage, not once per look.
+    /// Logs that the queue cannot be read, once per outage, not once per look.
     fn could_not_look(&mut self, error: &store::Error) {
         if !std::mem::replace(&mut self.away, true) {
             tracing::warn!(%error, "the queue cannot be read; looking again every second");

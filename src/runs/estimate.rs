@@ -79,7 +79,8 @@ impl Runs {
         Ok(by_runs.unwrap_or_else(|| Estimate::of_preset(&run.options, reads_web, budgets, price)))
     }
 
-    /// The owner's alone, whatever else the caller may see: what others ask for is nobody's business, and differs.
+    /// Returns the sizes of runs like this one. The owner's alone, whatever else the caller may see: what others ask
+    /// for is nobody's business, and differs.
     async fn sizes_of_runs_like(&self, owner: &Owner, options: &RunOptions) -> Result<Vec<Size>, store::Error> {
         let filter =
             RunFilter { owner: Some(owner.clone()), status: Some(RunStatus::Completed), ..RunFilter::default() };

@@ -75,7 +75,7 @@ impl Marks {
         Arc::new(mark)
     }
 
-    /// Best effort: without the file no death can be explained, and that is all.
+    /// Writes to the file, as a best effort: without the file no death can be explained, and that is all.
     fn write(&self, bytes: &[u8], offset: u64) {
         let file = self.file.get_or_init(|| {
             let opened = open(&self.folder, &self.worker);
@@ -92,7 +92,7 @@ impl Marks {
 }
 
 impl Drop for Marks {
-    /// An orderly end leaves nothing to explain.
+    /// Removes the file: an orderly end leaves nothing to explain.
     fn drop(&mut self) {
         if let Some(Some((path, _))) = self.file.get() {
             let _ = fs::remove_file(path);
@@ -145,7 +145,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The future, marked as own work whenever it is polled.
+    /// Returns the future, marked as own work whenever it is polled.
     pub fn over<F: Future>(self: &Arc<Self>, future: F) -> Marked<F> {
         Marked { mark: Arc::clone(self), future: Box::pin(future) }
     }
@@ -220,8 +220,8 @@ impl Dead {
     }
 }
 
-/// The dead processes that left marks in `folder`, which is made when it is missing: a service looks as soon as it
-/// starts, so the folder is its own, whatever user takes the command line later.
+/// Returns the dead processes that left marks in `folder`, which is made when it is missing: a service looks as soon
+/// as it starts, so the folder is its own, whatever user takes the command line later.
 pub fn dead(folder: &Path) -> Vec<Dead> {
     // Best effort, as with the marks.
     let _ = fs::create_dir_all(folder);

@@ -41,7 +41,7 @@ impl Means {
         !self.given.is_empty()
     }
 
-    /// The providers and search engines that take a key.
+    /// Returns the providers and search engines that take a key.
     pub(super) fn key_names(&self) -> Vec<&'static str> {
         let mut names: Vec<_> = self.llm.key_names().chain(self.engines.key_names()).collect();
         names.sort_unstable();
@@ -66,7 +66,8 @@ impl Means {
         }
     }
 
-    /// Would a run with these options use any of the keys that came with its request? Who sends keys expects it.
+    /// Checks that a run with these options would use any of the keys that came with its request. Who sends keys
+    /// expects it.
     ///
     /// # Errors
     /// [`Refusal::Keys`] that says what to choose.
@@ -123,7 +124,7 @@ impl Means {
         }
     }
 
-    /// The engine of a run: that of its options, beside the documents of its thread, if it may search any.
+    /// Returns the engine of a run: that of its options, beside the documents of its thread, if it may search any.
     ///
     /// # Errors
     /// [`search::Missing`].

@@ -215,7 +215,7 @@ impl Runs {
         &self.parts.store
     }
 
-    /// The models with the keys of the server, as runs call them.
+    /// Returns the models with the keys of the server, as runs call them.
     pub fn llm(&self) -> &Llm {
         &self.parts.means.llm
     }
@@ -228,7 +228,8 @@ impl Runs {
         &self.parts.log
     }
 
-    /// The JSON Schema (draft 2020-12) of the options that requests may set here, with what they are otherwise.
+    /// Returns the JSON Schema (draft 2020-12) of the options that requests may set here, with what they are
+    /// otherwise.
     pub fn options_schema(&self) -> Value {
         let mut schema = self.parts.settings.options.offered(&self.parts.settings.caps);
         let engines = &self.parts.means.engines;
@@ -267,7 +268,8 @@ impl Runs {
         &self.parts.settings.queue.of_owner
     }
 
-    /// The server's options with those stored with a thread laid over them, as far as they can be used here now.
+    /// Returns the server's options with those stored with a thread laid over them, as far as they can be used here
+    /// now.
     fn thread_options(&self, stored: &Map<String, Value>) -> RunOptions {
         let mut options = self.parts.settings.options.clone();
         for (name, value) in stored {
@@ -278,9 +280,10 @@ impl Runs {
         options
     }
 
-    /// Stored options, lowered to what the server allows by now, with those of a request laid over them. What a request
-    /// asks for beyond the caps is refused; what was stored when they were higher is not its fault. Nor is it that an
-    /// engine which stands in by the choice of others has no key among those of the request, or is a second model.
+    /// Returns stored options, lowered to what the server allows at this time, with those of a request laid over
+    /// them. What a request asks for beyond the caps is refused; what was stored when they were higher is not its
+    /// fault. Nor is it that an engine which stands in by the choice of others has no key among those of the request,
+    /// or is a second model.
     ///
     /// # Errors
     /// [`Refusal::Options`] with what is wrong in `given`, as far as anybody would read it; [`Refusal::Keys`].
@@ -327,7 +330,7 @@ impl Runs {
         Ok(deleted)
     }
 
-    /// A run with its usage and its place in the queue; `None` when there is none.
+    /// Returns a run with its usage and its place in the queue; `None` when there is none.
     ///
     /// # Errors
     /// Those of the store.

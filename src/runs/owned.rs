@@ -82,14 +82,14 @@ impl OwnedThread {
 }
 
 impl OwnedRun {
-    /// The thread's.
+    /// Returns the thread's.
     pub fn owner(&self) -> &Owner {
         &self.access.owner
     }
 }
 
 impl Runs {
-    /// A thread of the caller's; `None` when there is none.
+    /// Returns a thread of the caller's; `None` when there is none.
     ///
     /// # Errors
     /// Those of the store, as everywhere here.
@@ -98,7 +98,7 @@ impl Runs {
         Ok(found.map(|(thread, owner)| OwnedThread { thread, access: self.access(caller, owner) }))
     }
 
-    /// A run of the caller's; `None` when there is none.
+    /// Returns a run of the caller's; `None` when there is none.
     pub async fn run(&self, caller: &Caller, run_id: RunId) -> Result<Option<OwnedRun>, store::Error> {
         let found = self.parts.store.run_of(caller.sees_only(), run_id).await?;
         Ok(found.map(|(run, owner)| OwnedRun { run, access: self.access(caller, owner) }))
@@ -108,7 +108,7 @@ impl Runs {
         Access { runs: self.clone(), caller: caller.clone(), owner }
     }
 
-    /// A page of the caller's threads that the filter lets through, newest first.
+    /// Returns a page of the caller's threads that the filter lets through, newest first.
     pub async fn threads(
         &self,
         caller: &Caller,
@@ -123,7 +123,7 @@ impl Runs {
         }
     }
 
-    /// A page of the caller's runs that the filter lets through, newest first.
+    /// Returns a page of the caller's runs that the filter lets through, newest first.
     pub async fn list(
         &self,
         caller: &Caller,
@@ -159,19 +159,19 @@ impl OwnedThread {
         self.access.runs.add_message(self, submission).await
     }
 
-    /// A page of the conversation, in order.
+    /// Returns a page of the conversation, in order.
     pub async fn messages(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Message>, store::Error> {
         self.access.store().messages_page(self.thread.id, after, limit).await
     }
 
-    /// A page of its runs, newest first.
+    /// Returns a page of its runs, newest first.
     pub async fn runs(&self, after: Option<Cursor>, limit: u32) -> Result<Page<RunDetails>, store::Error> {
         let filter = RunFilter { thread_id: Some(self.thread.id), ..RunFilter::default() };
         let page = self.access.store().runs_page(&filter, after, limit).await?;
         Ok(Page { items: self.access.store().details(page.items).await?, next: page.next })
     }
 
-    /// The thread with another title and metadata; `None` when it was deleted meanwhile.
+    /// Returns the thread with another title and metadata; `None` when it was deleted meanwhile.
     pub async fn change(&self, change: &ThreadChange) -> Result<Option<Thread>, store::Error> {
         self.access.store().change_thread(self.thread.id, change).await
     }
@@ -183,7 +183,7 @@ impl OwnedThread {
 }
 
 impl OwnedRun {
-    /// A run that the caller has just created, or been let into.
+    /// Returns a run that the caller has just created, or been let into.
     pub(super) fn new(run: Run, access: Access) -> Self {
         Self { run, access }
     }
@@ -206,7 +206,7 @@ impl OwnedRun {
         self.access.runs.thread(&self.access.caller, self.run.thread_id).await
     }
 
-    /// The run as it is now, with its usage and its place in the queue; `None` when it was deleted meanwhile.
+    /// Returns the run as it is now, with its usage and its place in the queue; `None` when it was deleted meanwhile.
     pub async fn details(&self) -> Result<Option<RunDetails>, store::Error> {
         self.access.runs.details(self.run.id).await
     }
@@ -247,17 +247,18 @@ impl OwnedRun {
         self.access.runs.retry(self, options, api_keys, key).await
     }
 
-    /// The message of its thread that has this id.
+    /// Returns the message of its thread that has this id.
     pub async fn message(&self, message_id: MessageId) -> Result<Option<Message>, store::Error> {
         self.access.store().message(self.run.thread_id, message_id).await
     }
 
-    /// The report, or the answer, which is cited alike; `None` while there is none.
+    /// Returns the report, or the answer, which is cited alike; `None` while there is none.
     pub async fn report(&self) -> Result<Option<Report>, store::Error> {
         self.access.store().report(self.run.id).await
     }
 
-    /// The events that made its report, ascending: those after the event of that number, up to that of `until`.
+    /// Returns the events that made its report, ascending: those after the event of that number, up to that of
+    /// `until`.
     pub async fn report_events(&self, after: i64, until: i64) -> Result<Vec<Envelope>, store::Error> {
         self.access.store().report_events(self.run.id, after, until).await
     }
@@ -277,7 +278,7 @@ impl OwnedRun {
         self.access.store().sources(self.run.id).await
     }
 
-    /// A source with its text, by its id or one of its aliases.
+    /// Returns a source with its text, by its id or one of its aliases.
     pub async fn source(&self, source_id: SourceId) -> Result<Option<Source>, store::Error> {
         self.access.store().source(self.run.id, source_id).await
     }
@@ -303,7 +304,7 @@ impl OwnedEvents {
         self.access.runs.parts.log.page(self.subject, after_seq, limit).await
     }
 
-    /// The events above a number, as they come, for a reader of these types (`None`: of all).
+    /// Returns the events above a number, as they come, for a reader of these types (`None`: of all).
     pub async fn open(
         &self,
         after_seq: i64,
@@ -312,7 +313,7 @@ impl OwnedEvents {
         self.access.runs.parts.log.open_for(self.subject, after_seq, wanted).await
     }
 
-    /// The place in the queue of a run that these events are of; `None` unless it waits.
+    /// Returns the place in the queue of a run that these events are of; `None` unless it waits.
     pub async fn place_in_queue(&self, run_id: RunId) -> Result<Option<u64>, store::Error> {
         self.access.store().place_in_queue(run_id).await
     }

@@ -39,7 +39,7 @@ impl fmt::Debug for RequestKeys {
 }
 
 impl RequestKeys {
-    /// Without a secret that seals them, no keys are taken.
+    /// Creates the handling of keys in requests. Without a secret that seals them, no keys are taken.
     pub fn new(policy: KeyPolicy, secret: Option<&SecretString>) -> Self {
         Self { policy, sealer: secret.and_then(Sealer::new), used: Mutex::default() }
     }
@@ -61,7 +61,7 @@ impl RequestKeys {
         }
     }
 
-    /// The keys as they are stored for that run; `None` when there are none.
+    /// Returns the keys as they are stored for that run; `None` when there are none.
     ///
     /// # Errors
     /// [`Refusal::Keys`] when they cannot be sealed.
@@ -138,7 +138,7 @@ impl Sealer {
         RandomizedNonceKey::new(&AES_256_GCM, &key).ok().map(Self)
     }
 
-    /// The nonce, and behind it the keys as JSON, encrypted, with their tag.
+    /// Returns the nonce, and behind it the keys as JSON, encrypted, with their tag.
     fn seal(&self, run_id: RunId, keys: &GivenKeys) -> Option<Vec<u8>> {
         let plain: BTreeMap<&str, &str> =
             keys.iter().map(|(name, key)| (name.as_str(), key.expose_secret().trim())).collect();

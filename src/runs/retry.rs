@@ -177,7 +177,7 @@ impl Runs {
         created.map(super::submit::run_of).ok_or(Refusal::NoSuchRun)
     }
 
-    /// The thread's newest run, if it can be retried and this message asks for nothing else.
+    /// Returns the thread's newest run, if it can be retried and this message asks for nothing else.
     pub(super) async fn asked_to_go_on(&self, thread_id: ThreadId, message: &str) -> Result<Option<Run>, Refusal> {
         if message.trim().is_empty() {
             return Ok(None);
@@ -190,7 +190,7 @@ impl Runs {
         Ok(goes_on.then_some(run))
     }
 
-    /// A run that goes on from `run`; `content` is what the user said, or empty.
+    /// Returns a run that goes on from `run`; `content` is what the user said, or empty.
     pub(super) async fn retry_run(
         &self,
         run: &Run,
@@ -224,7 +224,7 @@ fn check_retryable(run: &Run) -> Result<(), Refusal> {
     }
 }
 
-/// The runs that this one goes on from, the newest first.
+/// Returns the runs that this one goes on from, the newest first.
 ///
 /// # Errors
 /// Those of the store.

@@ -57,7 +57,7 @@ impl OwnedThread {
 }
 
 impl Runs {
-    /// The thread that a link shows; `None` when there is no such link, or it has ended.
+    /// Returns the thread that a link shows; `None` when there is no such link, or it has ended.
     ///
     /// # Errors
     /// Those of the store.
@@ -77,7 +77,8 @@ impl SharedThread {
         &self.thread
     }
 
-    /// The runs that ended with a report or an answer, each with the beginning of the message it answers; newest first.
+    /// Returns the runs that ended with a report or an answer, each with the beginning of the message it answers;
+    /// newest first.
     ///
     /// # Errors
     /// Those of the store.
@@ -94,7 +95,7 @@ impl SharedThread {
         Ok(runs.map(with_question).collect())
     }
 
-    /// The report of a run of this thread; `None` when it has none.
+    /// Returns the report of a run of this thread; `None` when it has none.
     ///
     /// # Errors
     /// Those of the store.

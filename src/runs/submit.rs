@@ -172,7 +172,7 @@ impl Runs {
         }
     }
 
-    /// The address of the webhook, if it can be called.
+    /// Returns the address of the webhook, if it can be called.
     fn webhook(&self, submission: &Submission) -> Result<Option<String>, Refusal> {
         let check = |url: &String| Ok(self.parts.webhooks.check(url)?.to_string());
         submission.webhook_url.as_ref().map(check).transpose()
@@ -201,7 +201,7 @@ impl Runs {
         self.parts.request_keys.means(&self.parts.means, keys)
     }
 
-    /// The run with these keys, as they are stored.
+    /// Returns the run with these keys, as they are stored.
     ///
     /// # Errors
     /// [`Refusal::Keys`].
@@ -228,7 +228,7 @@ impl Runs {
         Ok(NewRun { content: storable(content), ..self.run_without_words(thread_id, options, has_documents, means)? })
     }
 
-    /// A run whose question is still to be filled in.
+    /// Returns a run whose question is still to be filled in.
     pub(super) fn run_without_words(
         &self,
         thread_id: ThreadId,
@@ -264,7 +264,7 @@ impl Runs {
     }
 }
 
-/// The text of a message as it is stored: the database has no place for the character 0.
+/// Returns the text of a message as it is stored: the database has no place for the character 0.
 fn storable(content: &str) -> String {
     content.trim().replace('\0', "\u{fffd}")
 }

@@ -88,7 +88,7 @@ impl OwnedDocuments {
     }
 }
 
-/// The document that its set has, and whether it is new.
+/// Returns the document that its set has, and whether it is new.
 fn added(uploaded: Uploaded, new: NewUpload) -> Result<(Upload, bool), Refusal> {
     match uploaded {
         Uploaded::New => Ok((new.upload, true)),

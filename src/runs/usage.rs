@@ -29,7 +29,7 @@ impl Period {
         }
     }
 
-    /// The period of that name.
+    /// Returns the period of that name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Day, Self::Month].into_iter().find(|period| period.as_str() == name)
     }
@@ -42,7 +42,7 @@ impl Period {
         }
     }
 
-    /// Shape: `2026-11-21` or `2026-11`.
+    /// Returns the name of the period, as in `2026-11-21` or `2026-11`.
     fn name(self, day: Timestamp) -> String {
         let length = match self {
             Self::Day => 10,

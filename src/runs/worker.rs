@@ -216,7 +216,7 @@ struct Prepared {
     means: Arc<Means>,
 }
 
-/// The run's journal, and its context with what earlier lives left behind.
+/// Returns the run's journal, and its context with what earlier lives left behind.
 async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, WorkError> {
     // What is missing here may be there where the run is resumed next: better refused than failed for good.
     let has_documents = !run.options.collections.is_empty() || parts.store.has_uploads(run.id).await?;

@@ -60,17 +60,17 @@ impl From<&RunOptions> for Filters {
 }
 
 impl Filters {
-    /// The first day that results may be of.
+    /// Returns the first day that results may be of.
     pub fn since(&self) -> Option<Date> {
         self.time_range.map(|range| range.since(today()))
     }
 
-    /// The same as `YYYY-MM-DD`.
+    /// Returns the same as `YYYY-MM-DD`.
     pub fn since_text(&self) -> Option<String> {
         self.since().and_then(|date| date.format(&Iso8601::DATE).ok())
     }
 
-    /// The same as the seconds between 1970 and its midnight, UTC.
+    /// Returns the same as the seconds between 1970 and its midnight, UTC.
     pub fn since_epoch(&self) -> Option<i64> {
         self.since().map(|date| date.midnight().assume_utc().unix_timestamp())
     }
@@ -79,7 +79,7 @@ impl Filters {
         !self.include.is_empty() || !self.exclude.is_empty()
     }
 
-    /// The query with the sites as operators that most engines know, as far as there is room for them.
+    /// Returns the query with the sites as operators that most engines know, as far as there is room for them.
     pub fn with_sites(&self, query: &str, max_chars: usize) -> String {
         let mut text = query.to_owned();
         let included: Vec<_> = self.include.iter().map(|name| format!("site:{name}")).collect();
@@ -126,7 +126,7 @@ impl Filters {
     }
 }
 
-/// The value of Google's `tbs`, which several engines have taken over.
+/// Returns the value of Google's `tbs`, which several engines have taken over.
 pub fn google_age(range: TimeRange) -> &'static str {
     match range {
         TimeRange::Day => "qdr:d",
@@ -136,12 +136,12 @@ pub fn google_age(range: TimeRange) -> &'static str {
     }
 }
 
-/// The day, UTC.
+/// Returns the day, UTC.
 pub fn today() -> Date {
     OffsetDateTime::now_utc().date()
 }
 
-/// The date of text such as `3 days ago`, seen from `today`, as `YYYY-MM-DD`.
+/// Returns the date of text such as `3 days ago`, seen from `today`, as `YYYY-MM-DD`.
 pub fn days_ago(text: &str, today: Date) -> Option<String> {
     let text = text.trim().to_lowercase();
     let days = match text.as_str() {
@@ -165,7 +165,7 @@ pub fn days_ago(text: &str, today: Date) -> Option<String> {
     today.checked_sub(time::Duration::days(days))?.format(&Iso8601::DATE).ok()
 }
 
-/// The date of seconds since 1970, as `YYYY-MM-DD`.
+/// Returns the date of seconds since 1970, as `YYYY-MM-DD`.
 pub fn date_of_epoch(seconds: i64) -> Option<String> {
     OffsetDateTime::from_unix_timestamp(seconds).ok()?.date().format(&Iso8601::DATE).ok()
 }

@@ -35,13 +35,13 @@ const LONGEST_TAG: usize = 400;
 /// A longer one is no entity.
 const LONGEST_ENTITY: usize = 10;
 
-/// The author as an engine names them, on one short line; an address is nobody's name.
+/// Returns the author as an engine names them, on one short line; an address is nobody's name.
 pub fn author(said: &str) -> Option<String> {
     let name = shortened(&extract::one_line(&unmarked(said)), MAX_AUTHOR_CHARS).into_owned();
     (!name.is_empty() && !name.contains("://")).then_some(name)
 }
 
-/// The names of several authors, the first ones of many.
+/// Returns the names of several authors, the first ones of many.
 pub fn names(names: impl IntoIterator<Item = String>) -> Option<String> {
     let mut names: Vec<String> = names
         .into_iter()
@@ -55,7 +55,7 @@ pub fn names(names: impl IntoIterator<Item = String>) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// The text without such tags, its entities read. One pass: what an entity stands for is not read again.
+/// Returns the text without such tags, its entities read. One pass: what an entity stands for is not read again.
 pub fn unmarked(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -88,7 +88,7 @@ fn tag(text: &str) -> Option<(&'static str, usize)> {
     Some((if breaks { "\n" } else { "" }, end + 1))
 }
 
-/// The character of the entity that the text begins with, and its length.
+/// Returns the character of the entity that the text begins with, and its length.
 fn entity(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(LONGEST_ENTITY + 2).position(|byte| byte == b';')?;
     let name = &text[1..end];

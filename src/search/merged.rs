@@ -141,7 +141,8 @@ impl Merged {
         failed.iter().find(|failed| is_of_query(failed)).map(|failed| Err(failed.error.clone()))
     }
 
-    /// Waits, when none has answered, for those whose trouble may pass, and takes the first answer.
+    /// Asks once more those whose trouble may pass, when none has answered: waits for them, and takes the first
+    /// answer.
     async fn ask_patiently(
         &self,
         query: &str,
@@ -198,7 +199,7 @@ impl Merged {
         self.off.lock().insert(place, Off { error: error.clone(), until });
     }
 
-    /// It has answered.
+    /// Switches an engine on again, since it has answered.
     fn switch_on(&self, place: usize) {
         self.off.lock().remove(&place);
     }
@@ -291,7 +292,8 @@ impl Search for Merged {
     }
 }
 
-/// The first document that is there. One who cannot say whether it has it does not keep the others from being asked.
+/// Returns the first document that is there. One who cannot say whether it has it does not keep the others from being
+/// asked.
 ///
 /// # Errors
 /// The first one's who could not say, when nobody else has it.
@@ -309,8 +311,9 @@ pub(super) async fn first_opened(
     unsaid.map_or(Ok(None), Err)
 }
 
-/// One list of many: what stands high in several lists stands highest. Of a page that several engines found, under
-/// whatever spelling of its address, the hit that brings its text is kept, else the first; a date is kept in any case.
+/// Merges many lists into one: what stands high in several lists stands highest. Of a page that several engines
+/// found, under whatever spelling of its address, the hit that brings its text is kept, else the first; a date is
+/// kept in any case.
 fn fused(lists: Vec<Vec<Hit>>, max_results: usize) -> Vec<Hit> {
     let mut all: Vec<(f64, Hit)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -452,7 +455,7 @@ mod tests {
         }
     }
 
-    /// The engines that answer these queries, one after another.
+    /// Returns the engines that answer these queries, one after another.
     async fn answers(merged: &Merged, caller: &Replaced, queries: usize) -> Vec<String> {
         let mut engines = Vec::new();
         for _ in 0..queries {

@@ -69,7 +69,7 @@ pub trait Search: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The folders of documents that it searches, absolute; several are written as in `PATH`.
+    /// Returns the folders of documents that it searches, absolute; several are written as in `PATH`.
     fn folder(&self) -> Option<PathBuf> {
         None
     }
@@ -79,12 +79,12 @@ pub trait Search: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// The model that searches; `None` for engines that are none.
+    /// Returns the model that searches; `None` for engines that are none.
     fn model(&self) -> Option<&ModelName> {
         None
     }
 
-    /// The document that has the passage of that address, if it is one of its own.
+    /// Returns the document that has the passage of that address, if it is one of its own.
     fn document<'a>(&'a self, _address: &'a str) -> BoxFuture<'a, Result<Option<Opened>, Error>> {
         std::future::ready(Ok(None)).boxed()
     }
@@ -175,7 +175,7 @@ impl Engine {
         self.search.place()
     }
 
-    /// The folders of documents that it searches, absolute; several are written as in `PATH`.
+    /// Returns the folders of documents that it searches, absolute; several are written as in `PATH`.
     pub fn folder(&self) -> Option<PathBuf> {
         self.search.folder()
     }
@@ -185,7 +185,8 @@ impl Engine {
         self.search.skipped()
     }
 
-    /// The model that searches, if it or one of several is one. What its searches take is reported to their caller.
+    /// Returns the model that searches, if it or one of several is one. What its searches take is reported to their
+    /// caller.
     pub fn model(&self) -> Option<&ModelName> {
         self.search.model()
     }
@@ -195,7 +196,7 @@ impl Engine {
         self.rows.iter().any(|row| row.corpus == Corpus::Documents)
     }
 
-    /// The document that has the passage of that address; `None` when it has no such document.
+    /// Returns the document that has the passage of that address; `None` when it has no such document.
     ///
     /// # Errors
     /// [`Error::Documents`].
@@ -203,8 +204,8 @@ impl Engine {
         self.search.document(address).await
     }
 
-    /// Whether the service is there and takes the key, by a search for nothing much, which costs what a search costs;
-    /// returns how long it took.
+    /// Checks whether the service is there and takes the key, by a search for nothing much, which costs what a search
+    /// costs; returns how long it took.
     ///
     /// # Errors
     /// As a search.
@@ -307,8 +308,8 @@ impl About {
 }
 
 impl Hit {
-    /// The hit as it may go on: title and section short and on one line, the date as `YYYY-MM-DD` or not at all;
-    /// `None` when its address is too long to be one.
+    /// Returns the hit as it may go on: title and section short and on one line, the date as `YYYY-MM-DD` or not at
+    /// all; `None` when its address is too long to be one.
     fn bounded(self) -> Option<Self> {
         let line = |text: &str| shortened(&printable_line(text), MAX_TITLE_CHARS).into_owned();
         if self.url.chars().count() > MAX_ADDRESS_CHARS {
@@ -324,7 +325,7 @@ impl Hit {
     }
 }
 
-/// The date that an engine states, with or without the day of the week before it.
+/// Returns the date that an engine states, with or without the day of the week before it.
 fn date_of(text: &str) -> Option<String> {
     let behind_weekday = || text.split_once(", ").filter(|(day, _)| day.len() <= 9).map(|(_, date)| date);
     date::parse(text).or_else(|| date::parse(behind_weekday()?))
@@ -365,12 +366,12 @@ impl From<Panicked> for Error {
 }
 
 impl Error {
-    /// An answer that nobody can read.
+    /// Returns an answer that nobody can read.
     pub fn unreadable(problem: &str) -> Self {
         Self::Unavailable(problem.to_owned())
     }
 
-    /// Would every later search fail in the same way?
+    /// Returns whether every later search would fail in the same way.
     pub fn is_lasting(&self) -> bool {
         matches!(self, Self::Auth(_) | Self::Quota(_))
     }

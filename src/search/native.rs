@@ -40,12 +40,12 @@ pub trait Native: Wire {
     /// Returns what one answer took.
     fn usage(&self, body: &Value) -> Usage;
 
-    /// The request by which an answer goes on that the vendor has paused.
+    /// Returns the request by which an answer goes on that the vendor has paused.
     fn next(&self, _request: &Request, _body: &Value) -> Option<Request> {
         None
     }
 
-    /// The results of an answer and of its continuations.
+    /// Returns the results of an answer and of its continuations.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -113,7 +113,7 @@ impl<W: Native> Searcher<W> {
         Ok(self.web.hits(found, limits, caller).await)
     }
 
-    /// The results under the addresses of their pages; without those whose address the vendor does not tell.
+    /// Returns the results under the addresses of their pages; without those whose address the vendor does not tell.
     async fn resolved(&self, found: Vec<RawHit>) -> Result<Vec<RawHit>, Error> {
         let count = found.len();
         let looked_up = found.into_iter().take(MAX_REDIRECTS).map(|found| self.at_its_address(found));
@@ -144,7 +144,7 @@ impl<W: Native> Searcher<W> {
 pub const ROW: Row =
     Row { by_model: true, max_query_chars: 2_000, filters: &[Filter::Domains, Filter::Country], ..Row::WEB };
 
-/// The model that searches, with that default.
+/// Returns the model that searches, with that default.
 pub const fn model_setting(key: &'static str, variable: &'static str, default: &'static str) -> Setting {
     Setting { value: Kind::Text, meaning: "the model that searches", ..Setting::address(key, variable, default) }
 }
@@ -178,7 +178,7 @@ impl Access {
     }
 }
 
-/// An answer of one part.
+/// Returns an answer of one part.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -190,23 +190,23 @@ fn json(body: &[u8]) -> Result<Value, Error> {
     serde_json::from_slice(body).map_err(|_| Error::unreadable("its answer is not JSON"))
 }
 
-/// A refusal of which only its codes or words say that no wait heals it.
+/// Returns a refusal of which only its codes or words say that no wait heals it.
 pub fn quota(refused: &Refused<'_>) -> Option<Problem> {
     let codes = ["/error/code", "/error/type", "/error/details/error_code"].map(|place| refused.text(place));
     net::is_used_up(codes, refused.said).then(|| Problem::unpaid(refused.said))
 }
 
-/// A number of an answer.
+/// Returns a number of an answer.
 pub fn count(body: &Value, place: &str) -> u64 {
     body.pointer(place).and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// The list at that place of an answer.
+/// Returns the list at that place of an answer.
 pub fn list<'a>(body: &'a Value, place: &str) -> impl Iterator<Item = &'a Value> {
     body.pointer(place).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The text of a field.
+/// Returns the text of a field.
 pub fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value[field].as_str().map(str::trim).filter(|text| !text.is_empty())
 }

@@ -54,7 +54,7 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// The option that asks for it.
+    /// Returns the option that asks for it.
     pub fn option(&self) -> &'static str {
         match self {
             Self::Setting { option, .. } | Self::Unknown { option, .. } => option,
@@ -98,9 +98,9 @@ impl Engines {
         Self { automatic: automatic(&rows, &shared.settings), all: all.into(), shared: Arc::new(shared) }
     }
 
-    /// The same with these keys, by the name of their engine or of the provider whose model searches, and no others,
-    /// nor credentials in addresses; an engine that takes no key cannot be used then if its address has any. Engines
-    /// for which neither side has a key are shared, with their limits.
+    /// Returns the same with these keys, by the name of their engine or of the provider whose model searches, and no
+    /// others, nor credentials in addresses; an engine that takes no key cannot be used then if its address has any.
+    /// Engines for which neither side has a key are shared, with their limits.
     ///
     /// # Errors
     /// As [`Engines::new`].
@@ -131,12 +131,12 @@ impl Engines {
         Ok(Self::with(all?, shared))
     }
 
-    /// The names under which engines take keys.
+    /// Returns the names under which engines take keys.
     pub fn key_names(&self) -> impl Iterator<Item = &'static str> {
         self.all.iter().flat_map(|slot| slot.row.keys()).map(Setting::holder)
     }
 
-    /// The names under which the engines of a run take keys.
+    /// Returns the names under which the engines of a run take keys.
     pub fn key_names_of<'a>(&'a self, options: &'a RunOptions) -> impl Iterator<Item = &'static str> + 'a {
         let is_named = move |slot: &&Slot| options.engines().any(|name| name == slot.row.name);
         self.all.iter().filter(is_named).flat_map(|slot| slot.row.keys()).map(Setting::holder)
@@ -150,7 +150,7 @@ impl Engines {
         ReadUpload::of(&self.shared.parser, owner, name, bytes).await
     }
 
-    /// The engine of that name.
+    /// Returns the engine of that name.
     ///
     /// # Errors
     /// [`Missing`] with the setting to make, or the names there are.
@@ -182,8 +182,8 @@ impl Engines {
         search_api.is_auto() || search_api.names().any(|name| !is_folder(name))
     }
 
-    /// The engine of a run. One that is named does not stand in, and none of the web for documents alone: who searches
-    /// these sends no question to anybody.
+    /// Returns the engine of a run. One that is named does not stand in, and none of the web for documents alone: who
+    /// searches these sends no question to anybody.
     ///
     /// # Errors
     /// [`Missing`].
@@ -216,7 +216,7 @@ impl Engines {
         check_fallback(fallback, search_api, self.all.iter().map(|slot| slot.row))
     }
 
-    /// Is the engine of that name a model?
+    /// Returns whether the engine of that name is a model.
     pub fn is_model(&self, name: &str) -> bool {
         self.all.iter().any(|slot| slot.row.name == name && slot.row.by_model)
     }
@@ -237,7 +237,7 @@ impl Engines {
 }
 
 impl Slot {
-    /// The engine of that row, or what is missing for it.
+    /// Returns the engine of that row, or what is missing for it.
     fn new(row: &'static Row, shared: &Shared, remedy: impl Fn(&Setting) -> String) -> Result<Self, Error> {
         let engine = match shared.settings.missing(row) {
             Some(setting) => Err(Missing::Setting { option: SEARCH_API, name: row.name, remedy: remedy(setting) }),
@@ -246,14 +246,14 @@ impl Slot {
         Ok(Self { row, engine })
     }
 
-    /// The engine as one that cannot be used.
+    /// Returns the engine as one that cannot be used.
     fn lacking(&self, remedy: &str) -> Self {
         let (row, remedy) = (self.row, remedy.to_owned());
         Self { row, engine: Err(Missing::Setting { option: SEARCH_API, name: row.name, remedy }) }
     }
 }
 
-/// The engine that `auto` stands for: the first that is configured.
+/// Returns the engine that `auto` stands for: the first that is configured.
 pub fn automatic(rows: &[&'static Row], settings: &Settings) -> Option<&'static str> {
     rows.iter().find(|row| settings.is_configured(row)).map(|row| row.name)
 }

@@ -108,7 +108,7 @@ pub enum Corpus {
 }
 
 impl Corpus {
-    /// The word that the description of `search_web` knows.
+    /// Returns the word that the description of `search_web` knows.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Web => "web",
@@ -170,28 +170,28 @@ impl Setting {
         !self.key.starts_with("providers.")
     }
 
-    /// The name under which requests bring it: of the engine or of the provider of models that it belongs to (`tavily`
-    /// of `search.tavily.api_key`).
+    /// Returns the name under which requests bring it: of the engine or of the provider of models that it belongs to
+    /// (`tavily` of `search.tavily.api_key`).
     pub fn holder(&self) -> &'static str {
         self.sent_as.or_else(|| self.key.split('.').nth(1)).unwrap_or_default()
     }
 
-    /// A key without which the engine cannot be used.
+    /// Returns a key without which the engine cannot be used.
     pub const fn key(key: &'static str, variable: &'static str, meaning: &'static str) -> Self {
         Self { value: Value::Secret, need: Need::Required, ..Self::optional(key, variable, meaning, "…") }
     }
 
-    /// A key that the engine can do without.
+    /// Returns a key that the engine can do without.
     pub const fn optional_key(key: &'static str, variable: &'static str, meaning: &'static str) -> Self {
         Self { need: Need::Optional, ..Self::key(key, variable, meaning) }
     }
 
-    /// The engine's address, with that default.
+    /// Returns the engine's address, with that default.
     pub const fn address(key: &'static str, variable: &'static str, default: &'static str) -> Self {
         Self { value: Value::Url, need: Need::Default(default), ..Self::optional(key, variable, "its address", "") }
     }
 
-    /// A text that it can do without; the others begin with it, so that a row names what is particular.
+    /// Returns a text that it can do without; the others begin with it, so that a row names what is particular.
     pub const fn optional(
         key: &'static str,
         variable: &'static str,
@@ -272,12 +272,12 @@ impl Settings {
         has_credentials
     }
 
-    /// The engine's key, if one is given.
+    /// Returns the engine's key, if one is given.
     pub fn key_of(&self, row: &Row) -> Option<&SecretString> {
         self.secret(row.keys().next()?.key)
     }
 
-    /// The value of a setting, or its default.
+    /// Returns the value of a setting, or its default.
     pub fn value<'a>(&'a self, setting: &'a Setting) -> Option<&'a str> {
         self.text(setting.key).or(match setting.need {
             Need::Default(text) => Some(text),
@@ -285,7 +285,7 @@ impl Settings {
         })
     }
 
-    /// The engine's address, with a path behind it.
+    /// Returns the engine's address, with a path behind it.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when it is none.
@@ -300,20 +300,20 @@ impl Settings {
         Ok(url)
     }
 
-    /// The first setting that the engine lacks.
+    /// Returns the first setting that the engine lacks.
     pub fn missing(&self, row: &Row) -> Option<&'static Setting> {
         let required = |setting: &&Setting| setting.need == Need::Required;
         row.settings.iter().filter(required).find(|setting| !self.given.contains_key(setting.key))
     }
 
-    /// Whether the operator set the engine up. One that needs nothing is merely usable, and so is one that has the key
-    /// of a provider of models.
+    /// Returns whether the operator set the engine up. One that needs nothing is merely usable, and so is one that
+    /// has the key of a provider of models.
     pub fn is_configured(&self, row: &Row) -> bool {
         let required = !row.by_model && row.settings.iter().any(|setting| setting.need == Need::Required);
         required && self.missing(row).is_none()
     }
 
-    /// The folders of documents, if any is named; several are written as in `PATH`.
+    /// Returns the folders of documents, if any is named; several are written as in `PATH`.
     pub fn folder(&self, rows: &[&'static Row]) -> Option<&Path> {
         self.text(folder_key(rows)?).map(Path::new)
     }
@@ -332,7 +332,7 @@ pub fn join_folders(folders: &[PathBuf]) -> PathBuf {
     folders.iter().map(|path| path.as_os_str()).collect::<Vec<_>>().join(separator.as_ref()).into()
 }
 
-/// The folders of such a text; one that is a folder as a whole is that one.
+/// Returns the folders of such a text; one that is a folder as a whole is that one.
 pub fn split_folders(text: &Path) -> Vec<PathBuf> {
     if text.is_dir() {
         return vec![text.to_owned()];

@@ -90,10 +90,10 @@ pub trait Wire: Send + Sync + 'static {
         usize::MAX
     }
 
-    /// The request for a query, which is neither empty nor longer than the row says.
+    /// Returns the request for a query, which is neither empty nor longer than the row says.
     fn request(&self, query: &str, limits: &Limits) -> Request;
 
-    /// The results of an answer with status 200. Called on a blocking thread, since answers may be megabytes.
+    /// Returns the results of an answer with status 200. Called on a blocking thread, since answers may be megabytes.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -125,7 +125,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A question whose parameters stand in the address.
+    /// Returns a question whose parameters stand in the address.
     pub fn get(mut url: Url, query: &[(&str, &str)]) -> Self {
         url.query_pairs_mut().extend_pairs(query);
         Self { method: Method::GET, url, headers: Vec::new(), json: None }
@@ -140,7 +140,7 @@ impl Request {
         self
     }
 
-    /// Authorization by a key.
+    /// Adds authorization by a key.
     pub fn bearer(self, key: &SecretString) -> Self {
         let value = format!("Bearer {}", key.expose_secret());
         self.header("authorization", value)
@@ -176,7 +176,7 @@ pub struct Refused<'a> {
 }
 
 impl Refused<'_> {
-    /// The text at that place of the body (a JSON pointer).
+    /// Returns the text at that place of the body (a JSON pointer).
     pub fn text(&self, place: &str) -> &str {
         self.body.pointer(place).and_then(Value::as_str).unwrap_or_default()
     }
@@ -191,13 +191,13 @@ impl Refused<'_> {
             || COMPLAINTS.into_iter().chain(CODES.split(' ')).any(|place| is_of_key(self.text(place)))
     }
 
-    /// The number that begins this header.
+    /// Returns the number that begins this header.
     pub fn number(&self, header: &str) -> Option<f64> {
         let text = self.headers.get(header)?.to_str().ok()?;
         text.split(',').next()?.trim().parse().ok()
     }
 
-    /// A rate limit whose header says when it ends, in seconds since 1970, unless it says how long to wait.
+    /// Returns a rate limit whose header says when it ends, in seconds since 1970, unless it says how long to wait.
     pub fn limited_until(&self, header: &str) -> Problem {
         let now = OffsetDateTime::now_utc().unix_timestamp() as f64;
         let until = || net::asked_wait((self.number(header)? - now).max(0.0));
@@ -240,7 +240,7 @@ impl<W: Wire> Search for Web<W> {
 }
 
 impl<W: Wire> Web<W> {
-    /// An engine that has one address and cannot do without its key. One is built once that is given.
+    /// Returns an engine that has one address and cannot do without its key. One is built once that is given.
     ///
     /// # Errors
     /// As [`Settings::endpoint`].
@@ -253,7 +253,7 @@ impl<W: Wire> Web<W> {
         Self::open(row, shared, path, |endpoint, key| wire(endpoint, key.unwrap_or_default()))
     }
 
-    /// An engine that has one address and needs no key.
+    /// Returns an engine that has one address and needs no key.
     ///
     /// # Errors
     /// As [`Settings::endpoint`].
@@ -305,7 +305,7 @@ impl<W: Wire> Web<W> {
         Ok(self.hits(found, limits, caller).await)
     }
 
-    /// The request for a query.
+    /// Returns the request for a query.
     ///
     /// # Errors
     /// [`Error::BadQuery`] when it is empty, or longer than the engine takes: the model that wrote it knows best what
@@ -429,7 +429,7 @@ impl<W: Wire> Web<W> {
         }
     }
 
-    /// The keys that are set.
+    /// Returns the keys that are set.
     fn secrets(&self) -> impl Iterator<Item = &str> {
         self.row.keys().filter_map(|setting| self.settings.text(setting.key))
     }
@@ -451,7 +451,7 @@ impl<W: Wire> Web<W> {
         found.unwrap_or_else(|_| Err(Error::unreadable("its answer could not be read")))
     }
 
-    /// The results that are wanted. The caller learns of texts for which no parser was free.
+    /// Returns the results that are wanted. The caller learns of texts for which no parser was free.
     pub(super) async fn hits(&self, found: Vec<RawHit>, limits: &Limits, caller: &dyn Caller) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
         let unparsed = AtomicUsize::new(0);
@@ -473,7 +473,7 @@ impl<W: Wire> Web<W> {
         hits
     }
 
-    /// A result whose page cannot be read keeps its excerpt.
+    /// Returns a result whose page cannot be read keeps its excerpt.
     async fn hit(&self, found: RawHit, unparsed: &AtomicUsize) -> Option<Hit> {
         let address = Url::parse(found.url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let url = canonical_url(&found.url);
@@ -495,7 +495,7 @@ impl<W: Wire> Web<W> {
         })
     }
 
-    /// Plain text; none when it cannot be read. Counts what was not, since no parser was free.
+    /// Returns plain text; none when it cannot be read. Counts what was not, since no parser was free.
     async fn text(&self, url: &str, text: Option<String>, unparsed: &AtomicUsize) -> String {
         let Some(text) = text else { return String::new() };
         match self.parser.plain_text(url, &text).await {
@@ -537,23 +537,23 @@ impl Attempt for Problem {
 }
 
 impl Problem {
-    /// Asking again would end in the same way.
+    /// Creates a problem that lasts: asking again would end in the same way.
     pub fn lasting(error: Error) -> Self {
         Self { error, verdict: Verdict::Final }
     }
 
-    /// Too many queries; waited for.
+    /// Creates a problem of too many queries, which is waited for.
     pub fn limited(after: Option<Duration>) -> Self {
         let verdict = Verdict::Again { trouble: Trouble::Limited, after };
         Self { error: Error::RateLimited { retry_after: after }, verdict }
     }
 
-    /// The key cannot pay for the query.
+    /// Creates a problem of a key that cannot pay for the query.
     pub fn unpaid(said: &str) -> Self {
         Self::lasting(Error::Quota(said.to_owned()))
     }
 
-    /// A firewall before the engine turned the request away.
+    /// Returns a firewall before the engine turned the request away.
     fn blocked(refused: &Refused<'_>) -> Self {
         let verdict = Verdict::Again { trouble: Trouble::Blocked, after: refused.after };
         Self { error: Error::Unavailable(refused.said.to_owned()), verdict }
@@ -596,8 +596,8 @@ impl Problem {
     }
 }
 
-/// The objects of the list at that place of an answer, such as `["web", "results"]`; each field read when asked for, so
-/// that one of another kind than documented costs nothing else.
+/// Returns the objects of the list at that place of an answer, such as `["web", "results"]`; each field read when
+/// asked for, so that one of another kind than documented costs nothing else.
 ///
 /// # Errors
 /// [`Error::Unavailable`]: it is no JSON, or has no list there.
@@ -634,7 +634,7 @@ impl<'a> Object<'a> {
         self.0.get(name).copied()
     }
 
-    /// The value, when it is one of the kind that is asked for.
+    /// Returns the value, when it is one of the kind that is asked for.
     pub fn read<T: serde::Deserialize<'a>>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
@@ -647,13 +647,13 @@ impl<'a> Object<'a> {
         fields(self.get(name)?)
     }
 
-    /// The objects of a list, whatever else is in it left out.
+    /// Returns the objects of a list, whatever else is in it left out.
     pub fn objects(&self, name: &str) -> Vec<Object<'a>> {
         let values: Vec<&RawValue> = self.read(name).unwrap_or_default();
         values.into_iter().filter_map(fields).collect()
     }
 
-    /// The texts of a list, whatever else is in it left out.
+    /// Returns the texts of a list, whatever else is in it left out.
     pub fn texts(&self, name: &str) -> Vec<String> {
         let values: Vec<Value> = self.read(name).unwrap_or_default();
         values.iter().filter_map(Value::as_str).map(str::to_owned).collect()

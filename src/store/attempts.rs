@@ -96,7 +96,7 @@ pub(super) async fn answered<T>(call: impl Future<Output = Result<T, Error>>) ->
         .unwrap_or_else(|_| Err(Error::Disconnected(format!("no answer within {} s", ANSWER_LIMIT.as_secs()))))
 }
 
-/// Whether to try again; then a moment has passed.
+/// Returns whether to try again; then a moment has passed.
 pub(super) async fn is_to_be_repeated(error: &Error, attempt: u32) -> bool {
     let again = matches!(error, Error::Contended(_)) && attempt < ATTEMPTS;
     if again {
@@ -133,8 +133,8 @@ impl Store {
         error
     }
 
-    /// Whether to try once more, over a fresh connection: a server that was restarted has cut them all. Not after a
-    /// long wait, since callers are waiting too.
+    /// Returns whether to try once more, over a fresh connection: a server that was restarted has cut them all. Not
+    /// after a long wait, since callers are waiting too.
     pub(super) fn is_to_be_asked_again(&self, error: &Error, begun: Instant) -> bool {
         let again = begun.elapsed() < AGAIN_WITHIN
             && match error {

@@ -27,7 +27,7 @@ impl Store {
         change!(self, engine => engine.add_collection(new).await)
     }
 
-    /// A page of the collections, of that owner if one is given, newest first.
+    /// Returns a page of the collections, of that owner if one is given, newest first.
     pub async fn collections(
         &self,
         owner: Option<&Owner>,
@@ -37,7 +37,8 @@ impl Store {
         ask!(self, engine => engine.collections(owner, after, limit).await)
     }
 
-    /// A collection of that owner, or of anybody when none is given, and whose it is; `None` when there is none.
+    /// Returns a collection of that owner, or of anybody when none is given, and whose it is; `None` when there is
+    /// none.
     pub async fn collection_of(
         &self,
         owner: Option<&Owner>,
@@ -65,7 +66,7 @@ impl Store {
         ask!(self, engine => engine.collections_named(owner, ids).await)
     }
 
-    /// The collections that a run searches, but for those that were deleted since it was created.
+    /// Returns the collections that a run searches, but for those that were deleted since it was created.
     pub async fn collections_of_run(&self, run_id: RunId) -> Result<Vec<CollectionId>, Error> {
         ask!(self, engine => engine.collections_of_run(run_id).await)
     }

@@ -67,7 +67,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same call may succeed later, without anything having been changed in it.
+    /// Returns whether the same call may succeed later, without anything having been changed in it.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::TakesNoWrites(_))
     }

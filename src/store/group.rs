@@ -106,7 +106,8 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// A page that comes twice is one source with the ids of both.
+    /// Adds the sources, the notes and the end that a commit brings. A page that comes twice is one source with the
+    /// ids of both.
     fn add_research(&mut self, run: usize, commit: &'a Commit, pages: &mut HashMap<(usize, &'a str), usize>) {
         for source in &commit.sources {
             match pages.get(&(run, source.url.as_str())) {

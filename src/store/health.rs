@@ -27,7 +27,7 @@ impl Health {
         *self.trouble.lock() = Some(Instant::now());
     }
 
-    /// The time since the last trouble; `None` when there was none.
+    /// Returns the time since the last trouble; `None` when there was none.
     pub fn since_trouble(&self) -> Option<Duration> {
         self.trouble.lock().map(|at| at.elapsed())
     }
@@ -46,8 +46,8 @@ impl Health {
         self.no_room.lock().as_ref().filter(|(at, _)| at.elapsed() < FULL).map(|(_, error)| error.clone())
     }
 
-    /// Whether writes are taken, as `probe` finds out unless it did a moment ago, or there was no room
-    /// for a write lately.
+    /// Checks whether writes are taken, as `probe` finds out unless it did a moment ago, or there was no room for a
+    /// write lately.
     pub async fn takes_writes(&self, probe: impl AsyncFnOnce() -> Result<(), Error>) -> Result<(), Error> {
         let mut last = self.writes.lock().await;
         if let Some(error) = self.had_no_room() {

@@ -34,7 +34,7 @@ impl Store {
         change!(self, engine => engine.add_key(new).await)
     }
 
-    /// Every key there is, newest first, those that are no longer taken included.
+    /// Returns every key there is, newest first, those that are not taken any more included.
     ///
     /// # Errors
     /// Those of every method here.
@@ -42,7 +42,7 @@ impl Store {
         ask!(self, engine => engine.keys().await)
     }
 
-    /// A key and the SHA-256 of its secret.
+    /// Returns a key and the SHA-256 of its secret.
     ///
     /// # Errors
     /// Those of every method here.
@@ -74,7 +74,7 @@ impl Store {
         change!(self, engine => engine.add_session(new).await)
     }
 
-    /// The key that a session was begun with, the SHA-256 of the session's secret, and when the session ends.
+    /// Returns the key that a session was begun with, the SHA-256 of the session's secret, and when the session ends.
     ///
     /// # Errors
     /// Those of every method here.

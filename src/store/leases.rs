@@ -30,12 +30,12 @@ impl Store {
         ensure!(self, engine => engine.claim_next(claimant, wanted).await)
     }
 
-    /// Whether a run that is to be worked on alone could have been claimed for longer than that.
+    /// Returns whether a run that is to be worked on alone could have been claimed for longer than that.
     pub async fn suspect_waits(&self, longer: Duration, clock: Clock) -> Result<bool, Error> {
         ask!(self, engine => engine.suspect_waits(longer, clock).await)
     }
 
-    /// The time by which leases are judged: the database's.
+    /// Returns the time by which leases are judged: the database's.
     pub async fn clock(&self) -> Result<Timestamp, Error> {
         ask!(self, engine => engine.clock().await)
     }
@@ -77,12 +77,12 @@ impl Store {
         change!(self, engine => engine.excuse_unexplained_end(lost).await)
     }
 
-    /// The runs that `worker` holds.
+    /// Returns the runs that `worker` holds.
     pub async fn held_by(&self, worker: &str) -> Result<Vec<HeldRun>, Error> {
         ask!(self, engine => engine.held_by(worker).await)
     }
 
-    /// Everybody who holds a run, or has reserved one.
+    /// Lists everybody who holds a run, or has reserved one.
     pub async fn workers(&self) -> Result<Vec<String>, Error> {
         ask!(self, engine => engine.workers().await)
     }

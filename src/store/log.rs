@@ -47,12 +47,12 @@ impl Store {
         }
     }
 
-    /// The steps of a run, earliest finished first.
+    /// Returns the steps of a run, earliest finished first.
     pub async fn journal(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
         ask!(self, engine => engine.journal(run_id).await)
     }
 
-    /// The steps of a run without their values (`value` is empty), earliest finished first.
+    /// Returns the steps of a run without their values (`value` is empty), earliest finished first.
     pub async fn steps(&self, run_id: RunId) -> Result<Vec<Step>, Error> {
         ask!(self, engine => engine.steps(run_id).await)
     }
@@ -73,18 +73,19 @@ impl Store {
         ask!(self, engine => engine.run_events_after(run_id, after_seq, limit).await)
     }
 
-    /// The number of a thread's newest event; `None` when there is no such thread.
+    /// Returns the number of a thread's newest event; `None` when there is no such thread.
     pub async fn last_seq(&self, thread_id: ThreadId) -> Result<Option<i64>, Error> {
         ask!(self, engine => engine.last_seq(thread_id).await)
     }
 
-    /// A page of a thread's events with a number above `after_seq`, ascending, as they are stored; empty for an unknown
-    /// thread.
+    /// Returns a page of a thread's events with a number above `after_seq`, ascending, as they are stored; empty for
+    /// an unknown thread.
     pub async fn event_rows(&self, thread_id: ThreadId, after_seq: i64, limit: PageLimit) -> Result<EventRows, Error> {
         ask!(self, engine => engine.event_rows(thread_id, after_seq, limit).await)
     }
 
-    /// The number of the newest event of each of these threads, in no order; those that do not exist are missing.
+    /// Returns the number of the newest event of each of these threads, in no order; those that do not exist are
+    /// missing.
     pub async fn last_seqs(&self, thread_ids: &[ThreadId]) -> Result<Vec<(ThreadId, i64)>, Error> {
         ask!(self, engine => engine.last_seqs(thread_ids).await)
     }
@@ -113,7 +114,7 @@ impl Store {
         ask!(self, engine => engine.run_position(run_id, after_seq).await)
     }
 
-    /// A run's place in the queue, from 1; `None` unless it waits.
+    /// Returns a run's place in the queue, from 1; `None` unless it waits.
     ///
     /// # Errors
     /// As every read.
@@ -121,7 +122,7 @@ impl Store {
         ask!(self, engine => engine.place_in_queue(run_id).await)
     }
 
-    /// The types of a run's events with a number above `after_seq`, each once.
+    /// Returns the types of a run's events with a number above `after_seq`, each once.
     ///
     /// # Errors
     /// As every read.

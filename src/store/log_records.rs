@@ -29,7 +29,7 @@ pub enum StepKind {
 }
 
 impl StepKind {
-    /// The name stored and shown.
+    /// Returns the name stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Model => "model",
@@ -110,7 +110,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// An empty commit; writes nothing but proves that the lease holds.
+    /// Returns an empty commit; writes nothing but proves that the lease holds.
     pub fn new(lease: Lease) -> Self {
         Self { lease, steps: Vec::new(), events: Vec::new(), sources: Vec::new(), notes: Vec::new(), finish: None }
     }
@@ -143,7 +143,7 @@ impl From<Commit> for Entry {
 }
 
 impl Entry {
-    /// The events as they are stored, numbered from `first` on.
+    /// Returns the events as they are stored, numbered from `first` on.
     pub fn numbered(self, first: i64) -> impl Iterator<Item = EventRow> {
         self.events.into_iter().zip(first..).map(|(event, seq)| EventRow { seq, ..event })
     }
@@ -165,7 +165,7 @@ pub struct EventRow {
 }
 
 impl EventRow {
-    /// An event that has no number yet.
+    /// Returns an event that has no number yet.
     pub(super) fn new(run_id: RunId, new: &NewEvent) -> Self {
         // No event has a map with other keys than text, so each can be written as JSON.
         let body = serde_json::to_string(&new.event);

@@ -23,6 +23,8 @@ pub enum Schema {
 }
 
 impl Schema {
+    /// Checks that this program works on the schema.
+    ///
     /// # Errors
     /// [`Error::Unusable`] for a schema that this program does not work on.
     pub fn check(self) -> Result<(), Error> {

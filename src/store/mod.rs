@@ -101,17 +101,17 @@ impl Engine {
 }
 
 impl Store {
-    /// Connects, and brings the schema up to date; several processes may do so at once.
+    /// Connects to the database, and brings the schema up to date; several processes may do so at once.
     ///
     /// # Errors
     /// [`Error::Unusable`] when an operator has to act (address, rights, schema), [`Error::Unavailable`] when the
-    /// database cannot be reached now.
+    /// database cannot be reached at the moment.
     pub async fn open(database: &Database) -> Result<Self, Error> {
         let engine = Engine::open(database).await.map_err(Error::at_start)?;
         Ok(Self { engine: Arc::new(engine), health: Arc::default() })
     }
 
-    /// The database was away, or time cannot be trusted.
+    /// Notes that the database was away, or time cannot be trusted.
     pub fn note_trouble(&self) {
         self.health.note_trouble();
     }

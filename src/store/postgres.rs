@@ -105,7 +105,8 @@ impl Engine {
         Ok(Self { pool, probes, commits, notifications, options, sender: Uuid::now_v7(), trust })
     }
 
-    /// A server that went away, or stepped down, has left all connections useless, whatever they look like.
+    /// Distrusts all connections: a server that went away, or stepped down, has left them useless, whatever they look
+    /// like.
     pub fn distrust(&self) {
         self.trust.renew();
     }
@@ -174,14 +175,15 @@ fn snapshot(row: &sqlx::postgres::PgRow) -> Result<Arc<str>, Error> {
     Ok(row.try_get::<&str, _>("snapshot")?.into())
 }
 
-/// The insert of a run met the index that allows one active run per thread.
+/// Returns whether the insert of a run met the index that allows one active run per thread.
 fn is_thread_busy(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.constraint()) == Some("runs_one_active_per_thread")
 }
 
-/// A replica that froze in a transaction keeps its rows locked, and runs whose rows are locked are passed over by those
-/// who claim: so no longer than the shortest lease. One that is merely slow repeats the transaction. Nor shall anybody
-/// wait for a lock for ever, or a slow statement keep a connection of the pool whose caller has long gone.
+/// Returns a replica that froze in a transaction keeps its rows locked, and runs whose rows are locked are passed
+/// over by those who claim: so no longer than the shortest lease. One that is merely slow repeats the transaction.
+/// Nor shall anybody wait for a lock for ever, or a slow statement keep a connection of the pool whose caller has
+/// long gone.
 ///
 /// Long texts are compressed by LZ4 where the server knows it, which takes less time than its own way.
 async fn prepare_session(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
@@ -220,7 +222,7 @@ async fn unreachable_because(options: &PgConnectOptions, error: &std::io::Error)
     Error::Unavailable(format!("{}: {error}", address(options)))
 }
 
-/// Host and port; never the user or password.
+/// Returns host and port; never the user or password.
 fn address(options: &PgConnectOptions) -> String {
     format!("{}:{}", options.get_host(), options.get_port())
 }

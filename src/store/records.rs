@@ -47,7 +47,7 @@ pub struct RetryOf {
 }
 
 impl NewRun {
-    /// The user's message that comes with the run.
+    /// Returns the user's message that comes with the run.
     pub fn message(&self) -> Message {
         Message {
             id: self.message_id,
@@ -137,7 +137,7 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A page of at most `limit` items, of which one more was asked for to know whether there are more.
+    /// Returns a page of at most `limit` items, of which one more was asked for to know whether there are more.
     pub(super) fn of(mut found: Vec<(Cursor, T)>, limit: u32) -> Self {
         let more = found.len() > limit as usize;
         found.truncate(limit as usize);
@@ -240,7 +240,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The time to be used in place of the database's.
+    /// Returns the time to be used in place of the database's.
     pub(super) fn given(self) -> Option<i64> {
         match self {
             Self::Database => None,
@@ -248,7 +248,7 @@ impl Clock {
         }
     }
 
-    /// The time of what happens now, as events tell it.
+    /// Returns the time of what happens now, as events tell it.
     pub(super) fn of_events(self) -> Timestamp {
         match self {
             Self::Database => Timestamp::now(),

@@ -28,7 +28,7 @@ impl Store {
         change!(self, engine => engine.add_share(new).await)
     }
 
-    /// The links of a thread, newest first.
+    /// Returns the links of a thread, newest first.
     ///
     /// # Errors
     /// Those of every method here.
@@ -36,7 +36,7 @@ impl Store {
         ask!(self, engine => engine.shares(thread_id).await)
     }
 
-    /// A link with the thread that it shows and the SHA-256 of its secret.
+    /// Returns a link with the thread that it shows and the SHA-256 of its secret.
     ///
     /// # Errors
     /// Those of every method here.

@@ -131,8 +131,8 @@ async fn within_limit(pool: &SqlitePool) -> Result<PoolConnection<Db>, sqlx::Err
     tokio::time::timeout(READER_LIMIT, pool.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
 }
 
-/// The insert of a run met the index that allows one active run per thread: the only unique index of `runs` that is
-/// not its primary key, which has a code of its own.
+/// Returns whether the insert of a run met the index that allows one active run per thread: the only unique index of
+/// `runs` that is not its primary key, which has a code of its own.
 fn is_thread_busy(error: &sqlx::Error) -> bool {
     const SQLITE_CONSTRAINT_UNIQUE: &str = "2067";
     error.as_database_error().and_then(|error| error.code()).as_deref() == Some(SQLITE_CONSTRAINT_UNIQUE)

@@ -135,12 +135,12 @@ pub static NOTES: [Column<Note>; 3] = [
     text("text", |note| Some(clean(&note.text))),
 ];
 
-/// SHA-256 of an address, by which a page is known in its run.
+/// Returns the SHA-256 of an address, by which a page is known in its run.
 pub fn url_hash(url: &str) -> Vec<u8> {
     digest::sha256(url.as_bytes()).to_vec()
 }
 
-/// The columns' names, each behind `prefix`, separated by commas.
+/// Returns the columns' names, each behind `prefix`, separated by commas.
 pub fn names<T>(columns: &[Column<T>], prefix: &str) -> String {
     let mut names = String::new();
     for column in columns {
@@ -182,12 +182,13 @@ pub fn added_usage() -> String {
     set + ", cost = COALESCE(run_usage.cost + excluded.cost, run_usage.cost, excluded.cost)"
 }
 
-/// Text as both engines take it: Postgres refuses the NUL character, so it becomes U+FFFD, which keeps offsets.
+/// Returns text as both engines take it: Postgres refuses the NUL character, so it becomes U+FFFD, which keeps
+/// offsets.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
-/// A count as the database keeps it; nothing real comes near the limit.
+/// Returns a count as the database keeps it; nothing real comes near the limit.
 pub fn signed<T: TryInto<i64>>(value: T) -> i64 {
     value.try_into().unwrap_or(i64::MAX)
 }

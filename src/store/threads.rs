@@ -62,7 +62,7 @@ impl Store {
         }
     }
 
-    /// A run whose creation was not answered and happened all the same.
+    /// Returns a run whose creation was not answered and happened all the same.
     async fn was_created(&self, new_run: &NewRun) -> Result<Option<Created>, Error> {
         let Some(run) = self.run(new_run.run_id).await? else { return Ok(None) };
         let details = self.details(vec![run.clone()]).await?.pop();
@@ -80,52 +80,54 @@ impl Store {
         ensure!(self, engine => engine.forget_keys(before).await)
     }
 
-    /// A run; `None` when there is none.
+    /// Returns a run; `None` when there is none.
     pub async fn run(&self, run_id: RunId) -> Result<Option<Run>, Error> {
         ask!(self, engine => engine.run(run_id).await)
     }
 
-    /// The runs that a run goes on from, the direct one first, at most `limit` of them; empty unless it is a retry.
+    /// Returns the runs that a run goes on from, the direct one first, at most `limit` of them; empty unless it is a
+    /// retry.
     pub async fn retried_by(&self, run_id: RunId, limit: u32) -> Result<Vec<RunId>, Error> {
         ask!(self, engine => engine.retried_by(run_id, limit).await)
     }
 
-    /// The message that a run answers, also one that retries another; `None` when there is none.
+    /// Returns the message that a run answers, also one that retries another; `None` when there is none.
     pub async fn question(&self, run_id: RunId) -> Result<Option<String>, Error> {
         ask!(self, engine => engine.question(run_id).await)
     }
 
-    /// The beginnings of the messages that the runs of a thread answer.
+    /// Returns the beginnings of the messages that the runs of a thread answer.
     pub async fn questions(&self, thread_id: ThreadId) -> Result<HashMap<RunId, String>, Error> {
         ask!(self, engine => engine.questions(thread_id).await)
     }
 
-    /// The run whose message this one answers: itself, unless it is a retry.
+    /// Returns the run whose message this one answers: itself, unless it is a retry.
     pub async fn question_of(&self, run_id: RunId) -> Result<RunId, Error> {
         ask!(self, engine => engine.question_of(run_id).await)
     }
 
-    /// The sealed keys that came with the request for a run; `Some(None)` when they were wiped at its end.
+    /// Returns the sealed keys that came with the request for a run; `Some(None)` when they were wiped at its end.
     pub async fn sealed_keys(&self, run_id: RunId) -> Result<Option<Option<Vec<u8>>>, Error> {
         ask!(self, engine => engine.sealed_keys(run_id).await)
     }
 
-    /// The folder that a run searches, absolute; `None` when it searches the web or does not exist.
+    /// Returns the folder that a run searches, absolute; `None` when it searches the web or does not exist.
     pub async fn documents(&self, run_id: RunId) -> Result<Option<String>, Error> {
         ask!(self, engine => engine.documents(run_id).await)
     }
 
-    /// A page of the runs that `filter` lets through, newest first.
+    /// Returns a page of the runs that `filter` lets through, newest first.
     pub async fn runs_page(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
         ask!(self, engine => engine.runs(filter, after, limit).await)
     }
 
-    /// A run as operators see it; `None` when there is none.
+    /// Returns a run as operators see it; `None` when there is none.
     pub async fn overview(&self, run_id: RunId) -> Result<Option<RunOverview>, Error> {
         ask!(self, engine => engine.overview(run_id).await)
     }
 
-    /// The runs that `worker` works on and that have stored no event since that time, each with the time of its newest.
+    /// Returns the runs that `worker` works on and that have stored no event since that time, each with the time of
+    /// its newest.
     pub async fn silent_runs(&self, worker: &str, since: Timestamp) -> Result<Vec<(RunId, Timestamp)>, Error> {
         ask!(self, engine => engine.silent_runs(worker, since).await)
     }
@@ -140,13 +142,13 @@ impl Store {
         Ok(self.runs_page(&RunFilter::default(), None, limit).await?.items)
     }
 
-    /// The runs of a thread, newest first; empty for an unknown thread.
+    /// Returns the runs of a thread, newest first; empty for an unknown thread.
     pub async fn thread_runs(&self, thread_id: ThreadId) -> Result<Vec<Run>, Error> {
         let filter = RunFilter { thread_id: Some(thread_id), ..RunFilter::default() };
         Ok(self.runs_page(&filter, None, u32::MAX).await?.items)
     }
 
-    /// Usage and place in the queue of these runs; in their order.
+    /// Returns usage and place in the queue of these runs; in their order.
     pub async fn details(&self, runs: Vec<Run>) -> Result<Vec<RunDetails>, Error> {
         ask!(self, engine => engine.details(runs.clone()).await)
     }
@@ -171,12 +173,12 @@ impl Store {
         change!(self, engine => engine.end_delivery(run_id).await)
     }
 
-    /// A thread of any owner; `None` when there is none.
+    /// Returns a thread of any owner; `None` when there is none.
     pub async fn thread(&self, thread_id: ThreadId) -> Result<Option<Thread>, Error> {
         Ok(self.thread_of(None, thread_id).await?.map(|(thread, _)| thread))
     }
 
-    /// A thread of that owner, or of anybody when none is given, and whose it is; `None` when there is none.
+    /// Returns a thread of that owner, or of anybody when none is given, and whose it is; `None` when there is none.
     pub async fn thread_of(
         &self,
         owner: Option<&Owner>,
@@ -185,13 +187,13 @@ impl Store {
         ask!(self, engine => engine.thread_of(owner, thread_id).await)
     }
 
-    /// A run in a thread of that owner, or of anybody when none is given, and whose thread that is; `None` when there
-    /// is none.
+    /// Returns a run in a thread of that owner, or of anybody when none is given, and whose thread that is; `None`
+    /// when there is none.
     pub async fn run_of(&self, owner: Option<&Owner>, run_id: RunId) -> Result<Option<(Run, Owner)>, Error> {
         ask!(self, engine => engine.run_of(owner, run_id).await)
     }
 
-    /// A page of the threads, of that owner if one is given, newest first.
+    /// Returns a page of the threads, of that owner if one is given, newest first.
     pub async fn threads(
         &self,
         owner: Option<&Owner>,
@@ -201,8 +203,8 @@ impl Store {
         ask!(self, engine => engine.threads(owner, after, limit).await)
     }
 
-    /// A page of the threads, of that owner if one is given, that `filter` lets through, newest first; it may be short
-    /// although more comes after it.
+    /// Returns a page of the threads, of that owner if one is given, that `filter` lets through, newest first; it may
+    /// be short although more comes after it.
     pub async fn search(
         &self,
         owner: Option<&Owner>,
@@ -221,12 +223,12 @@ impl Store {
         change!(self, engine => engine.change_thread(thread_id, change).await)
     }
 
-    /// The whole conversation in order; empty for an unknown thread.
+    /// Returns the whole conversation in order; empty for an unknown thread.
     pub async fn messages(&self, thread_id: ThreadId) -> Result<Vec<Message>, Error> {
         Ok(self.messages_page(thread_id, None, u32::MAX).await?.items)
     }
 
-    /// A page of the conversation, in order.
+    /// Returns a page of the conversation, in order.
     pub async fn messages_page(
         &self,
         thread_id: ThreadId,
@@ -236,7 +238,7 @@ impl Store {
         ask!(self, engine => engine.messages(thread_id, after, limit).await)
     }
 
-    /// A message of a thread; `None` when there is none.
+    /// Returns a message of a thread; `None` when there is none.
     pub async fn message(&self, thread_id: ThreadId, message_id: MessageId) -> Result<Option<Message>, Error> {
         ask!(self, engine => engine.message(thread_id, message_id).await)
     }
@@ -256,7 +258,7 @@ impl Store {
         ask!(self, engine => engine.snapshots(run_id).await)
     }
 
-    /// A source with its snapshot, by its id or one of its aliases.
+    /// Returns a source with its snapshot, by its id or one of its aliases.
     pub async fn source(&self, run_id: RunId, source_id: SourceId) -> Result<Option<Source>, Error> {
         ask!(self, engine => engine.source(run_id, source_id).await)
     }
@@ -266,7 +268,7 @@ impl Store {
         ask!(self, engine => engine.notes(run_id).await)
     }
 
-    /// The report of a run that completed with one, or the answer, which is cited alike.
+    /// Returns the report of a run that completed with one, or the answer, which is cited alike.
     pub async fn report(&self, run_id: RunId) -> Result<Option<Report>, Error> {
         ask!(self, engine => engine.report(run_id).await)
     }

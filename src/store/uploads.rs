@@ -45,7 +45,7 @@ impl Store {
         change!(self, engine => engine.add_upload(new).await)
     }
 
-    /// The documents of a set, oldest first.
+    /// Returns the documents of a set, oldest first.
     pub async fn uploads(&self, set: DocumentSet) -> Result<Vec<Upload>, Error> {
         ask!(self, engine => engine.uploads(set).await)
     }
@@ -60,7 +60,8 @@ impl Store {
         ask!(self, engine => engine.has_uploads(run_id).await)
     }
 
-    /// The documents that a run may search, with their sections as JSON, oldest first; without those removed since.
+    /// Returns the documents that a run may search, with their sections as JSON, oldest first; without those removed
+    /// since.
     pub async fn uploads_of_run(&self, run_id: RunId) -> Result<Vec<(Upload, String)>, Error> {
         ask!(self, engine => engine.uploads_of_run(run_id).await)
     }

@@ -45,7 +45,7 @@ impl Listener {
     }
 }
 
-/// The wake-ups as payloads, each led by their sender.
+/// Returns the wake-ups as payloads, each led by their sender.
 pub(super) fn payloads(sender: Uuid, wakes: &[Wake]) -> Vec<String> {
     let mut payloads: Vec<String> = Vec::new();
     for wake in wakes {
@@ -62,7 +62,8 @@ pub(super) fn payloads(sender: Uuid, wakes: &[Wake]) -> Vec<String> {
     payloads
 }
 
-/// The wake-ups of a payload that another sender made. Words that a newer version may have added are passed over.
+/// Returns the wake-ups of a payload that another sender made. Words that a newer version may have added are passed
+/// over.
 pub(super) fn wakes_of_others(sender: Uuid, payload: &str) -> Vec<Wake> {
     let mut words = payload.split(' ');
     if words.next().is_none_or(|from| from == sender.simple().to_string()) {

@@ -22,7 +22,7 @@ const SENDING: Duration = Duration::from_secs(10);
 /// Spans that wait to be sent; a run has a few hundred.
 const QUEUE: usize = 16_384;
 
-/// The source of spans that go to the collector; `None` when there is none.
+/// Returns the source of spans that go to the collector; `None` when there is none.
 ///
 /// # Errors
 /// What is wrong with the settings, one sentence without secrets.

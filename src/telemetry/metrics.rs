@@ -107,7 +107,7 @@ impl Metrics {
         INSTALLED.get_or_init(install).clone()
     }
 
-    /// The metrics of this process, once they are installed.
+    /// Returns the metrics of this process, once they are installed.
     pub fn installed() -> Option<Self> {
         INSTALLED.get()?.clone().ok()
     }
@@ -223,7 +223,7 @@ impl Drop for ActiveRun {
     }
 }
 
-/// A run that became final; `error` is the code of a failure.
+/// Counts a run that became final; `error` is the code of a failure.
 pub fn run_ended(outcome: &'static str, error: Option<&'static str>, duration: Duration) {
     counter!(name::RUNS, "outcome" => outcome, "error" => error.unwrap_or("")).increment(1);
     histogram!(name::RUN_DURATION, "outcome" => outcome).record(duration);
@@ -239,7 +239,7 @@ pub fn runs_stuck(count: usize) {
     gauge!(name::RUNS_STUCK).set(count as f64);
 }
 
-/// Whether a check of the readiness is ok; set before rendering.
+/// Records whether a check of the readiness is ok; set before rendering.
 pub fn ready(check: &'static str, is_ok: bool) {
     gauge!(name::READY, "check" => check).set(if is_ok { 1.0 } else { 0.0 });
 }
@@ -250,7 +250,7 @@ pub fn db_pool(idle: u32, used: u32) {
     gauge!(name::DB_CONNECTIONS, "state" => "used").set(used);
 }
 
-/// The work of a step, whatever came of it; `kind` is one of the journal's few.
+/// Records the work of a step, whatever came of it; `kind` is one of the journal's few.
 pub fn step_done(kind: &str, duration: Duration) {
     histogram!(name::STEP_DURATION, "kind" => kind.to_owned()).record(duration);
 }
@@ -266,7 +266,7 @@ pub fn model_called(model: &ModelName, role: &'static str, result: &'static str,
     histogram!(name::MODEL_CALL_DURATION, "model" => model).record(duration);
 }
 
-/// Tokens, and what they cost when that is known.
+/// Counts tokens, and what they cost when that is known.
 pub fn tokens(model: &ModelName, usage: &Usage) {
     if let Some(cost) = usage.cost {
         gauge!(name::COST, "model" => bounded(model)).increment(cost.dollars());
@@ -278,7 +278,7 @@ pub fn tokens(model: &ModelName, usage: &Usage) {
     }
 }
 
-/// A query that one engine was asked; `result` is [`OK`] or the code of a failure.
+/// Counts a query that one engine was asked; `result` is [`OK`] or the code of a failure.
 pub fn searched(engine: &'static str, result: &'static str) {
     counter!(name::SEARCHES, "engine" => engine, "result" => result).increment(1);
 }
@@ -288,17 +288,17 @@ pub fn parser_ended(end: ParserEnd) {
     counter!(name::PARSERS_ENDED, "reason" => end.as_str()).increment(1);
 }
 
-/// Event streams open now; set before rendering.
+/// Records how many event streams are open at the moment; set before rendering.
 pub fn sse_readers(open: usize) {
     gauge!(name::SSE_READERS).set(open as f64);
 }
 
-/// The time from an event to when the readers that wait for it can have it.
+/// Records the time from an event to when the readers that wait for it can have it.
 pub fn event_delivered(lag: Duration) {
     histogram!(name::EVENT_LAG).record(lag);
 }
 
-/// An answered request; `route` is the router's pattern, never the path itself.
+/// Counts an answered request, and records its time; `route` is the router's pattern, never the path itself.
 pub fn http_request(route: &str, method: &'static str, status: u16, duration: Duration) {
     let route = route.to_owned();
     let labels = [("route", route.clone()), ("method", method.to_owned()), ("status", status.to_string())];
@@ -306,7 +306,7 @@ pub fn http_request(route: &str, method: &'static str, status: u16, duration: Du
     histogram!(name::HTTP_DURATION, "route" => route).record(duration);
 }
 
-/// The model as a label.
+/// Returns the model as a label.
 fn bounded(model: &ModelName) -> String {
     static KNOWN: Mutex<Option<HashSet<String>>> = Mutex::new(None);
     within(KNOWN.lock().get_or_insert_default(), model.to_string())

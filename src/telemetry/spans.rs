@@ -82,12 +82,12 @@ impl RunSpan {
     }
 }
 
-/// A stage of research.
+/// Returns a stage of research.
 pub fn stage(name: &'static str) -> Span {
     span!(name, "internal")
 }
 
-/// A researcher, the `number`-th of its run.
+/// Returns a researcher, the `number`-th of its run.
 pub fn researcher(number: u32, topic: &str) -> Span {
     let span = span!("invoke_agent researcher", "internal");
     if !span.is_disabled() {

@@ -171,7 +171,7 @@ impl Splitter {
     }
 }
 
-/// The width that most text of a hard-wrapped file keeps to; none for text with a paragraph per line.
+/// Returns the width that most text of a hard-wrapped file keeps to; none for text with a paragraph per line.
 fn page_width(text: &str) -> Option<usize> {
     let widest =
         text.lines().filter(|line| cells(line.trim()).is_none()).map(|line| line.trim_end().chars().count()).max()?;
@@ -184,7 +184,7 @@ fn heading(line: &str) -> Option<&str> {
     ((1..=6).contains(&level) && rest.starts_with([' ', '\t'])).then(|| rest.trim().trim_end_matches('#'))
 }
 
-/// The text of a list item.
+/// Returns the text of a list item.
 fn item(line: &str) -> Option<&str> {
     let line = line.strip_prefix("> ").unwrap_or(line);
     if let Some(rest) = ["- ", "* ", "+ ", "• ", "– ", "· "].iter().find_map(|mark| line.strip_prefix(mark)) {
@@ -195,12 +195,12 @@ fn item(line: &str) -> Option<&str> {
     ((1..=2).contains(&digits) && !begins_with_month(rest)).then(|| rest.trim_start())
 }
 
-/// A line that only draws a line.
+/// Returns whether the line only draws a line.
 fn is_rule(line: &str) -> bool {
     line.len() > 2 && line.chars().all(|char| "-=_*|:+ \t".contains(char))
 }
 
-/// The cells of a table row: between bars, tabs, or at least two spaces.
+/// Returns the cells of a table row: between bars, tabs, or at least two spaces.
 fn cells(line: &str) -> Option<Vec<String>> {
     let owned = |cells: Vec<&str>| cells.into_iter().map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     if line.starts_with('|') && line.matches('|').count() > 1 {
@@ -213,7 +213,7 @@ fn cells(line: &str) -> Option<Vec<String>> {
     (columns.len() > 2).then(|| owned(columns))
 }
 
-/// A sentence per row, each cell after the header above it.
+/// Returns a sentence per row, each cell after the header above it.
 fn rows(table: &[Vec<String>]) -> Vec<String> {
     let [header, rows @ ..] = table else { return Vec::new() };
     let header = &header.iter().map(|name| start(name, LONGEST_HEADING).to_owned()).collect::<Vec<_>>();
@@ -246,7 +246,7 @@ fn labelled(header: &[String], row: &[String]) -> String {
     }
 }
 
-/// A line that stands alone and is no sentence, such as the subject of a letter.
+/// Returns whether the line stands alone and is no sentence, such as the subject of a letter.
 fn is_title(line: &str) -> bool {
     let is_short = (4..=90).contains(&line.chars().count());
     is_short
@@ -257,7 +257,7 @@ fn is_title(line: &str) -> bool {
             .starts_with(char::is_uppercase)
 }
 
-/// A paragraph that asks: a heading of the answer below it.
+/// Returns whether the paragraph asks: then it is a heading of the answer below it.
 fn is_question(paragraph: &str) -> bool {
     paragraph.ends_with(['?', '\u{ff1f}']) || ["Q. ", "Q: ", "F: "].iter().any(|start| paragraph.starts_with(start))
 }
@@ -297,7 +297,7 @@ fn torn(text: &str) -> Vec<&str> {
     }
 }
 
-/// The full-width stop, exclamation mark, question mark and semicolon.
+/// Returns whether this is the full-width stop, exclamation mark, question mark or semicolon.
 fn is_unspaced_end(char: char) -> bool {
     matches!(char, '\u{3002}' | '\u{ff01}' | '\u{ff1f}' | '\u{ff1b}')
 }

@@ -24,7 +24,7 @@ pub enum Language {
 impl Language {
     pub const ALL: [Self; 5] = [Self::English, Self::German, Self::French, Self::Spanish, Self::Chinese];
 
-    /// ISO 639-1.
+    /// Returns the ISO 639-1 code of the language.
     pub fn code(self) -> &'static str {
         match self {
             Self::English => "en",
@@ -91,7 +91,7 @@ fn is_of_neighbour(text: &str, words: &[String], best: &[Language], most: usize)
     }
 }
 
-/// The language as `whatlang` has it, if it is like those of [`NEIGHBOURS`].
+/// Returns the language as `whatlang` has it, if it is like those of [`NEIGHBOURS`].
 fn romance(language: Language) -> Option<Lang> {
     match language {
         Language::Spanish => Some(Lang::Spa),

@@ -1,7 +1,8 @@
 //! Markdown and HTML inside a line: taken away, so that nothing of it is read as a link, an image or a citation; and
 //! the lines around code.
 
-/// Inline markup to plain text on one line: emphasis, tags, links and addresses go, brackets become parentheses.
+/// Converts inline markup to plain text on one line: emphasis, tags, links and addresses go, brackets become
+/// parentheses.
 pub fn plain(text: &str) -> String {
     let text = without_links(&without_tags(text));
     let text = text.replace("**", "").replace("__", "").replace('`', "").replace("\\|", "|");
@@ -24,7 +25,7 @@ pub fn is_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// `*word*` is emphasis, `3*4` is not.
+/// Removes the stars of emphasis: `*word*` is emphasis, `3*4` is not.
 fn without_stars(word: &str) -> String {
     let inner = word.trim_matches('*');
     match inner.split_once('*') {
@@ -55,7 +56,7 @@ fn without_tags(text: &str) -> String {
     kept
 }
 
-/// `[text](target)` becomes `text`; an image, whose text nobody reads, goes.
+/// Replaces `[text](target)` with `text`; an image, whose text nobody reads, goes.
 fn without_links(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;

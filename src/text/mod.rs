@@ -21,7 +21,7 @@ pub use terms::{is_stop_word, stem, terms};
 pub use thesaurus::{related, related_in_compound};
 pub use words::{fold, is_number, is_unspaced, words};
 
-/// The first `chars` characters of `text`.
+/// Returns the first `chars` characters of `text`.
 pub fn start(text: &str, chars: usize) -> &str {
     text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
 }

@@ -20,7 +20,7 @@ const MONTHS: &[&str] =
 const BEFORE_ORDINALS: &[&str] =
     &["am", "ab", "bis", "das", "dem", "den", "der", "des", "die", "im", "vom", "zum", "zur", "seit"];
 
-/// The sentences of a paragraph, trimmed, none empty.
+/// Returns the sentences of a paragraph, trimmed, none empty.
 pub fn sentences(paragraph: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut begin = 0;

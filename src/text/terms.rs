@@ -94,7 +94,7 @@ fn pairs(word: &str) -> Vec<String> {
     }
 }
 
-/// A form that related words of a language share; not a word itself. Takes lower case.
+/// Returns a form that related words of a language share; not a word itself. Takes lower case.
 pub fn stem(word: &str, language: Language) -> String {
     if word.len() > LONGEST_WORD || is_number(word) || !word.starts_with(char::is_alphabetic) {
         return word.to_owned();

@@ -8,7 +8,7 @@ use super::{Language, stem};
 
 const GROUPS: &str = include_str!("thesaurus.txt");
 
-/// The words beside `word` in its groups, in all languages, as written there; takes a stem of `language`.
+/// Returns the words beside `word` in its groups, in all languages, as written there; takes a stem of `language`.
 pub fn related(stem: &str, language: Language) -> Vec<(&'static str, Language)> {
     let groups = INDEX.groups_of.get(&(language, stem.to_owned())).map(Vec::as_slice).unwrap_or_default();
     let mut words: Vec<(&'static str, Language)> = Vec::new();
@@ -61,7 +61,7 @@ impl Index {
     }
 }
 
-/// The words of `de: kosten preis`.
+/// Returns the words of `de: kosten preis`.
 fn words_of(part: &'static str) -> Vec<(&'static str, Language)> {
     let Some((code, words)) = part.split_once(':') else { return Vec::new() };
     let language = Language::ALL.into_iter().find(|language| language.code() == code.trim());

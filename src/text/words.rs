@@ -10,7 +10,7 @@ pub fn is_unspaced(char: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{323af}' | '々' | '〇')
 }
 
-/// The base letter of a letter with diacritics, as SQLite's `remove_diacritics` has it; others as they are.
+/// Adds the base letter of a letter with diacritics, as SQLite's `remove_diacritics` has it; others as they are.
 pub fn fold(char: char, folded: &mut String) {
     let base = match char {
         'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' | 'ā' | 'ă' | 'ą' | 'ǎ' => 'a',
@@ -39,8 +39,8 @@ pub fn is_number(word: &str) -> bool {
     word.chars().any(|char| char.is_ascii_digit())
 }
 
-/// The words of `text` as written. `2,400` and `16:00` are one word each, so is a run of characters without spaces;
-/// `mill's` is `mill`, and `l'île` is `île`.
+/// Returns the words of `text` as written. `2,400` and `16:00` are one word each, so is a run of characters without
+/// spaces; `mill's` is `mill`, and `l'île` is `île`.
 pub fn words(text: &str) -> Vec<&str> {
     let mut words: Vec<&str> = Vec::new();
     let mut end = 0;
@@ -70,7 +70,8 @@ fn joins(last: &str, between: &str, word: &str) -> bool {
         || between == ":" && (1..=2).contains(&last.len()) && word.len() == 2 && digits(last) && digits(word)
 }
 
-/// The word without `'s` behind it or an article of one or two letters before it, and the bytes left out before it.
+/// Returns the word without `'s` behind it or an article of one or two letters before it, and the bytes left out
+/// before it.
 fn without_elision(word: &str) -> (usize, &str) {
     let Some((at, mark)) = word.char_indices().find(|(_, char)| matches!(char, '\'' | '’')) else { return (0, word) };
     let (head, tail) = (&word[..at], &word[at + mark.len_utf8()..]);

@@ -46,7 +46,7 @@ struct SubQuestionStatus {
 }
 
 impl Complete {
-    /// The one of an agent that judges sub-questions, into `judgements`.
+    /// Returns the one of an agent that judges sub-questions, into `judgements`.
     pub fn of_supervisor(prompts: &Prompts, judgements: Judgements) -> Self {
         let item = json!({
             "type": "object",
@@ -88,8 +88,8 @@ impl Tool for Complete {
         false
     }
 
-    /// Whatever else the arguments are, they mean the same. What is said of sub-questions counts even if the rest
-    /// cannot be read, and a replay, which admits the same calls, hears it again.
+    /// Admits every call: whatever else the arguments are, they mean the same. What is said of sub-questions counts
+    /// even if the rest cannot be read, and a replay, which admits the same calls, hears it again.
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
         let said = read(&call.arguments);
         self.judgements.lock().extend(said);

@@ -65,13 +65,13 @@ impl Delegations {
         outcomes.insert(number, (topic, outcome));
     }
 
-    /// Each topic with its note or failure, in the order of the calls; taken out.
+    /// Returns each topic with its note or failure, in the order of the calls; taken out.
     pub fn take(&self) -> Vec<(String, Result<Note, Failure>)> {
         let mut outcomes = self.outcomes.lock();
         std::mem::take(&mut *outcomes).into_values().collect()
     }
 
-    /// The notes so far, in the order of the calls.
+    /// Returns the notes so far, in the order of the calls.
     pub fn notes(&self) -> Vec<Note> {
         let outcomes = self.outcomes.lock();
         outcomes.values().filter_map(|(_, outcome)| outcome.as_ref().ok().cloned()).collect()
@@ -176,7 +176,7 @@ impl Tool for Delegate {
         ToolKind::Delegate
     }
 
-    /// A researcher has steps of its own.
+    /// Returns `false`: a researcher has steps of its own.
     fn is_one_step(&self) -> bool {
         false
     }

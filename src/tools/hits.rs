@@ -49,26 +49,27 @@ impl StoredHit {
         self.text_hash.as_ref().map(|hash| page_key(url, hash))
     }
 
-    /// The text of the page, if this process or the journal has it; taken out, so that it goes with who reads it.
+    /// Returns the text of the page, if this process or the journal has it; taken out, so that it goes with who reads
+    /// it.
     pub fn take_text(&mut self) -> Option<Arc<str>> {
         self.text.take().or_else(|| self.own_text.clone())
     }
 
-    /// What is to be read of the page, with that text of it. A text that is read whole is read once, for the run's
-    /// question; of a long one each topic and query chooses what fits them.
+    /// Returns what is to be read of the page, with that text of it. A text that is read whole is read once, for the
+    /// run's question; of a long one each topic and query chooses what fits them.
     pub fn reading<'a>(&'a self, text: Option<Arc<str>>, wanted: Wanted<'a>) -> Option<Reading<'a>> {
         let page = self.page_key()?;
         let key = if self.is_long { format!("{page}/for/{}", wanted.key()) } else { page.clone() };
         Some(Reading { key, page, text, hit: &self.hit, is_long: self.is_long, wanted })
     }
 
-    /// What tells whether an agent has read the text.
+    /// Returns what tells whether an agent has read the text.
     pub fn name_of_text(&self) -> Option<&String> {
         self.text_key.as_ref().or(self.text_hash.as_ref())
     }
 }
 
-/// The hits with their ids and sources, as one step.
+/// Returns the hits with their ids and sources, as one step.
 pub async fn stored(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<Result<Vec<StoredHit>, String>> {
     let hits: Vec<Hit> = hits.into_iter().take(cx.options().effort.results() as usize).collect();
     let found = match found(first, hits, summary::room(cx.options())).await {
@@ -101,8 +102,8 @@ struct Found {
     is_long: bool,
 }
 
-/// The sources of hits, numbered from `first`. Each text is looked at as a whole, off the runtime's threads when they
-/// are long.
+/// Returns the sources of hits, numbered from `first`. Each text is looked at as a whole, off the runtime's threads
+/// when they are long.
 async fn found(first: u32, hits: Vec<Hit>, room: usize) -> Result<Vec<Found>, Panicked> {
     let bytes: usize = hits.iter().filter_map(|hit| hit.raw_content.as_ref()).map(String::len).sum();
     let found = move || {
@@ -117,7 +118,7 @@ async fn found(first: u32, hits: Vec<Hit>, room: usize) -> Result<Vec<Found>, Pa
     aside_above(LOOKED_AT_HERE, bytes, found).await
 }
 
-/// The source of a hit with the text of its page, or with its excerpt.
+/// Returns the source of a hit with the text of its page, or with its excerpt.
 pub fn source(hit: &Hit, id: SourceId, text: Option<&Arc<str>>) -> Source {
     let snapshot = text.map_or_else(|| Arc::from(hit.snippet.as_str()), Arc::clone);
     let addresses = std::iter::once(hit.url.as_str()).chain(hit.about.address.as_deref());

@@ -102,7 +102,7 @@ impl ServerOffer {
 }
 
 impl Loaded {
-    /// The tools of all servers; `taken` are names that they must not have.
+    /// Returns the tools of all servers; `taken` are names that they must not have.
     pub fn tools(&self, cx: &Cx, taken: &[&str]) -> Vec<Box<dyn Tool>> {
         let mut taken: HashSet<String> = taken.iter().map(|name| (*name).to_owned()).collect();
         // A server's own tool of that name gets its server's before it.
@@ -133,7 +133,7 @@ impl Loaded {
     }
 }
 
-/// The tool's name as providers accept it; with its server's before it when another tool has that name.
+/// Returns the tool's name as providers accept it; with its server's before it when another tool has that name.
 fn free_name(server: &str, tool: &str, taken: &HashSet<String>) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let plain: String = tool.chars().map(|c| if fits(c) { c } else { '_' }).collect();
@@ -341,9 +341,9 @@ impl Origin {
         Self { server: server.to_owned(), asked, title, address }
     }
 
-    /// The address of a piece, in a form that nothing can be started by: of the web, or `mcp:SERVER/…`. An address of
-    /// the web names the server behind a `#`: what the server says of a page is none of what is read there, and never
-    /// stands for it.
+    /// Returns the address of a piece, in a form that nothing can be started by: of the web, or `mcp:SERVER/…`. An
+    /// address of the web names the server behind a `#`: what the server says of a page is none of what is read
+    /// there, and never stands for it.
     fn address_of(&self, piece: &Piece, place: usize) -> String {
         match piece.address.as_deref() {
             Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
@@ -383,8 +383,8 @@ struct Shown {
     left_out: usize,
 }
 
-/// The pieces of an answer, as many characters of them as there is room for: of the first that is too long what fits
-/// the call and the topic, of those behind it nothing.
+/// Returns the pieces of an answer, as many characters of them as there is room for: of the first that is too long
+/// what fits the call and the topic, of those behind it nothing.
 fn shown(first: SourceId, origin: &Origin, topic: &str, pieces: &[Piece], mut room: usize) -> Vec<Shown> {
     let of = |((place, piece), number): ((usize, &Piece), u32)| {
         let text = fitting(&piece.text, &[&origin.asked, topic], room);
@@ -399,7 +399,7 @@ fn shown(first: SourceId, origin: &Origin, topic: &str, pieces: &[Piece], mut ro
     pieces.iter().enumerate().zip(first.0..).map(of).collect()
 }
 
-/// What fits best of a text, no longer than there is room for.
+/// Returns what fits best of a text, no longer than there is room for.
 fn fitting<'a>(text: &'a str, asked: &[&str], room: usize) -> Cow<'a, str> {
     if text.chars().nth(room).is_none() {
         return Cow::Borrowed(text);

@@ -38,17 +38,17 @@ use crate::{
 
 /// A tool, as one agent has it. The set of tools is open at run time, hence a trait.
 pub trait Tool: Send + Sync {
-    /// The tool as models see it; asked for once.
+    /// Returns the tool as models see it; asked for once.
     fn spec(&self) -> ToolSpec;
 
     fn kind(&self) -> ToolKind;
 
-    /// The MCP server that has it.
+    /// Returns the MCP server that has it.
     fn server(&self) -> Option<&str> {
         None
     }
 
-    /// Other names by which models know such a tool.
+    /// Returns other names by which models know such a tool.
     fn aliases(&self) -> &[&str] {
         &[]
     }
@@ -59,12 +59,13 @@ pub trait Tool: Send + Sync {
         true
     }
 
-    /// The address of the page or document that a call opens; the report's limits name it if it cannot be read.
+    /// Returns the address of the page or document that a call opens; the report's limits name it if it cannot be
+    /// read.
     fn opened_address<'a>(&self, _arguments: &'a Value) -> Option<&'a str> {
         None
     }
 
-    /// The arguments of a call that does the whole task at once, for a model that calls nothing.
+    /// Returns the arguments of a call that does the whole task at once, for a model that calls nothing.
     fn for_task(&self, _task: &str) -> Option<Value> {
         None
     }
@@ -102,7 +103,7 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// A call carried out as a whole, which finds no sources.
+    /// Returns a call carried out as a whole, which finds no sources.
     pub fn new(arguments: Value) -> Self {
         Self { arguments, source_ids: 0, left_out: None }
     }
@@ -211,8 +212,8 @@ impl ToolOutput {
     }
 }
 
-/// The keys of a source at these addresses, which are of one page, with the address that the page names as its
-/// original's, and with that text if its page was read.
+/// Returns the keys of a source at these addresses, which are of one page, with the address that the page names as
+/// its original's, and with that text if its page was read.
 fn keys_of<'a>(
     addresses: impl IntoIterator<Item = &'a str>,
     original: Option<&str>,
@@ -261,7 +262,7 @@ pub struct ToolSet {
 }
 
 impl ToolSet {
-    /// A tool whose name is taken by one before it is left out.
+    /// Returns a tool whose name is taken by one before it is left out.
     pub fn new(offered: impl IntoIterator<Item = Box<dyn Tool>>) -> Self {
         let (mut tools, mut specs) = (Vec::new(), Vec::<ToolSpec>::new());
         for tool in offered {
@@ -288,7 +289,7 @@ impl ToolSet {
         self.specs.iter().map(|spec| json!({"name": spec.name, "description": line(&spec.description)})).collect()
     }
 
-    /// The place of the tool of that name, or else of the one known by it too.
+    /// Returns the place of the tool of that name, or else of the one known by it too.
     pub fn find(&self, name: &str) -> Option<usize> {
         let named = self.specs.iter().position(|spec| spec.name == name);
         named.or_else(|| self.tools.iter().position(|tool| tool.aliases().contains(&name)))
@@ -298,7 +299,7 @@ impl ToolSet {
         self.find(name).map(|place| self.tools[place].kind())
     }
 
-    /// The tool at a place that [`Self::find`] gave, and its own name.
+    /// Returns the tool at a place that [`Self::find`] gave, and its own name.
     pub fn get(&self, place: usize) -> (&dyn Tool, &str) {
         (&*self.tools[place], &self.specs[place].name)
     }
@@ -307,7 +308,7 @@ impl ToolSet {
         self.tools[place].admit(cx, turn, call)
     }
 
-    /// The call that does the whole task at once: the first tool's that can.
+    /// Returns the call that does the whole task at once: the first tool's that can.
     pub fn for_task(&self, task: &str) -> Option<(&str, Value)> {
         let mut named = self.tools.iter().zip(&self.specs);
         named.find_map(|(tool, spec)| Some((spec.name.as_str(), tool.for_task(task)?)))
@@ -345,13 +346,13 @@ impl Toolbox {
         Self { web: self.web.map(Web::without_reader), ..self }
     }
 
-    /// MCP servers that runs may use.
+    /// Sets the MCP servers that runs may use.
     #[must_use]
     pub fn calling(self, servers: crate::mcp::Settings) -> Self {
         Self { servers: Arc::new(servers), ..self }
     }
 
-    /// The toolbox of one run, with the tools of its MCP servers.
+    /// Returns the toolbox of one run, with the tools of its MCP servers.
     ///
     /// # Errors
     /// [`Stop`].
@@ -374,8 +375,8 @@ impl Toolbox {
         self
     }
 
-    /// The tools of a researcher: a line each, in the order in which models see them. One that is not in every run says
-    /// itself whether it is in this one.
+    /// Returns the tools of a researcher: a line each, in the order in which models see them. One that is not in
+    /// every run says itself whether it is in this one.
     pub fn of_researcher(&self, cx: &Cx) -> ToolSet {
         let web = self.web.as_ref();
         let own = [
@@ -402,14 +403,14 @@ impl fmt::Debug for Toolbox {
     }
 }
 
-/// The tools of the supervisor.
+/// Returns the tools of the supervisor.
 pub fn of_supervisor(cx: &Cx, delegate: delegate::Delegate, complete: complete::Complete) -> ToolSet {
     let think = think::Think::new(cx.prompts());
     let tools: [Box<dyn Tool>; 3] = [Box::new(delegate), Box::new(complete), Box::new(think)];
     ToolSet::new(tools)
 }
 
-/// The arguments of a call, or what is wrong with them in one sentence for the model.
+/// Returns the arguments of a call, or what is wrong with them in one sentence for the model.
 ///
 /// # Errors
 /// The sentence; the model may repair the call.
@@ -421,7 +422,7 @@ pub fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// The arguments that [`Tool::admit`] made, read again.
+/// Returns the arguments that [`Tool::admit`] made, read again.
 ///
 /// # Errors
 /// They are another tool's: a defect, which the model hears of.
@@ -439,7 +440,7 @@ fn place_in(address: &str, place: Option<usize>) -> Result<(), Refusal> {
     Err(Refusal::Arguments(problem.to_owned()))
 }
 
-/// An id as models write it: `S1003`, with or without brackets.
+/// Returns an id as models write it: `S1003`, with or without brackets.
 fn source_id(text: &str) -> Option<SourceId> {
     let digits = text.trim().trim_start_matches('[').trim_end_matches(']').strip_prefix('S')?;
     digits.parse().ok().map(SourceId)
@@ -449,7 +450,7 @@ fn spec(name: &str, description: String, parameters: Value) -> ToolSpec {
     ToolSpec { name: name.to_owned(), description, parameters: parameters.into(), dispensable: false }
 }
 
-/// The schema of arguments with one required property.
+/// Returns the schema of arguments with one required property.
 fn property(name: &str, description: String, mut schema: Value) -> Value {
     schema["description"] = Value::String(description);
     json!({"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": false})

@@ -90,7 +90,7 @@ impl Narrowing {
         self.count.map_or(most, |count| count.clamp(1, most)) as usize
     }
 
-    /// The filters of the run with these.
+    /// Returns the filters of the run with these.
     pub fn over(self, filters: Filters) -> Filters {
         let sites: Vec<_> = self.sites.into_iter().filter(|site| filters.allow_site(site)).collect();
         let further = self.exclude_sites.into_iter().filter(|site| !filters.exclude.contains(site)).collect();
@@ -105,7 +105,7 @@ impl Narrowing {
     }
 }
 
-/// The properties of the tool's schema; `results` are the most of a query.
+/// Returns the properties of the tool's schema; `results` are the most of a query.
 pub fn properties(cx: &Cx, results: u32) -> impl Iterator<Item = (&'static str, Value)> {
     offered(cx).into_iter().map(move |argument| {
         let mut schema = argument.schema(cx.options(), results);
@@ -185,18 +185,18 @@ fn narrower(one: Option<TimeRange>, other: Option<TimeRange>) -> Option<TimeRang
     one.into_iter().chain(other).min_by_key(|range| range.days())
 }
 
-/// The argument, or what another name of it says.
+/// Returns the argument, or what another name of it says.
 fn either<'a>(one: &'a Value, other: &'a Value) -> &'a Value {
     if one.is_null() { other } else { one }
 }
 
-/// One of a closed set, by its name.
+/// Reads one of a closed set, by its name.
 fn name<T: for<'de> Deserialize<'de>>(value: &Value) -> Option<T> {
     let name = value.as_str()?.trim().to_lowercase();
     T::deserialize(name.into_deserializer()).map_err(|_: serde::de::value::Error| ()).ok()
 }
 
-/// The two letters of a language or country.
+/// Returns the two letters of a language or country.
 fn code(value: &Value) -> Option<&str> {
     let code = value.as_str()?.trim();
     (code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic())).then_some(code)

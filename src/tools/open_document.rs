@@ -49,7 +49,7 @@ struct Arguments {
 }
 
 impl OpenDocument {
-    /// `None` when the run searches no documents.
+    /// Offers the tool; `None` when the run searches no documents.
     pub fn offered(cx: &Cx) -> Option<Self> {
         let has_documents = cx.search().is_some_and(crate::search::Engine::has_documents);
         has_documents.then(|| Self { spec: specification(cx.prompts()) })
@@ -86,7 +86,7 @@ fn no_document(address: &str) -> ToolError {
     ToolError::Model(format!("{address} is none of the documents that are searched; give the id of a source"))
 }
 
-/// The passages of the section that has the one at that place.
+/// Returns the passages of the section that has the one at that place.
 fn section(passages: &[Passage], at: usize) -> std::ops::Range<usize> {
     let is_same = |passage: &&Passage| passage.section == passages[at].section;
     let before = passages[..at].iter().rev().take_while(is_same).count();

@@ -46,7 +46,7 @@ pub struct ShownText<'a> {
 }
 
 impl ShownText<'_> {
-    /// The answer of the call: one source, whose evidence is that text.
+    /// Returns the answer of the call: one source, whose evidence is that text.
     pub fn output(&self, cx: &Cx, source: Source, evidence: String) -> ToolOutput {
         let mut output = ToolOutput::text(Text(vec![Part::Flexible(self.rendered(cx, &source).into())]));
         output.add(source, evidence);
@@ -76,7 +76,7 @@ impl ShownText<'_> {
     }
 }
 
-/// How many of these texts one call shows; at least one.
+/// Returns how many of these texts one call shows; at least one.
 pub fn fitting<'a>(texts: impl IntoIterator<Item = &'a str>, mut room: usize) -> usize {
     let fits = |text: &&str| {
         let fits = room > 0;

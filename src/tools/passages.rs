@@ -19,8 +19,8 @@ const STEM: usize = 6;
 /// Stands for what is left out between passages.
 const GAP: &str = "\n\n[…]\n\n";
 
-/// What fits best of a text for each of these rooms, in reading order: all of a text that is no longer, and the
-/// beginning of one in which nothing fits. Texts are long, so this takes time.
+/// Returns what fits best of a text for each of these rooms, in reading order: all of a text that is no longer, and
+/// the beginning of one in which nothing fits. Texts are long, so this takes time.
 pub fn extracts<const N: usize>(text: &Arc<str>, asked: &[&str], rooms: [usize; N]) -> [Arc<str>; N] {
     let all = extract::passages::split(text);
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -35,7 +35,7 @@ pub fn extracts<const N: usize>(text: &Arc<str>, asked: &[&str], rooms: [usize; 
     })
 }
 
-/// The passages at these places, in reading order.
+/// Returns the passages at these places, in reading order.
 fn with_gaps(all: &[&str], places: &[usize]) -> String {
     let mut shown = String::new();
     let mut next = places[0];
@@ -53,14 +53,14 @@ fn with_gaps(all: &[&str], places: &[usize]) -> String {
     shown
 }
 
-/// The places of the passages that fit best, in reading order, as many as there is room for (in characters; the best
-/// one may exceed it); none when no passage has a word of what is asked. Each text that asks counts as much as another,
-/// however many words it has. The same in each process.
+/// Returns the places of the passages that fit best, in reading order, as many as there is room for (in characters;
+/// the best one may exceed it); none when no passage has a word of what is asked. Each text that asks counts as much
+/// as another, however many words it has. The same in each process.
 pub fn best(passages: &[&str], asked: &[&str], room: usize) -> Vec<usize> {
     within(passages, &ranked(passages, asked), room)
 }
 
-/// The places of the passages that fit, the best first.
+/// Returns the places of the passages that fit, the best first.
 fn ranked(passages: &[&str], asked: &[&str]) -> Vec<usize> {
     let asked = Asked::of(asked);
     let held: Vec<Vec<bool>> = passages.iter().map(|passage| asked.held_by(passage)).collect();
@@ -73,7 +73,7 @@ fn ranked(passages: &[&str], asked: &[&str]) -> Vec<usize> {
     scored.into_iter().map(|(place, _)| place).collect()
 }
 
-/// As many of these places as there is room for, in reading order.
+/// Returns as many of these places as there is room for, in reading order.
 fn within(passages: &[&str], ranked: &[usize], room: usize) -> Vec<usize> {
     let mut used = 0;
     let fits = |place: &usize| {
@@ -116,7 +116,8 @@ impl Asked {
         Self { firsts: firsts.fold(0, |firsts, first| firsts | 1 << first), texts, words }
     }
 
-    /// What each word counts: the more, the fewer passages hold it, and for a text all of its words together one.
+    /// Returns what each word counts: the more, the fewer passages hold it, and for a text all of its words together
+    /// one.
     fn weights(&self, held: &[Vec<bool>]) -> Vec<f64> {
         let rarity = |word: usize| {
             let holders = held.iter().filter(|held| held[word]).count();
@@ -159,7 +160,7 @@ impl Asked {
     }
 }
 
-/// The words of a text that are not too short; where a script has no spaces, any two letters side by side.
+/// Returns the words of a text that are not too short; where a script has no spaces, any two letters side by side.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let runs = text.split(|letter: char| !letter.is_alphanumeric()).filter(|run| !run.is_empty());
     runs.flat_map(|run| {
@@ -168,7 +169,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The next word of a run of letters, behind which `rest` then begins.
+/// Returns the next word of a run of letters, behind which `rest` then begins.
 fn next_word<'a>(rest: &mut &'a str) -> Option<&'a str> {
     loop {
         let first = rest.chars().next()?;

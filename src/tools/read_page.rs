@@ -52,7 +52,7 @@ struct Arguments {
 }
 
 impl ReadPage {
-    /// `None` when the run reads no pages: it may not, or searches documents only.
+    /// Offers the tool; `None` when the run reads no pages: it may not, or searches documents only.
     pub fn offered(cx: &Cx, web: &Web) -> Option<Self> {
         let may = cx.options().read_pages && super::search_web::corpus(cx) == Corpus::Web;
         may.then(|| Self { spec: specification(cx.prompts()), web: web.clone() })
@@ -110,8 +110,8 @@ struct LookedFor {
     room: usize,
 }
 
-/// Those from that place on, or those that fit the question; without either all, or of a long page those that fit the
-/// topic. The number of all when there are none at that place. Pages are long, so this takes time.
+/// Returns those from that place on, or those that fit the question; without either all, or of a long page those that
+/// fit the topic. The number of all when there are none at that place. Pages are long, so this takes time.
 fn chosen(page: &WebPage, looked_for: &LookedFor) -> Result<Chosen, usize> {
     let LookedFor { question, place, topic, room } = looked_for;
     let question = question.as_deref();
@@ -135,7 +135,7 @@ fn chosen(page: &WebPage, looked_for: &LookedFor) -> Result<Chosen, usize> {
     Ok(Chosen { passages, total, next, links })
 }
 
-/// The links that fit the question, then those in the passages that are shown.
+/// Returns the links that fit the question, then those in the passages that are shown.
 fn links(all: &[Link], shown: &[Passage<'_>], question: Option<&str>) -> Vec<Link> {
     let texts: Vec<&str> = all.iter().map(|link| link.text.as_str()).collect();
     let fitting = question.map(|question| super::passages::best(&texts, &[question], LINK_CHARS)).unwrap_or_default();
@@ -168,13 +168,13 @@ pub(super) fn address_of(cx: &Cx, id: SourceId) -> Result<String, ToolError> {
     Ok(source.url)
 }
 
-/// As many as are shown at once, and the number of the next one.
+/// Returns as many passages as are shown at once, and the number of the next one.
 fn following<'a>(passages: &[Passage<'a>], room: usize) -> (Vec<Passage<'a>>, Option<usize>) {
     let (shown, rest) = passages.split_at(fitting(passages.iter().map(|passage| passage.text), room));
     (shown.to_vec(), rest.first().map(|passage| passage.number))
 }
 
-/// The passages that fit a question best, in reading order; the beginning when none does.
+/// Returns the passages that fit a question best, in reading order; the beginning when none does.
 fn best<'a>(passages: &[Passage<'a>], question: &str, room: usize) -> Vec<Passage<'a>> {
     let texts: Vec<&str> = passages.iter().map(|passage| passage.text).collect();
     let chosen = super::passages::best(&texts, &[question], room);

@@ -92,7 +92,7 @@ fn rendered(cx: &Cx, values: Value) -> Text {
     Text(vec![Part::Flexible(cx.prompts().text("search_results", values).into())])
 }
 
-/// A result as the agent sees it in each of its turns from now on: word for word it stands in [`in_full`].
+/// Returns a result as the agent sees it in each of its turns from now on: word for word it stands in [`in_full`].
 fn in_short(stored: &StoredHit, page: &PageShown) -> Value {
     match page {
         PageShown::Before(id) => json!({"id": id.to_string(), "title": untrusted(&stored.hit.title), "is_known": true}),
@@ -100,7 +100,8 @@ fn in_short(stored: &StoredHit, page: &PageShown) -> Value {
     }
 }
 
-/// A result as notes are made of it, with the excerpts that its summary does not hold; `None` when it is nothing new.
+/// Returns a result as notes are made of it, with the excerpts that its summary does not hold; `None` when it is
+/// nothing new.
 fn in_full(stored: &StoredHit, page: &PageShown) -> Option<Value> {
     let PageShown::Now(page) = page else { return None };
     let own = |excerpt: &&String| !page.summary.contains(excerpt.trim());

@@ -116,7 +116,7 @@ impl Tool for SearchWeb {
         &ALIASES
     }
 
-    /// Each query is a step, so that none is paid for twice because another one failed.
+    /// Returns `false`: each query is a step, so that none is paid for twice because another one failed.
     fn is_one_step(&self) -> bool {
         false
     }
@@ -126,7 +126,7 @@ impl Tool for SearchWeb {
         Some(json!({"queries": [query]}))
     }
 
-    /// The queries that are new, as far as there is room for them.
+    /// Returns the queries that are new, as far as there is room for them.
     fn admit(&mut self, cx: &Cx, turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
         if self.turn.0 != turn {
             self.turn = (turn.to_owned(), self.queries_per_turn);
@@ -193,7 +193,7 @@ impl From<Result<Vec<StoredHit>, String>> for Searched {
     }
 }
 
-/// The tool as models see it.
+/// Returns the tool as models see it.
 fn spec(cx: &Cx, results: u32) -> ToolSpec {
     let prompts = cx.prompts();
     let description = prompts.text("tools/search_web.queries", ());
@@ -327,7 +327,7 @@ fn keep<'a>(cx: &Cx, hits: impl Iterator<Item = &'a StoredHit>) {
     }
 }
 
-/// What came of a query as one step, with its warnings.
+/// Returns what came of a query as one step, with its warnings.
 async fn entry(
     cx: &Cx,
     query: &str,
@@ -355,7 +355,7 @@ async fn entry(
     })
 }
 
-/// The hash of what is searched for. Without filters it is the one of releases that had none.
+/// Returns the hash of what is searched for. Without filters it is the one of releases that had none.
 fn asked_for(cx: &Cx, query: &str, limits: &Limits) -> String {
     let basic = (query, limits.max_results, cx.options().max_content_length);
     if limits.filters == Filters::default() {
@@ -407,7 +407,7 @@ fn known(hits: &[StoredHit], site: Site<'_>) -> Vec<Option<SourceId>> {
     hits.iter().map(of).collect()
 }
 
-/// What the agent knows is not read again.
+/// Returns what is shown of a page. What the agent knows is not read again.
 async fn page_shown(
     cx: &Cx,
     stored: &StoredHit,

@@ -59,7 +59,7 @@ pub struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// What the agent there looks for by that query.
+    /// Returns what the agent there looks for by that query.
     pub fn of(site: Site<'a>, query: &'a str) -> Self {
         Self { question: site.question, topic: site.topic, query, deadline: site.deadline }
     }
@@ -90,13 +90,14 @@ impl<'a> Reading<'a> {
         if self.is_long { self.wanted.topic } else { self.wanted.question }
     }
 
-    /// By what passages are chosen. All of a short page fits, unless an earlier release has stored it so.
+    /// Returns the texts by which passages are chosen. All of a short page fits, unless an earlier release has stored
+    /// it so.
     fn chosen_by(&self) -> Vec<&'a str> {
         if self.is_long { vec![self.wanted.query, self.wanted.topic] } else { vec![self.wanted.question] }
     }
 
-    /// The text, as it may stand in a prompt: the one copy while the model works, shared by the request and its
-    /// retries, and what excerpts are checked against.
+    /// Returns the text, as it may stand in a prompt: the one copy while the model works, shared by the request and
+    /// its retries, and what excerpts are checked against.
     async fn take_text(&mut self, cx: &Cx) -> Arc<str> {
         let text = self.text.take().or_else(|| cx.earlier_text(&self.page));
         let text = text.unwrap_or_else(|| self.hit.snippet.as_str().into());
@@ -115,7 +116,7 @@ pub fn room(options: &RunOptions) -> usize {
     most.min(options.max_content_length as usize)
 }
 
-/// What is shown of the page, whose text the run has; made once per run and key, by the first that needs it.
+/// Returns what is shown of the page, whose text the run has; made once per run and key, by the first that needs it.
 ///
 /// # Errors
 /// [`Error::Stop`].
@@ -162,8 +163,8 @@ fn read_event(hit: &Hit, page: &str, shown: &str) -> Event {
     Event::SummaryFinished { url: hit.url.clone(), chars_in, chars_out }
 }
 
-/// The passages of a page that bear on what is asked, in reading order, as many as there is room for, for each room;
-/// its beginning when none does.
+/// Returns the passages of a page that bear on what is asked, in reading order, as many as there is room for, for
+/// each room; its beginning when none does.
 async fn bearing<const N: usize>(page: &Arc<str>, asked: &[&str], rooms: [usize; N]) -> [Arc<str>; N] {
     if rooms.iter().all(|room| page.chars().nth(*room).is_none()) {
         return rooms.map(|_| Arc::clone(page));

@@ -93,6 +93,8 @@ enum Failed {
 }
 
 impl Webhooks {
+    /// Creates the sender of webhooks from its settings.
+    ///
     /// # Errors
     /// As [`net::guarded`].
     pub fn new(settings: &Settings) -> Result<Self, net::Error> {
@@ -102,7 +104,7 @@ impl Webhooks {
         Ok(Self { signer, reach: settings.reach.clone(), client })
     }
 
-    /// The address, if it can be called.
+    /// Returns the address, if it can be called.
     ///
     /// # Errors
     /// [`BadAddress`]. A name that leads to a private address is only noticed when it is called.
@@ -224,13 +226,13 @@ async fn due(store: &Store, room: usize, is_away: &mut bool) -> Vec<Delivery> {
     }
 }
 
-/// The pause after a failed attempt, counted from 1; `None` after the last.
+/// Returns the pause after a failed attempt, counted from 1; `None` after the last.
 fn pause(attempt: u32) -> Option<Duration> {
     let place = usize::try_from(attempt).ok()?.checked_sub(1)?;
     PAUSES.get(place).copied().map(Duration::from_secs)
 }
 
-/// The body: enough to know which run it is and where to read more, and nothing that only its reader may see.
+/// Returns the body: enough to know which run it is and where to read more, and nothing that only its reader may see.
 fn payload(run: &Run, ended_at: Timestamp) -> Value {
     let kind = match run.status {
         RunStatus::Failed => "run.failed",

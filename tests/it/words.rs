@@ -100,6 +100,43 @@ fn files_can_be_read_in_one_go() {
     assert!(long.is_empty(), "longer than {LONGEST_FILE} lines of code: {long:?}");
 }
 
+/// "Returns …", "Waits …", as the standard library's do. Tests are left out: theirs say what holds.
+#[test]
+fn comments_of_functions_begin_with_a_verb() {
+    let mut found = Vec::new();
+    for path in ["src", "crates"].iter().flat_map(|name| files_under(&program::repository().join(name))) {
+        if path.extension().is_none_or(|ending| ending != "rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        for (number, line) in lines.iter().enumerate() {
+            let is_first = number == 0 || !lines[number - 1].starts_with("///");
+            let Some(comment) = line.strip_prefix("///").filter(|_| is_first) else { continue };
+            if is_function(&lines[number..]) && !begins_with_a_verb(comment.trim()) {
+                found.push(format!("{}:{}:{comment}", path.display(), number + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Returns whether what follows a comment, behind its attributes, is a function that is no test.
+fn is_function(lines: &[&str]) -> bool {
+    let mut below = lines.iter().skip_while(|line| line.starts_with("///")).peekable();
+    let mut is_test = false;
+    while let Some(attribute) = below.next_if(|line| line.starts_with("#[")) {
+        is_test |= attribute.contains("test");
+    }
+    let words = |line: &&str| line.split(' ').any(|word| word == "fn") && !line.starts_with("//");
+    !is_test && below.next().is_some_and(words)
+}
+
+fn begins_with_a_verb(comment: &str) -> bool {
+    let word = comment.split(' ').next().unwrap_or_default();
+    word.starts_with(char::is_uppercase) && word.ends_with('s') && word[1..].chars().all(char::is_lowercase)
+}
+
 /// Returns whether the line has the word, in any case: by itself, or as a part of a name (`was_told`, `ToldOff`). In
 /// `untold` it is a part of another word.
 fn has_word(line: &str, word: &str) -> bool {

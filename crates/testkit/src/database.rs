@@ -52,7 +52,7 @@ impl Drop for Files {
 }
 
 impl TestDatabase {
-    /// A file that does not exist yet, in a folder that does not exist yet.
+    /// Returns a file that does not exist yet, in a folder that does not exist yet.
     pub fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data").join("fathom.db");
@@ -60,12 +60,12 @@ impl TestDatabase {
         Self { database, _files: Arc::new(Files::Sqlite { _folder: folder }) }
     }
 
-    /// A new database in this process's cluster.
+    /// Returns a new database in this process's cluster.
     pub async fn postgres() -> Self {
         Self::within(Cluster::of_this_process()).await
     }
 
-    /// A new database in that cluster.
+    /// Returns a new database in that cluster.
     pub async fn within(cluster: &Cluster) -> Self {
         let name = format!("t_{}", Uuid::now_v7().simple());
         let mut admin = PgConnection::connect(&cluster.url("postgres")).await.unwrap();
@@ -79,12 +79,12 @@ impl TestDatabase {
         Self { database: Database::Postgres { url, max_connections: 10 }, _files: Arc::new(files) }
     }
 
-    /// A store on this database; more than one may be opened.
+    /// Returns a store on this database; more than one may be opened.
     pub async fn open(&self) -> Store {
         Store::open(&self.database).await.unwrap()
     }
 
-    /// How many rows each table has.
+    /// Returns the number of rows in each table.
     pub async fn row_counts(&self) -> Vec<(&'static str, i64)> {
         let mut counts = Vec::new();
         for table in TABLES {
@@ -102,13 +102,13 @@ impl TestDatabase {
         counts
     }
 
-    /// The number that a query answers with; Postgres alone.
+    /// Returns the number that a query answers with; Postgres alone.
     pub async fn count(&self, sql: &'static str) -> i64 {
         let Database::Postgres { url, .. } = &self.database else { panic!("only on Postgres") };
         sqlx::query_scalar(sql).fetch_one(&mut connect_postgres(url).await).await.unwrap()
     }
 
-    /// The text that a query answers with; `None` for no row, or NULL.
+    /// Returns the text that a query answers with; `None` for no row, or NULL.
     pub async fn text(&self, sql: &'static str) -> Option<String> {
         let found: Option<Option<String>> = match &self.database {
             Database::Postgres { url, .. } => {
@@ -236,33 +236,33 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster, started when first needed.
+    /// Returns the cluster, started when first needed.
     pub fn of_this_process() -> &'static Self {
         static CLUSTER: OnceLock<Cluster> = OnceLock::new();
         CLUSTER.get_or_init(|| Self::start(NOT_DURABLE))
     }
 
-    /// Another cluster, which the test may stop and start. Gone with the value.
+    /// Returns another cluster, which the test may stop and start. Gone with the value.
     pub fn own() -> Self {
         Self::start(NOT_DURABLE)
     }
 
-    /// Another cluster, as durable as a real one: for measurements. Gone with the value.
+    /// Returns another cluster, as durable as a real one: for measurements. Gone with the value.
     pub fn durable() -> Self {
         Self::start("")
     }
 
-    /// As [`Cluster::durable`]; it also remembers when each transaction was committed.
+    /// Starts a cluster as [`Cluster::durable`] does; it also remembers when each transaction was committed.
     pub fn timestamped() -> Self {
         Self::start("-c track_commit_timestamp=on")
     }
 
-    /// The address of one of its databases.
+    /// Returns the address of one of its databases.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://postgres@127.0.0.1:{}/{database}?sslmode=require", self.port)
     }
 
-    /// Processor time of the server's processes so far, in milliseconds; Linux only.
+    /// Returns the processor time of the server's processes so far, in milliseconds; Linux only.
     pub fn cpu_ms(&self) -> f64 {
         // Fields of /proc/PID/stat behind the name: 1 is the parent, 11 to 14 the times of itself and of ended
         // children, in hundredths of a second (proc_pid_stat(5)).
@@ -359,7 +359,7 @@ stop "$2"
 rm -rf "$2"
 "#;
 
-/// The folder of `initdb` and `postgres`: the newest below /usr/lib/postgresql, or one on the PATH.
+/// Returns the folder of `initdb` and `postgres`: the newest below /usr/lib/postgresql, or one on the PATH.
 fn binaries() -> PathBuf {
     let packaged = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten().map(|entry| entry.path());
     let mut folders: Vec<PathBuf> = packaged.map(|folder| folder.join("bin")).collect();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The `fathom` that Cargo built for the tests or benchmarks that are running.
+/// Returns the `fathom` that Cargo built for the tests or benchmarks that are running.
 ///
 /// Cargo names it in the environment of what it runs. Without Cargo (in a debugger) it is the one beside the folder of
 /// the running test program.
@@ -16,12 +16,12 @@ fn beside_this_program() -> PathBuf {
     target.join("fathom")
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// A tool that scripts/test.sh installs for the tests into `target/tools`, by its path there.
+/// Returns a tool that scripts/test.sh installs for the tests into `target/tools`, by its path there.
 pub fn tool(name: &str) -> PathBuf {
     let tool = path().ancestors().nth(2).expect("the binary is in target/PROFILE").join("tools").join(name);
     assert!(tool.exists(), "{} is missing: run scripts/test.sh, which installs it", tool.display());

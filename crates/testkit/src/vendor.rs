@@ -46,7 +46,7 @@ impl Reply {
         Self { status, headers, pieces: vec![Bytes::from(body.into())], end: End::Proper }
     }
 
-    /// A stream of these bytes.
+    /// Returns a stream of these bytes.
     pub fn bytes(content_type: &str, pieces: Vec<Vec<u8>>) -> Self {
         Self { pieces: pieces.into_iter().map(Bytes::from).collect(), ..Self::text(200, content_type, "") }
     }
@@ -55,7 +55,7 @@ impl Reply {
         Self::text(status, "application/json", body)
     }
 
-    /// A whole answer with this `message` and `finish_reason`.
+    /// Returns a whole answer with this `message` and `finish_reason`.
     pub fn message(message: Value, finish: &str) -> Self {
         let body = json!({
             "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
@@ -67,18 +67,18 @@ impl Reply {
         Self::json(200, &body.to_string())
     }
 
-    /// A whole answer of plain text.
+    /// Returns a whole answer of plain text.
     pub fn says(text: &str) -> Self {
         Self::message(json!({"role": "assistant", "content": text}), "stop")
     }
 
-    /// An event stream of these chunks' bytes, as they are.
+    /// Returns an event stream of these chunks' bytes, as they are.
     pub fn stream(chunks: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let pieces = chunks.into_iter().map(|chunk| Bytes::from(chunk.into())).collect();
         Self { pieces, ..Self::text(200, "text/event-stream", "") }
     }
 
-    /// An event stream that says `pieces` and ends as OpenAI's does.
+    /// Returns an event stream that says `pieces` and ends as OpenAI's does.
     pub fn streams(pieces: &[&str]) -> Self {
         let texts = pieces.iter().map(|piece| chunk(json!({"content": piece}), None));
         let end = [chunk(json!({}), Some("stop")), USAGE_CHUNK.to_owned(), DONE.to_owned()];
@@ -94,7 +94,7 @@ impl Reply {
         self
     }
 
-    /// The same under another content type.
+    /// Returns the same under another content type.
     pub fn called(mut self, content_type: &str) -> Self {
         self.headers.retain(|(name, _)| *name != "content-type");
         self.header("content-type", content_type)
@@ -112,14 +112,14 @@ impl Reply {
 pub const DONE: &str = "data: [DONE]\n\n";
 pub const USAGE_CHUNK: &str = "data: {\"object\":\"chat.completion.chunk\",\"choices\":[],\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":2,\"total_tokens\":42,\"prompt_tokens_details\":{\"cached_tokens\":30},\"completion_tokens_details\":{\"reasoning_tokens\":1}}}\n\n";
 
-/// The bytes of one chunk with this delta.
+/// Returns the bytes of one chunk with this delta.
 pub fn chunk(delta: Value, finish: Option<&str>) -> String {
     let body = json!({"object": "chat.completion.chunk", "model": "m",
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
     format!("data: {body}\n\n")
 }
 
-/// A frame of Amazon's streams of events.
+/// Returns a frame of Amazon's streams of events.
 pub fn frame(name: &'static str, payload: &Value) -> Vec<u8> {
     let header = |name: &'static str, value: &'static str| Header::new(name, HeaderText::String(value.into()));
     let frame = Message::new(payload.to_string())

@@ -153,7 +153,7 @@ fn take(found: &mut Groundedness, batch: &[JudgedStatement], answer: Answer) {
     }
 }
 
-/// The first statements of a report with their passages, and how many more there are.
+/// Returns the first statements of a report with their passages, and how many more there are.
 fn held(report: &Report, sources: &[Source]) -> (Vec<JudgedStatement>, usize) {
     let mut statements = statements(report);
     let left_out = statements.len().saturating_sub(MOST_STATEMENTS);
@@ -183,7 +183,8 @@ fn passages(statement: &Statement, texts: &Texts) -> Vec<(SourceId, String)> {
     wanted.into_iter().filter_map(around).collect()
 }
 
-/// The statements of a report in order: those that cite, and every other sentence of its text that says something.
+/// Returns the statements of a report in order: those that cite, and every other sentence of its text that says
+/// something.
 fn statements(report: &Report) -> Vec<Statement> {
     let text = text_alone(&report.markdown);
     let cited = claims::cited(text, &report.citations);
@@ -204,7 +205,7 @@ fn statements(report: &Report) -> Vec<Statement> {
     found.into_iter().map(statement).collect()
 }
 
-/// The sentences that no citation stands behind, each with its first byte.
+/// Returns the sentences that no citation stands behind, each with its first byte.
 fn uncited(text: &str, cited: &[claims::Cited]) -> Vec<(usize, String, Vec<SourceId>)> {
     let is_cited = |start: usize, end: usize| {
         let next = cited.partition_point(|cited| cited.place.end <= start);

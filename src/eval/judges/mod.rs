@@ -134,7 +134,7 @@ impl Judges {
         Ok(Judgement::Scores(BTreeMap::from([(dimension, opinion)])))
     }
 
-    /// The template with question and report, and what else it is filled with.
+    /// Returns the template with question and report, and what else it is filled with.
     fn prompt(&self, template: &str, case: Case<'_>, mut values: Value) -> String {
         values["question"] = untrusted(&case.question.question).into();
         values["report"] = untrusted(case.report).into();

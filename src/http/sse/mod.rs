@@ -40,21 +40,21 @@ const PASSED_OVER: usize = 256;
 
 /// How a protocol writes the log.
 pub trait Dialect: Send + 'static {
-    /// The first bytes of a stream.
+    /// Returns the first bytes of a stream.
     fn hello(&mut self) -> Bytes;
 
-    /// A record of the log; `None` when the reader does not want it.
+    /// Returns a record of the log; `None` when the reader does not want it.
     fn record(&mut self, frame: &Frame) -> Option<Bytes>;
 
-    /// The last bytes of a stream whose service stops: its reader should come back to another one.
+    /// Returns the last bytes of a stream whose service stops: its reader should come back to another one.
     fn goodbye(&mut self) -> Bytes;
 
-    /// The last bytes of a stream that is complete, if the protocol has any.
+    /// Returns the last bytes of a stream that is complete, if the protocol has any.
     fn end(&mut self) -> Option<Bytes>;
 }
 
-/// The body of a stream: the records that the dialect writes as they come, a heartbeat while none do. It ends with the
-/// records, and with `shutdown`. An idle one holds no buffer and needs no task.
+/// Returns the body of a stream: the records that the dialect writes as they come, a heartbeat while none do. It ends
+/// with the records, and with `shutdown`. An idle one holds no buffer and needs no task.
 pub fn body<S>(records: S, dialect: impl Dialect, shutdown: CancellationToken) -> Body
 where
     S: Stream<Item = Result<Arc<Frame>, Error>> + Send + Unpin + 'static,
@@ -141,7 +141,7 @@ where
     }
 }
 
-/// Whether a ping is due, and the heartbeat set for the next one.
+/// Returns whether a ping is due, and sets the heartbeat for the next one.
 fn is_due(heartbeat: Pin<&mut Sleep>, last_sent: &mut Instant, pause: Duration) -> bool {
     let (now, due) = (Instant::now(), *last_sent + pause);
     let is_due = due <= now;
@@ -161,7 +161,7 @@ enum Then {
     Broken,
 }
 
-/// The records that are ready, as the dialect writes them; empty when it wants none of them.
+/// Returns the records that are ready, as the dialect writes them; empty when it wants none of them.
 fn gather<S>(first: Option<Result<Arc<Frame>, Error>>, records: &mut S, dialect: &mut impl Dialect) -> (Bytes, Then)
 where
     S: Stream<Item = Result<Arc<Frame>, Error>> + Unpin,
@@ -254,7 +254,7 @@ mod tests {
         chunks.next().await.map(|chunk| String::from_utf8(chunk.unwrap().to_vec()).unwrap())
     }
 
-    /// Every record, named by its type.
+    /// Returns every record, named by its type.
     fn all() -> Native {
         Native { types: Types::ALL, naming: Naming::ByType }
     }

@@ -49,8 +49,8 @@ impl Dialect for Native {
     }
 }
 
-/// A page as JSON: `{"data": […], "next_after": …, "done": …}`. Unwanted types are left out, and still counted by
-/// `next_after`.
+/// Returns a page as JSON: `{"data": […], "next_after": …, "done": …}`. Unwanted types are left out, and still
+/// counted by `next_after`.
 pub fn page_json(page: &FramePage, types: &Types) -> Bytes {
     let mut json = BytesMut::from(&b"{\"data\":["[..]);
     let wanted = page.frames.iter().filter(|frame| types.want(&frame.name));

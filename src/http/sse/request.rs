@@ -29,8 +29,8 @@ pub enum BadInput {
     Event,
 }
 
-/// The number after which the client wants to go on: the header wins over the parameter, and without both it is the
-/// start. An empty header is none. Numbers beyond what can be stored stand for the end.
+/// Returns the number after which the client wants to go on: the header wins over the parameter, and without both it
+/// is the start. An empty header is none. Numbers beyond what can be stored stand for the end.
 ///
 /// # Errors
 /// [`BadInput`] when one of them is not a whole number, also the one that does not count.
@@ -76,13 +76,13 @@ impl Types {
         Ok(Self { patterns: Some(patterns.into()) })
     }
 
-    /// Whether all are wanted.
+    /// Returns whether all types are wanted.
     pub fn are_all(&self) -> bool {
         self.patterns.is_none()
     }
 
-    /// Whether an event of this type is wanted. What is said about the stream itself always is: what was removed may
-    /// have been.
+    /// Returns whether an event of this type is wanted. What is said about the stream itself always is: what was
+    /// removed may have been.
     pub fn want(&self, name: &str) -> bool {
         [STREAM_GAP, THREAD_DELETED].contains(&name)
             || self

@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// Some that are to be renewed, and end after `ends_in`.
+    /// Creates a cache of credentials that are to be renewed, and end after `ends_in`.
     fn old(ends_in: Duration) -> CredentialCache<&'static str> {
         let kept = CredentialCache::default();
         kept.keep(Fresh { value: "old", renew_in: Duration::ZERO, ends_in });

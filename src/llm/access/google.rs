@@ -87,7 +87,7 @@ impl Tokens {
         }
     }
 
-    /// The token that counts.
+    /// Returns the token that counts.
     pub async fn token(&self) -> Result<SecretString, Refused> {
         self.kept.current(self.fresh()).await
     }
@@ -130,7 +130,7 @@ impl Tokens {
         }
     }
 
-    /// The credentials of the first file that is there; one that is named has to be.
+    /// Returns the credentials of the first file that is there; one that is named has to be.
     async fn credentials(&self) -> Result<Option<Credentials>, Refused> {
         let unusable = |path: &Path, problem: &dyn std::fmt::Display| {
             Refused::Credentials(format!("the credentials in {} cannot be used: {problem}", path.display()))
@@ -156,7 +156,7 @@ impl Tokens {
         answer(net::form(self.clients.for_url(&url).post(url), form)).await
     }
 
-    /// A token of the account that the machine itself has.
+    /// Returns a token of the account that the machine itself has.
     async fn of_machine(&self) -> Result<Answer, Refused> {
         let address = format!("http://{}/computeMetadata/v1/instance/service-accounts/default/token", self.metadata);
         // It is on the machine's own network, where no proxy is.
@@ -196,7 +196,7 @@ pub fn gemini(endpoint: &Endpoint) -> String {
     publisher(endpoint, "google")
 }
 
-/// The same of Anthropic's.
+/// Returns the same of Anthropic's.
 pub fn claude(endpoint: &Endpoint) -> String {
     publisher(endpoint, "anthropic")
 }

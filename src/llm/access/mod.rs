@@ -41,7 +41,7 @@ pub(super) enum Refused {
 }
 
 impl Access {
-    /// A key wins over all else.
+    /// Chooses how requests are authorised; a key wins over all else.
     pub(super) fn new(auth: Auth, endpoint: &Endpoint, clients: &ApiClients) -> Self {
         match auth {
             _ if endpoint.key().is_some() => Self::Headers,
@@ -77,7 +77,8 @@ impl Access {
         })
     }
 
-    /// The server took a request for one of nobody it knows: what is kept is fetched again next time.
+    /// Forgets what is kept, so that it is fetched again next time: the server took a request for one of nobody it
+    /// knows.
     pub(super) fn forget(&self) {
         match self {
             Self::Headers => {}
@@ -96,7 +97,7 @@ impl Access {
     }
 }
 
-/// Part of a cloud's address, and nothing that would lead elsewhere.
+/// Returns whether `text` can be part of a cloud's address, and is nothing that would lead elsewhere.
 fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     !text.is_empty() && text.len() <= 100 && text.bytes().all(fits)

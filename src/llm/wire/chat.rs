@@ -130,8 +130,8 @@ impl<'a> Reasoning<'a> {
     }
 }
 
-/// The conversation. What a user says in several messages is one: Perplexity refuses two in a row, and so do the
-/// templates of some models on servers of one's own.
+/// Returns the conversation. What a user says in several messages is one: Perplexity refuses two in a row, and so do
+/// the templates of some models on servers of one's own.
 fn said<'a>(request: &'a Request, quirks: &Quirks) -> Vec<SentMessage<'a>> {
     let mut all: Vec<SentMessage<'a>> = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
@@ -316,7 +316,7 @@ impl State {
         Ok(())
     }
 
-    /// A detail, or a further piece of the last one.
+    /// Takes a detail, or a further piece of the last one.
     fn take_detail(&mut self, detail: Value) {
         let same = |last: &Value| last["type"] == detail["type"] && last["index"] == detail["index"];
         let last = self.reasoning.last_mut().filter(|last| detail["index"].is_u64() && same(last));
@@ -436,7 +436,7 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
     take_in(answer, source.is_marked(), state, assembly)
 }
 
-/// The error inside a field of a provider's own.
+/// Returns the error inside a field of a provider's own.
 fn error_in(field: &str, json: &str) -> Option<Value> {
     let chunk: Value = serde_json::from_str(Some(json).filter(|json| json.contains(field))?).ok()?;
     chunk.get(field)?.get("error").filter(|error| !error.is_null()).cloned()

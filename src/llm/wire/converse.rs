@@ -205,7 +205,7 @@ fn mark(blocks: &mut Vec<Block<'_>>) {
     }
 }
 
-/// The tools on offer; where there are none, those that the conversation has calls of.
+/// Returns the tools on offer; where there are none, those that the conversation has calls of.
 fn tools(request: &Request) -> Vec<Tool<'_>> {
     if !request.tools.is_empty() {
         return request.tools.iter().map(Tool::of).collect();
@@ -368,7 +368,7 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
 }
 
 impl State {
-    /// A block, whole or at its beginning.
+    /// Returns a block, whole or at its beginning.
     fn take_block(&mut self, index: usize, block: Value, assembly: &mut Assembly) -> Result<(), Failure> {
         let mut arguments = String::new();
         if let Some(text) = block["text"].as_str() {
@@ -385,7 +385,7 @@ impl State {
         Ok(())
     }
 
-    /// A piece of a block; only those of calls are announced before.
+    /// Returns a piece of a block; only those of calls are announced before.
     fn add(&mut self, index: usize, delta: Delta<'_>, assembly: &mut Assembly) -> Result<(), Failure> {
         let place = self.blocks.iter().position(|(known, ..)| *known == index).unwrap_or_else(|| {
             self.blocks.push((index, json!({}), String::new()));
@@ -432,7 +432,7 @@ impl State {
     }
 }
 
-/// A block as it goes back: the arguments of a call are an object.
+/// Returns a block as it goes back: the arguments of a call are an object.
 fn closed((_, mut block, arguments): (usize, Value, String)) -> Value {
     if let Some(call) = block.get_mut("toolUse") {
         *field(call, "input") = object(&arguments);
@@ -440,7 +440,7 @@ fn closed((_, mut block, arguments): (usize, Value, String)) -> Value {
     block
 }
 
-/// The field of that name; what is no object becomes one, since a server may send anything.
+/// Returns the field of that name; what is no object becomes one, since a server may send anything.
 fn field<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = json!({});

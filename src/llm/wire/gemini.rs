@@ -196,7 +196,7 @@ fn text(text: Joined<'_>) -> Option<Part<'_>> {
     (!is_empty).then_some(Part::Text { text })
 }
 
-/// The conversation in turns. All results of a turn's calls stand in one content, which holds nothing else.
+/// Returns the conversation in turns. All results of a turn's calls stand in one content, which holds nothing else.
 fn contents(request: &Request) -> Vec<Content<'_>> {
     let mut contents: Vec<Content<'_>> = Vec::with_capacity(request.messages.len());
     let mut carried_ids = None;
@@ -287,7 +287,7 @@ struct TextAlone<'a> {
     text: Cow<'a, str>,
 }
 
-/// The text of a part that has nothing else.
+/// Returns the text of a part that has nothing else.
 fn text_alone(part: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str::<TextAlone<'_>>(part.get()).ok().map(|part| part.text)
 }
@@ -376,7 +376,7 @@ impl State {
         self.parts.push(',');
     }
 
-    /// The call of a part, if it is one; its arguments go back as an object.
+    /// Takes the call of a part, if it is one; its arguments go back as an object.
     fn take_call(&mut self, part: &mut Value, is_marked: bool, assembly: &mut Assembly) {
         let Some(call) = part.get_mut("functionCall") else { return };
         let word = |name: &str| call[name].as_str().unwrap_or_default().to_owned();

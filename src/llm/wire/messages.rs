@@ -197,7 +197,7 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// The tools on offer; where there are none, those that the conversation has calls of.
+/// Returns the tools on offer; where there are none, those that the conversation has calls of.
 fn tools(request: &Request) -> Vec<Tool<'_>> {
     if !request.tools.is_empty() {
         return request.tools.iter().map(Tool::of).collect();

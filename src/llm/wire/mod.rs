@@ -104,13 +104,13 @@ impl Wire {
         }
     }
 
-    /// Do its vendor's servers stream a JSON array to who does not ask for server-sent events? Gateways that strip a
-    /// query do not ask.
+    /// Returns whether its vendor's servers stream a JSON array to who does not ask for server-sent events. Gateways
+    /// that strip a query do not ask.
     pub(super) fn streams_arrays(self) -> bool {
         self == Self::Gemini
     }
 
-    /// The failure that an HTTP answer reports.
+    /// Returns the failure that an HTTP answer reports.
     pub(super) fn failure(self, model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
         failure::of_status(model, status, headers, body)
     }
@@ -173,8 +173,8 @@ fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> F
     }
 }
 
-/// The arguments of a call that should be an object and may be anything, as JSON text: a text as it is, nothing for
-/// none.
+/// Returns the arguments of a call that should be an object and may be anything, as JSON text: a text as it is,
+/// nothing for none.
 fn written(input: &Value) -> String {
     match input {
         Value::Null => String::new(),
@@ -183,13 +183,13 @@ fn written(input: &Value) -> String {
     }
 }
 
-/// The arguments of a call as they go back: an object, since vendors refuse everything else.
+/// Returns the arguments of a call as they go back: an object, since vendors refuse everything else.
 fn object(arguments: &str) -> Value {
     let parsed = serde_json::from_str(&unquoted(arguments.into())).ok();
     parsed.filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
-/// The model as a segment of the path.
+/// Returns the model as a segment of the path.
 fn segment(model: &str) -> Cow<'_, str> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     let leads_up = model.starts_with('.');
@@ -265,8 +265,8 @@ impl Serialize for Joined<'_> {
     }
 }
 
-/// The arguments of an earlier call as the model wrote them; `{}` for those that are no JSON object, since llama.cpp
-/// answers 500 to every request whose history has one, and others refuse it.
+/// Returns the arguments of an earlier call as the model wrote them; `{}` for those that are no JSON object, since
+/// llama.cpp answers 500 to every request whose history has one, and others refuse it.
 fn arguments(text: &str) -> &str {
     let parsed = serde_json::from_str::<&RawValue>(text).ok().map(RawValue::get);
     parsed.filter(|raw| raw.starts_with('{')).unwrap_or("{}")
@@ -282,8 +282,8 @@ impl Serialize for RawObject<'_> {
     }
 }
 
-/// The items of a turn as it came, when it came from the provider that is asked. Without tools it is no longer the
-/// conversation that the turn belongs to, but a question about it.
+/// Returns the items of a turn as it came, when it came from the provider that is asked. Without tools it is no
+/// longer the conversation that the turn belongs to, but a question about it.
 fn carried<'a>(message: &'a Message, request: &Request) -> Option<Vec<&'a RawValue>> {
     let Message::Assistant { carry: Some(carry), .. } = message else { return None };
     if carry.provider != request.model.provider || request.tools.is_empty() {
@@ -336,7 +336,8 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-".contains(&byte)
 }
 
-/// The name of a tool as every vendor takes it. Models make up names, which stand in the history from then on.
+/// Returns the name of a tool as every vendor takes it. Models make up names, which stand in the history from then
+/// on.
 fn tool_name(name: &str) -> Cow<'_, str> {
     if is_name(name) {
         return name.into();
@@ -348,12 +349,12 @@ fn tool_name(name: &str) -> Cow<'_, str> {
     name.trim().chars().take(LONGEST_NAME).map(fitting).collect::<String>().into()
 }
 
-/// The id of a call at a vendor that takes ids of at most so many bytes.
+/// Returns the id of a call at a vendor that takes ids of at most so many bytes.
 fn bounded_id(id: &str, longest: usize) -> Cow<'_, str> {
     if id.len() <= longest { id.into() } else { short_id(id) }
 }
 
-/// The id of a call in nine letters and digits, which every vendor takes: itself when it is one already.
+/// Returns the id of a call in nine letters and digits, which every vendor takes: itself when it is one already.
 fn short_id(id: &str) -> Cow<'_, str> {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {

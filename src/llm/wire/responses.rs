@@ -220,7 +220,7 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
     state.end(answer, assembly)
 }
 
-/// The texts of a message, and its refusals.
+/// Returns the texts of a message, and its refusals.
 fn say(item: &Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
     let parts = item["content"].as_array().filter(|_| item["type"] == "message");
     for part in parts.into_iter().flatten() {
@@ -275,7 +275,7 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
 }
 
 impl State {
-    /// An item that is complete. A call that was cut off is none.
+    /// Returns an item that is complete. A call that was cut off is none.
     fn take_item(
         &mut self,
         index: usize,

@@ -14,7 +14,7 @@ pub(super) trait Block<'a>: Sized {
     fn call(call: &'a ToolCall) -> Self;
     /// Returns what the call of that id gave.
     fn result(call_id: &'a str, content: Joined<'a>) -> Self;
-    /// A block of the provider's own, as it came.
+    /// Returns a block of the provider's own, as it came.
     fn carried(block: &'a RawValue) -> Self;
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Turn<B> {
     pub(super) content: Vec<B>,
 }
 
-/// The conversation in turns: results of tools belong to the user's, where they come first.
+/// Returns the conversation in turns: results of tools belong to the user's, where they come first.
 pub(super) fn turns<'a, B: Block<'a>>(request: &'a Request) -> Vec<Turn<B>> {
     let mut turns: Vec<Turn<B>> = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
@@ -45,7 +45,7 @@ pub(super) fn turns<'a, B: Block<'a>>(request: &'a Request) -> Vec<Turn<B>> {
     turns
 }
 
-/// A turn of the model: as it came when it was this provider's, else in our words.
+/// Returns a turn of the model: as it came when it was this provider's, else in our words.
 fn said<'a, B: Block<'a>>(message: &'a Message, content: &'a str, calls: &'a [ToolCall], request: &Request) -> Vec<B> {
     match carried(message, request) {
         Some(blocks) => blocks.into_iter().map(B::carried).collect(),
@@ -53,7 +53,7 @@ fn said<'a, B: Block<'a>>(message: &'a Message, content: &'a str, calls: &'a [To
     }
 }
 
-/// The instructions, which stand apart from the turns.
+/// Returns the instructions, which stand apart from the turns.
 pub(super) fn instructions<'a, B: Block<'a>>(request: &'a Request) -> Vec<B> {
     let instruction = |message: &'a Message| match message {
         Message::System { content } => text(Joined::Parts(content)),
@@ -62,14 +62,14 @@ pub(super) fn instructions<'a, B: Block<'a>>(request: &'a Request) -> Vec<B> {
     request.messages.iter().filter_map(instruction).collect()
 }
 
-/// Blank texts are refused.
+/// Creates a block of a text that is not blank; blank ones are refused.
 fn text<'a, B: Block<'a>>(text: Joined<'a>) -> Option<B> {
     let is_blank = text.all(|piece| piece.trim().is_empty());
     (!is_blank).then(|| B::text(text))
 }
 
-/// The names of the tools that the conversation has calls of, each once. Without these tools such a conversation is
-/// refused.
+/// Returns the names of the tools that the conversation has calls of, each once. Without these tools such a
+/// conversation is refused.
 pub(super) fn called(request: &Request) -> Vec<Cow<'_, str>> {
     let mut names: Vec<Cow<'_, str>> = Vec::new();
     for message in &request.messages {

@@ -65,7 +65,7 @@ fn metas(page: &Document) -> Vec<(String, String)> {
     page.select("meta[content]").iter().filter_map(of).collect()
 }
 
-/// The time that an article gives itself.
+/// Returns the time that an article gives itself.
 fn times(page: &Document) -> Vec<String> {
     const PLACES: [&str; 3] = ["time[itemprop][datetime]", "article header time[datetime]", "article time[datetime]"];
     PLACES.iter().filter_map(|place| page.select_single(place).attr("datetime")).map(|time| time.to_string()).collect()
@@ -102,7 +102,7 @@ fn collect(value: &Value, name: &str, depth: usize, values: &mut Vec<String>) {
     }
 }
 
-/// A text, the name of a thing, or the names of several.
+/// Returns a text, the name of a thing, or the names of several.
 fn said(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -115,7 +115,7 @@ fn said(value: &Value) -> Option<String> {
     }
 }
 
-/// A name on one line; an address is none.
+/// Returns a name on one line; an address is none.
 fn line(name: &str) -> Option<String> {
     let name = text::one_line(text::cut(name, MAX_CHARS));
     (!name.is_empty() && !name.contains("://")).then_some(name)

@@ -100,7 +100,7 @@ const AFTER_LABEL: usize = 40;
 /// How much of a document may come before that line.
 const MAX_LINES: usize = 25;
 
-/// `YYYY-MM-DD` when a line near the beginning states the document's date.
+/// Returns `YYYY-MM-DD` when a line near the beginning states the document's date.
 pub(super) fn stated(text: &str) -> Option<String> {
     let lines = || text.lines().take(MAX_LINES);
     let head = || text.lines().filter(|line| !line.trim().is_empty()).take(HEAD_LINES);
@@ -108,8 +108,8 @@ pub(super) fn stated(text: &str) -> Option<String> {
     dated().or_else(|| head().find_map(in_head))
 }
 
-/// The date of a short line such as `Safety notice 2035/05 of 3 May 2035` or `Note, 20 January 2036, by A. L.`: it
-/// calls itself a document, and its date stands at the end or between commas.
+/// Returns the date of a short line such as `Safety notice 2035/05 of 3 May 2035` or `Note, 20 January 2036, by A.
+/// L.`: it calls itself a document, and its date stands at the end or between commas.
 fn in_head(line: &str) -> Option<String> {
     let line = line.trim().trim_matches(['*', '_', '#', ' ']);
     let is_kind = |word: &str| DOCUMENTS.contains(&word.to_lowercase().as_str());
@@ -123,7 +123,7 @@ fn in_head(line: &str) -> Option<String> {
     between.or_else(|| at_end.filter(is_whole).and_then(parse))
 }
 
-/// The date of a line such as `Norderwarf, den 29. Januar 2031`: short, and nothing after the date.
+/// Returns the date of a line such as `Norderwarf, den 29. Januar 2031`: short, and nothing after the date.
 fn below_letterhead(line: &str) -> Option<String> {
     let line = first_sentence(line.trim().trim_matches(['*', '_']));
     let (_, date) = line.rsplit_once(", ").filter(|_| line.chars().count() <= 90)?;
@@ -131,13 +131,13 @@ fn below_letterhead(line: &str) -> Option<String> {
     (date.len() <= 20 && date.ends_with(|char: char| char.is_ascii_digit())).then(|| parse(date))?
 }
 
-/// The line up to the full stop behind a year.
+/// Returns the line up to the full stop behind a year.
 fn first_sentence(line: &str) -> &str {
     let ends = |at: &usize| line[..*at].bytes().rev().take_while(u8::is_ascii_digit).count() == 4;
     line.match_indices(". ").map(|(at, _)| at).find(ends).map_or(line, |at| &line[..at])
 }
 
-/// The date behind a label at the beginning of the line, or of what follows a full stop or comma in it.
+/// Returns the date behind a label at the beginning of the line, or of what follows a full stop or comma in it.
 fn stated_in_line(line: &str) -> Option<String> {
     let line = line.to_lowercase();
     let starts = [". ", ", "].iter().flat_map(|mark| line.match_indices(mark)).map(|(at, mark)| at + mark.len());
@@ -148,7 +148,7 @@ fn stated_in_line(line: &str) -> Option<String> {
     })
 }
 
-/// The first date of the text, unless too much stands before it.
+/// Returns the first date of the text, unless too much stands before it.
 fn near(text: &str) -> Option<String> {
     let starts = text
         .char_indices()
@@ -157,8 +157,8 @@ fn near(text: &str) -> Option<String> {
     starts.map(|(at, _)| &text[at..]).find_map(parse)
 }
 
-/// The date `text` begins with: `2031-03-10`, `10.03.2031`, `10 March 2031`, `12. Januar 2031`, `March 10, 2031`,
-/// `2031年3月10日`.
+/// Returns the date `text` begins with: `2031-03-10`, `10.03.2031`, `10 March 2031`, `12. Januar 2031`, `March 10,
+/// 2031`, `2031年3月10日`.
 pub fn parse(text: &str) -> Option<String> {
     let pieces = pieces(text);
     let date = match pieces.as_slice() {
@@ -175,7 +175,7 @@ pub fn parse(text: &str) -> Option<String> {
     date.map(|date| format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()))
 }
 
-/// The ISO date in a file name such as `2030-12-03-board.md`, the way people sort their files.
+/// Returns the ISO date in a file name such as `2030-12-03-board.md`, the way people sort their files.
 pub fn in_file_name(name: &str) -> Option<String> {
     let starts = name.char_indices().filter(|(at, _)| !name[..*at].ends_with(|char: char| char.is_ascii_digit()));
     let candidates = starts.filter_map(|(at, _)| name.get(at..at + 10));
@@ -199,7 +199,7 @@ enum Piece {
     Month(u32),
 }
 
-/// The first three words of `text` that are numbers or months; a word that is neither ends the list.
+/// Returns the first three words of `text` that are numbers or months; a word that is neither ends the list.
 fn pieces(text: &str) -> Vec<Piece> {
     let text: String = text.chars().take(40).collect();
     text.split(|char: char| !char.is_alphanumeric() || matches!(char, '年' | '月' | '日'))
@@ -217,7 +217,7 @@ fn piece(word: &str) -> Option<Piece> {
     month(&word.to_lowercase()).map(Piece::Month)
 }
 
-/// The month of a name or abbreviation of at least three letters, in English, German or French.
+/// Returns the month of a name or abbreviation of at least three letters, in English, German or French.
 fn month(word: &str) -> Option<u32> {
     const NAMES: [&[&str]; 12] = [
         &["january", "januar", "janvier", "jänner"],

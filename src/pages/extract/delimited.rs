@@ -4,6 +4,8 @@ use csv::{ReaderBuilder, Trim};
 
 use super::{Document, Section, Unreadable, sheet::Sheet, text};
 
+/// Reads a table of delimited values.
+///
 /// # Errors
 /// [`Unreadable`] when it is no text.
 pub(super) fn read(bytes: &[u8], delimiter: Option<u8>) -> Result<Document, Unreadable> {
@@ -33,7 +35,7 @@ pub(super) fn read(bytes: &[u8], delimiter: Option<u8>) -> Result<Document, Unre
     Ok(Document { sections, missing, ..Document::default() })
 }
 
-/// The rows of a short text.
+/// Returns the rows of a short text.
 pub(super) fn records(source: &str) -> Vec<Vec<String>> {
     // A quoted value may stand behind a space.
     let source = source.replace(", \"", ",\"");
@@ -43,7 +45,7 @@ pub(super) fn records(source: &str) -> Vec<Vec<String>> {
     records.map(|record| record.iter().map(str::to_owned).collect()).collect()
 }
 
-/// The delimiter that splits the first lines into most fields, equally many in each.
+/// Returns the delimiter that splits the first lines into most fields, equally many in each.
 fn likeliest(source: &str) -> u8 {
     let lines: Vec<&str> = source.lines().filter(|line| !line.trim().is_empty()).take(20).collect();
     let score = |delimiter: &u8| {

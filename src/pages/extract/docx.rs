@@ -13,6 +13,8 @@ use super::{
 /// Styles that build on others, at most so often.
 const MAX_BASES: usize = 10;
 
+/// Reads a Word document.
+///
 /// # Errors
 /// [`Unreadable`]: damaged, encrypted, or too much.
 pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Document, Unreadable> {
@@ -228,7 +230,7 @@ impl Reader {
     }
 }
 
-/// A cell, or those within what stands around cells.
+/// Returns a cell, or those within what stands around cells.
 fn within(element: &Element) -> Vec<&Element> {
     match &*element.name {
         "sdt" => element.child("sdtContent").map(|content| content.elements().collect()).unwrap_or_default(),

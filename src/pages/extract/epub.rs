@@ -11,6 +11,8 @@ use super::{
 
 const MAX_CHAPTERS: usize = 3_000;
 
+/// Reads an EPUB book.
+///
 /// # Errors
 /// [`Unreadable`]: damaged, encrypted, or too much.
 pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
@@ -34,7 +36,7 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
     Ok(properties.of_document(outline.finish()))
 }
 
-/// The names of the chapters, in reading order.
+/// Returns the names of the chapters, in reading order.
 fn chapters(root: &Element, folder: &str) -> Vec<String> {
     let items = root.child("manifest").into_iter().flat_map(Element::elements);
     let targets: HashMap<&str, &str> =
@@ -45,7 +47,7 @@ fn chapters(root: &Element, folder: &str) -> Vec<String> {
     names.take(MAX_CHAPTERS).map(|target| resolve(folder, &decoded(target))).collect()
 }
 
-/// `%20` and its like as what they stand for.
+/// Decodes `%20` and its like to what they stand for.
 fn decoded(target: &str) -> String {
     let mut bytes = Vec::with_capacity(target.len());
     let mut rest = target.split('#').next().unwrap_or_default().as_bytes();

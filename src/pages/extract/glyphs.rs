@@ -93,7 +93,7 @@ impl Line {
         }
     }
 
-    /// The widest gap between two letters of one word.
+    /// Returns the widest gap between two letters of one word.
     fn widest_within_words(&self, has_spaces: bool) -> f64 {
         let mut gaps: Vec<f64> = self.glyphs.iter().skip(1).map(|glyph| glyph.gap.max(0.0)).collect();
         gaps.sort_by(f64::total_cmp);
@@ -147,7 +147,7 @@ impl OutputDev for Glyphs {
 mod tests {
     use super::*;
 
-    /// A line of glyphs half a size wide, each so far behind the one before it.
+    /// Checks the text of a line of glyphs half a size wide, each so far behind the one before it.
     fn check(glyphs: &[(&str, f64)], expected: &str) {
         let mut line = Glyphs::default();
         let mut x = 0.0;

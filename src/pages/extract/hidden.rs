@@ -39,7 +39,7 @@ fn hides(style: &str) -> bool {
     })
 }
 
-/// The number a value begins with; `None` of what is measured in shares, such as `-100%`.
+/// Returns the number a value begins with; `None` of what is measured in shares, such as `-100%`.
 fn number(value: &str) -> Option<f64> {
     let end = value.find(|char: char| !char.is_ascii_digit() && !matches!(char, '.' | '-')).unwrap_or(value.len());
     let number = value[..end].parse().ok()?;

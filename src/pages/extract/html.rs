@@ -68,8 +68,8 @@ pub(super) fn page(source: &str) -> Option<Page> {
     Some(Page { title, about, markdown: fuller(article, whole) })
 }
 
-/// Markdown whose tables have short rules: the converter makes each as wide as the cell above it, which doubles a table
-/// of layout.
+/// Shortens the rules of tables in Markdown: the converter makes each as wide as the cell above it, which doubles a
+/// table of layout.
 fn with_short_rules(markdown: &str) -> String {
     let mut short = String::with_capacity(markdown.len());
     let mut rows = 0;
@@ -89,7 +89,7 @@ fn with_short_rules(markdown: &str) -> String {
     short
 }
 
-/// The article, unless it left most of the page's words out: then it took a side note for the article.
+/// Returns the article, unless it left most of the page's words out: then it took a side note for the article.
 fn fuller(article: String, whole: String) -> String {
     let words = |text: &str| text.split_whitespace().count();
     match words(&article) * 2 < words(&whole) {
@@ -105,7 +105,8 @@ fn title(readability: &Readability) -> Option<String> {
     heading.into_iter().chain([of("head title"), of("title")]).find(|title| !title.is_empty())
 }
 
-/// HTML or a fragment of it to plain text without its tags; nothing is judged unimportant but scripts and the like.
+/// Converts HTML or a fragment of it to plain text without its tags; nothing is judged unimportant but scripts and
+/// the like.
 pub(super) fn plain(source: &str) -> Result<String, Unreadable> {
     let page = page(source).ok_or_else(too_deep)?;
     Ok(text::tidied(&markdown::plain(&page.markdown)))
@@ -115,7 +116,7 @@ fn too_deep() -> Unreadable {
     Unreadable::new("its HTML is nested too deeply")
 }
 
-/// Whether `text` begins like HTML; Markdown that merely shows some does not.
+/// Returns whether `text` begins like HTML; Markdown that merely shows some does not.
 pub fn looks_like_html(text: &str) -> bool {
     const TAGS: [&str; 30] = [
         "!doctype", "html", "head", "body", "div", "p", "span", "article", "section", "main", "table", "ul", "ol",
@@ -133,7 +134,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<String, Unreadable> {
     text::decode_as(bytes, declared_encoding(bytes))
 }
 
-/// The encoding named by `<meta charset>` or `http-equiv` in the first 2 kB.
+/// Returns the encoding named by `<meta charset>` or `http-equiv` in the first 2 kB.
 fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(2048)]).to_ascii_lowercase();
     let (_, after) = head.split_once("charset")?;
@@ -177,7 +178,7 @@ fn depth(source: &str) -> usize {
     deepest
 }
 
-/// The name a tag begins with; empty when it is none.
+/// Returns the name a tag begins with; empty when it is none.
 fn element(tag: &str) -> &str {
     if !tag.starts_with(|char: char| char.is_ascii_alphabetic()) {
         return "";

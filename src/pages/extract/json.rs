@@ -14,6 +14,8 @@ const TITLES: [&str; 4] = ["title", "headline", "name", "@id"];
 const DATES: [&str; 8] =
     ["dateModified", "updated", "updated_at", "modified", "datePublished", "published", "published_at", "date"];
 
+/// Reads a JSON document, or several in a row.
+///
 /// # Errors
 /// [`Unreadable`] when it is no text. What is no JSON after all is read as text.
 pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
@@ -44,7 +46,7 @@ fn say(value: &Value, level: usize, outline: &mut Outline) {
     }
 }
 
-/// Plain values first, so that none stands under another one's heading.
+/// Writes the fields of an object: plain values first, so that none stands under another one's heading.
 fn object(fields: &Map<String, Value>, level: usize, outline: &mut Outline) {
     let (nested, plain): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, value)| !is_plain(value));
     for (name, value) in plain {
@@ -79,7 +81,7 @@ fn array(values: &[Value], level: usize, outline: &mut Outline) {
     }
 }
 
-/// A value that fits on a line: no object, and no list but one of such.
+/// Returns whether a value fits on a line: no object, and no list but one of such.
 fn is_plain(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.is_empty(),

@@ -9,13 +9,13 @@ const MAX_TEXT_BYTES: usize = 300;
 /// The longest address.
 const MAX_TARGET_BYTES: usize = 1_000;
 
-/// The links of Markdown; pictures are none, and neither is what has no text.
+/// Returns the links of Markdown; pictures are none, and neither is what has no text.
 pub(super) fn of(source: &str) -> Vec<Link> {
     let seams = source.match_indices("](").map(|(at, _)| at);
     seams.filter_map(|seam| link(source, seam)).take(MAX_LINKS).collect()
 }
 
-/// The link whose text ends at `seam`, before `](`.
+/// Returns the link whose text ends at `seam`, before `](`.
 fn link(source: &str, seam: usize) -> Option<Link> {
     let before = &source[source.floor_char_boundary(seam.saturating_sub(MAX_TEXT_BYTES))..seam];
     let (outside, inner) = before.rsplit_once('[')?;
@@ -25,7 +25,7 @@ fn link(source: &str, seam: usize) -> Option<Link> {
     is_shown.then(|| Link { text, target: target.to_owned() })
 }
 
-/// The address up to its bracket; it may hold a pair of brackets, and a title may follow.
+/// Returns the address up to its bracket; it may hold a pair of brackets, and a title may follow.
 fn target(rest: &str) -> Option<&str> {
     let rest = &rest[..rest.floor_char_boundary(MAX_TARGET_BYTES)];
     let mut depth = 0_u32;

@@ -43,7 +43,7 @@ pub(super) fn add(body: &str, outline: &mut Outline) {
     }
 }
 
-/// The front matter between `---` lines at the very beginning, and what follows.
+/// Returns the front matter between `---` lines at the very beginning, and what follows.
 fn front_matter(source: &str) -> (&str, &str) {
     let Some(rest) = source.strip_prefix("---\n") else { return ("", source) };
     match rest.split_once("\n---\n") {
@@ -60,7 +60,7 @@ fn field(matter: &str, name: &str) -> Option<String> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Whether the line opens or closes a block of code, whose `#` are no headings.
+/// Returns whether the line opens or closes a block of code, whose `#` are no headings.
 fn toggles(line: &str, fence: &mut Option<&'static str>) -> bool {
     let start = line.trim_start();
     let Some(mark) = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark)) else { return false };
@@ -80,7 +80,7 @@ fn atx_heading(line: &str) -> Option<(usize, &str)> {
     is_heading.then(|| (level, rest.trim().trim_end_matches('#').trim_end()))
 }
 
-/// The level of a heading that is underlined with `=` or `-`.
+/// Returns the level of a heading that is underlined with `=` or `-`.
 fn underline(line: &str, next: &str) -> Option<usize> {
     let is_text = line.trim().chars().any(char::is_alphanumeric) && !line.starts_with([' ', '\t', '|', '>', '-', '*']);
     let next = next.trim_end();
@@ -92,7 +92,7 @@ fn underline(line: &str, next: &str) -> Option<usize> {
     }
 }
 
-/// Markdown to what a reader would see, roughly: links and images to their text, no emphasis, no escapes.
+/// Converts Markdown to what a reader would see, roughly: links and images to their text, no emphasis, no escapes.
 pub(super) fn plain(markdown: &str) -> String {
     let mut plain = String::with_capacity(markdown.len());
     let mut rest = markdown;
@@ -157,8 +157,8 @@ fn side(char: Option<char>) -> u8 {
 /// Bytes of the text of a link; what is longer is none.
 const MAX_LINK_TEXT: usize = 500;
 
-/// The text of `[text](address)` and what follows; addresses may hold a pair of brackets, not one in another. Looks
-/// ahead only so far that a text full of brackets takes no longer than others.
+/// Returns the text of `[text](address)` and what follows; addresses may hold a pair of brackets, not one in another.
+/// Looks ahead only so far that a text full of brackets takes no longer than others.
 fn link(rest: &str) -> Option<(&str, &str)> {
     let rest = rest.strip_prefix('[')?;
     let text = &rest[..closing(&rest[..rest.floor_char_boundary(MAX_LINK_TEXT)])?];

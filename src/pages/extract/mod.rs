@@ -94,13 +94,13 @@ const ENDINGS: [(&str, Format); 29] = [
 ];
 
 impl Format {
-    /// The format a file name's ending promises.
+    /// Returns the format a file name's ending promises.
     pub fn of_extension(extension: &str) -> Option<Self> {
         let extension = extension.to_ascii_lowercase();
         ENDINGS.iter().find(|(ending, _)| *ending == extension).map(|(_, format)| *format)
     }
 
-    /// The format that the first bytes show, whatever name or header say.
+    /// Returns the format that the first bytes show, whatever name or header say.
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [b'%', b'P', b'D', b'F', b'-', ..] => Some(Self::Pdf),
@@ -213,7 +213,7 @@ fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {
     Ok(Document { sections: passages::joined(document.sections), ..document })
 }
 
-/// HTML, or a piece of it, to plain text. Blocking, and bounded by nothing but the process it runs in.
+/// Converts HTML, or a piece of it, to plain text. Blocking, and bounded by nothing but the process it runs in.
 ///
 /// # Errors
 /// [`Unreadable`] when its elements are nested beyond reason.
@@ -221,7 +221,7 @@ pub fn plain(html: &str) -> Result<String, Unreadable> {
     html::plain(html)
 }
 
-/// The document up to [`MAX_TEXT_BYTES`], titles and headings cut to size.
+/// Returns the document up to [`MAX_TEXT_BYTES`], titles and headings cut to size.
 fn bounded(mut document: Document) -> Document {
     document.title = document.title.map(|title| cut(&title, MAX_HEADING_CHARS).to_owned());
     document.author = document.author.map(|author| cut(&author, MAX_HEADING_CHARS).to_owned());

@@ -14,6 +14,8 @@ use super::{
 /// A cell or row that says it is repeated more often is empty, or means the rest of the sheet.
 const MAX_REPEATED: usize = 1_000;
 
+/// Reads an OpenDocument file.
+///
 /// # Errors
 /// [`Unreadable`]: damaged, encrypted, or too much.
 pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
@@ -101,7 +103,7 @@ impl Reader {
         }
     }
 
-    /// The text of a paragraph; its notes are kept for the end.
+    /// Returns the text of a paragraph; its notes are kept for the end.
     fn text(&mut self, element: &Element) -> String {
         let mut text = String::new();
         self.say(element, &mut text);
@@ -178,7 +180,7 @@ impl Reader {
         self.outline.block(&text);
     }
 
-    /// False when the sheet is full.
+    /// Adds a row of the table to the sheet; false when the sheet is full.
     fn sheet_row(&mut self, sheet: &mut Sheet, number: usize, row: &Element) -> bool {
         let mut column = 0_usize;
         for cell in row.elements().filter(|cell| is_cell(cell)) {

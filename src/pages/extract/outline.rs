@@ -22,7 +22,7 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    /// A document whose text has the marks that `plain` takes away.
+    /// Returns a document whose text has the marks that `plain` takes away.
     pub fn new(title: Option<&str>, plain: fn(&str) -> String) -> Self {
         Self {
             title: title.map(str::to_owned),
@@ -37,12 +37,12 @@ impl Outline {
         }
     }
 
-    /// A document whose text has no marks.
+    /// Returns a document whose text has no marks.
     pub fn of_text(title: Option<&str>) -> Self {
         Self::new(title, str::to_owned)
     }
 
-    /// The same, where no heading is a title.
+    /// Returns the same, where no heading is a title.
     pub fn of_parts(title: Option<&str>) -> Self {
         Self { may_entitle: false, ..Self::of_text(title) }
     }
@@ -52,7 +52,7 @@ impl Outline {
         self.text.push('\n');
     }
 
-    /// A paragraph or a table, apart from what is around it.
+    /// Adds a paragraph or a table, apart from what is around it.
     pub fn block(&mut self, block: &str) {
         if !block.trim().is_empty() {
             self.line("");
@@ -61,14 +61,14 @@ impl Outline {
         }
     }
 
-    /// An item of a list; `depth` counts from 0.
+    /// Adds an item of a list; `depth` counts from 0.
     pub fn item(&mut self, depth: usize, item: &str) {
         if !item.trim().is_empty() {
             self.line(&format!("{}- {}", "  ".repeat(depth.min(8)), item.trim()));
         }
     }
 
-    /// Level 1 is the highest.
+    /// Adds a heading; level 1 is the highest.
     pub fn heading(&mut self, level: usize, heading: &str) {
         self.close();
         let heading =
@@ -88,7 +88,7 @@ impl Outline {
         self.path.push((level, heading));
     }
 
-    /// The anchor the usual renderers give a heading; a repeated one gets a number.
+    /// Returns the anchor the usual renderers give a heading; a repeated one gets a number.
     fn anchor_of(&mut self, heading: &str) -> String {
         let slug = slug(heading);
         let count = self.anchors.entry(slug.clone()).or_insert(0);
@@ -117,7 +117,8 @@ impl Outline {
         Document { title: self.title, sections: self.sections, ..Document::default() }
     }
 
-    /// The same, where headings are what somebody wrote: those of a document that says nothing else are its text.
+    /// Returns the same, where headings are what somebody wrote: those of a document that says nothing else are its
+    /// text.
     pub fn finish_written(mut self) -> Document {
         self.close();
         let text = std::mem::take(&mut self.headings).trim_end().to_owned();
@@ -128,7 +129,7 @@ impl Outline {
     }
 }
 
-/// Lower case, spaces to hyphens, marks dropped; letters of all scripts stay.
+/// Returns the heading as an anchor: lower case, spaces to hyphens, marks dropped; letters of all scripts stay.
 fn slug(heading: &str) -> String {
     let lower = heading.to_lowercase();
     lower

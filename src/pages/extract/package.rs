@@ -103,7 +103,7 @@ impl<'a> Package<'a> {
         }
     }
 
-    /// The name of the part that the relations of an office document say is the document.
+    /// Returns the name of the part that the relations of an office document say is the document.
     fn main_part(&mut self) -> Result<Option<String>, Unreadable> {
         let Some(relations) = self.xml("_rels/.rels")? else { return Ok(None) };
         let is_main =
@@ -116,7 +116,7 @@ impl<'a> Package<'a> {
         self.archive.index_for_name(name).is_some()
     }
 
-    /// A part, if there is one of that name.
+    /// Returns a part, if there is one of that name.
     ///
     /// # Errors
     /// [`Unreadable`]: encrypted, damaged, or too much.
@@ -138,7 +138,7 @@ impl<'a> Package<'a> {
         Ok(Some(bytes))
     }
 
-    /// A part that is XML.
+    /// Returns a part that is XML.
     ///
     /// # Errors
     /// As [`Self::optional`].
@@ -151,7 +151,7 @@ impl<'a> Package<'a> {
         Ok(Some(tree))
     }
 
-    /// A part that has to be there.
+    /// Returns a part that has to be there.
     ///
     /// # Errors
     /// As [`Self::optional`].
@@ -208,7 +208,7 @@ impl Properties {
         }
     }
 
-    /// The document with these, where they say something.
+    /// Returns the document with these, where they say something.
     pub fn of_document(self, document: Document) -> Document {
         Document {
             published: self.published.or(document.published),
@@ -228,7 +228,7 @@ pub(super) fn is_by_program(title: &str) -> bool {
         || [".doc", ".docx", ".tex", ".dvi", ".indd", ".qxd"].iter().any(|end| lower.ends_with(end))
 }
 
-/// A path within the package, as seen from a folder of it.
+/// Returns a path within the package, as seen from a folder of it.
 pub(super) fn resolve(folder: &str, target: &str) -> String {
     let mut names: Vec<&str> = match target.starts_with('/') {
         true => Vec::new(),
@@ -256,7 +256,7 @@ fn not_read() -> Unreadable {
     Unreadable::new("it is an archive of a kind that is not read")
 }
 
-/// Raised digits as such: ten to the sixth is not 106.
+/// Writes raised digits as such: ten to the sixth is not 106.
 pub(super) fn raised(text: &str) -> String {
     text::raised(text).unwrap_or_else(|| text.to_owned())
 }

@@ -79,7 +79,7 @@ pub fn split(text: &str) -> Vec<String> {
     passages
 }
 
-/// A paragraph, torn if it is too long for one passage. Each piece of a table begins with the table's head.
+/// Returns a paragraph, torn if it is too long for one passage. Each piece of a table begins with the table's head.
 fn pieces(paragraph: &str) -> Vec<Cow<'_, str>> {
     let paragraph = paragraph.trim();
     match table_head(paragraph) {
@@ -91,7 +91,7 @@ fn pieces(paragraph: &str) -> Vec<Cow<'_, str>> {
     }
 }
 
-/// The first two lines of a table, if they are short.
+/// Returns the first two lines of a table, if they are short.
 fn table_head(paragraph: &str) -> Option<&str> {
     let names = paragraph.find('\n').filter(|_| paragraph.starts_with('|'))? + 1;
     let rule = paragraph[names..].find('\n')? + 1;

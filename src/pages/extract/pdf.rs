@@ -73,7 +73,7 @@ fn missing(unreadable: &[String], pages: usize) -> Option<String> {
     (!unreadable.is_empty()).then(|| format!("could not read page {named}{more}"))
 }
 
-/// The text of a page; `None` if it cannot be read or is not text.
+/// Returns the text of a page; `None` if it cannot be read or is not text.
 fn page_text(pdf: &Pdf, number: u32, id: ObjectId) -> Option<String> {
     let text = catch(|| is_sane(pdf, id).then(|| extract(pdf, number)))??.ok()?;
     let text = text::tidy(&joined(&text));
@@ -86,7 +86,8 @@ fn extract(pdf: &Pdf, number: u32) -> Result<String, OutputError> {
     Ok(glyphs.text())
 }
 
-/// Most of it is no letter or digit, or there is too much of it: fonts without a usable map look like that.
+/// Returns whether most of the text is no letter or digit, or there is too much of it: fonts without a usable map
+/// look like that.
 fn is_junk(text: &str) -> bool {
     let visible = text.chars().filter(|char| !char.is_whitespace());
     let (mut all, mut letters) = (0_usize, 0_usize);
@@ -119,7 +120,7 @@ fn joined(text: &str) -> String {
     joined
 }
 
-/// The title in the document's properties, unless it is what a program writes there by itself.
+/// Returns the title in the document's properties, unless it is what a program writes there by itself.
 fn title(pdf: &Pdf) -> Option<String> {
     property(pdf, b"Title").filter(|title| !package::is_by_program(title))
 }
@@ -127,13 +128,13 @@ fn title(pdf: &Pdf) -> Option<String> {
 /// What programs write instead of a time, so that equal files come out equal.
 const PLACEHOLDERS: [&str; 4] = ["16010101000000", "19700101000000", "19800101000000", "20000101000000"];
 
-/// The date in the document's properties, should it give itself none.
+/// Returns the date in the document's properties, should it give itself none.
 fn produced(pdf: &Pdf) -> Option<String> {
     let dates = [property(pdf, b"ModDate"), property(pdf, b"CreationDate")];
     dates.into_iter().flatten().find_map(|date| day_of(&date))
 }
 
-/// The day of `D:20310310090000+01'00'`.
+/// Returns the day of `D:20310310090000+01'00'`.
 fn day_of(date: &str) -> Option<String> {
     let digits = date.strip_prefix("D:").unwrap_or(date);
     if PLACEHOLDERS.iter().any(|placeholder| digits.starts_with(placeholder)) {
@@ -197,7 +198,7 @@ fn forms_end(pdf: &Pdf, resources: &Dictionary, depth: usize, visits: &mut usize
     })
 }
 
-/// Whether it is a form (an image is none) whose content uses the operator `Do`.
+/// Returns whether it is a form (an image is none) whose content uses the operator `Do`.
 fn draws_others(stream: &Stream) -> bool {
     let is_form = stream.dict.get(b"Subtype").and_then(Object::as_name).is_ok_and(|name| name == b"Form");
     is_form
@@ -212,7 +213,7 @@ mod tests {
     use super::*;
     use crate::pages::extract::Format;
 
-    /// A PDF of the given objects (number 1 is the catalog) with a correct cross-reference table.
+    /// Creates a PDF of the given objects (number 1 is the catalog) with a correct cross-reference table.
     fn pdf(objects: &[&str]) -> Vec<u8> {
         let mut pdf = "%PDF-1.4\n".to_owned();
         let mut offsets = Vec::new();

@@ -10,6 +10,8 @@ use super::{
 
 const MAX_SLIDES: usize = 2_000;
 
+/// Reads a PowerPoint presentation.
+///
 /// # Errors
 /// [`Unreadable`]: damaged, encrypted, or too much.
 pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Document, Unreadable> {
@@ -45,7 +47,7 @@ pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Document, Un
     Ok(document)
 }
 
-/// The parts of the slides in the order of the show.
+/// Returns the parts of the slides in the order of the show.
 fn slides(package: &mut Package<'_>, main: &str) -> Result<Vec<String>, Unreadable> {
     let relations = package.relations(main)?;
     let tree = package.required(main)?;
@@ -117,7 +119,7 @@ fn lines(shape: &Element) -> Vec<String> {
     paragraphs.map(text_of).filter(|text| !text.trim().is_empty()).collect()
 }
 
-/// The text of a paragraph.
+/// Returns the text of a paragraph.
 fn text_of(paragraph: &Element) -> String {
     let mut text = String::new();
     for run in paragraph.elements() {

@@ -55,7 +55,7 @@ impl Reader {
         }
     }
 
-    /// A heading, with the number of its lines.
+    /// Returns a heading, with the number of its lines.
     fn heading(&mut self, lines: &[&str]) -> Option<usize> {
         let (title, mark, is_framed) = match lines {
             [over, title, under, ..] if adornment(over).is_some() && over.trim_end() == under.trim_end() => {
@@ -169,7 +169,7 @@ impl Reader {
     }
 }
 
-/// The mark that a line is made of.
+/// Returns the mark that a line is made of.
 fn adornment(line: &str) -> Option<char> {
     let line = line.trim_end();
     let mark = line.chars().next().filter(char::is_ascii_punctuation)?;
@@ -190,7 +190,7 @@ fn is_border(line: &str) -> bool {
     line.len() > 3 && line.contains(' ') && line.chars().all(|char| matches!(char, '=' | ' '))
 }
 
-/// A table drawn with lines.
+/// Returns a table drawn with lines.
 fn grid(lines: &[&str]) -> Vec<Vec<String>> {
     let edges: Vec<usize> =
         lines[0].trim().chars().enumerate().filter(|(_, char)| *char == '+').map(|(at, _)| at).collect();
@@ -220,7 +220,7 @@ fn add(cell: &mut String, piece: &str) {
     cell.push_str(&piece);
 }
 
-/// A table whose columns stand below marks, and the number of its lines.
+/// Returns a table whose columns stand below marks, and the number of its lines.
 fn simple(lines: &[&str]) -> Option<(Vec<Vec<String>>, usize)> {
     let rule = lines[0].trim_end();
     let is_rule = |line: &&str| line.trim_end() == rule;
@@ -257,7 +257,7 @@ fn simple(lines: &[&str]) -> Option<(Vec<Vec<String>>, usize)> {
     Some((rows, last + 1))
 }
 
-/// The rows of a list of lists.
+/// Returns the rows of a list of lists.
 fn listed(lines: &[&str]) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for line in lines {
@@ -287,7 +287,7 @@ fn separated(options: &[&str], lines: &[&str]) -> Vec<Vec<String>> {
     delimited::records(&header.into_iter().map(str::trim).chain(lines.iter().copied()).collect::<Vec<_>>().join("\n"))
 }
 
-/// A line without the marks that readers do not see.
+/// Returns a line without the marks that readers do not see.
 fn inline(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;

@@ -70,7 +70,7 @@ fn leave_out_struck(document: &Document) {
     }
 }
 
-/// `10<sup>6</sup>` becomes `10⁶`; the mark of a note goes, lest it be read as a part of the number before it.
+/// Turns `10<sup>6</sup>` into `10⁶`; the mark of a note goes, lest it be read as a part of the number before it.
 fn raise(node: &NodeRef<'_>) {
     let text = node.text();
     let text = text.trim();
@@ -87,7 +87,7 @@ fn raise(node: &NodeRef<'_>) {
     }
 }
 
-/// Is it a reference to a note?
+/// Returns whether it is a reference to a note.
 fn is_note(node: &NodeRef<'_>, text: &str) -> bool {
     let names = [node.class(), node.id_attr()].into_iter().flatten();
     let is_named = names.map(|name| name.to_lowercase()).any(|name| OF_NOTES.iter().any(|part| name.contains(part)));
@@ -96,13 +96,13 @@ fn is_note(node: &NodeRef<'_>, text: &str) -> bool {
     (is_named || is_link) && bare.chars().count() <= MARK_CHARS && !bare.contains(char::is_whitespace)
 }
 
-/// The link that has nothing else in it.
+/// Returns the link that has nothing else in it.
 fn link_around<'a>(node: &NodeRef<'a>) -> Option<NodeRef<'a>> {
     let is_alone = node.prev_sibling().is_none() && node.next_sibling().is_none();
     node.parent().filter(|parent| is_alone && parent.has_name("a"))
 }
 
-/// `10<sub>2</sub>` becomes `10₂`; elsewhere lowered digits are read as others, as in `CO2`.
+/// Turns `10<sub>2</sub>` into `10₂`; elsewhere lowered digits are read as others, as in `CO2`.
 fn lower(node: &NodeRef<'_>) {
     let text = node.text();
     let lowered = |char: char| char::from_u32(u32::from('₀') + char.to_digit(10)?);
@@ -116,7 +116,7 @@ fn is_behind_digit(node: &NodeRef<'_>) -> bool {
     node.prev_sibling().is_some_and(|before| before.text().ends_with(|char: char| char.is_ascii_digit()))
 }
 
-/// A list of terms becomes one of lines `term: meaning; meaning`.
+/// Turns a list of terms into one of lines `term: meaning; meaning`.
 fn define(list: &NodeRef<'_>, left: &mut usize) {
     let mut items: Vec<(String, Vec<String>)> = Vec::new();
     // Pairs may stand in a `div` each.
@@ -140,7 +140,7 @@ fn define(list: &NodeRef<'_>, left: &mut usize) {
     list.replace_with_html(format!("<ul>{lines}</ul>"));
 }
 
-/// The first row of a table without a head is its head, as readers take it; else an empty one would be made up.
+/// Makes the first row of a table without a head its head, as readers take it; else an empty one would be made up.
 fn head(row: &NodeRef<'_>, left: &mut usize) {
     let is_first = row.parent().is_some_and(|body| body.prev_element_sibling().is_none());
     let bytes = row.inner_html().len();
@@ -153,7 +153,7 @@ fn head(row: &NodeRef<'_>, left: &mut usize) {
     row.replace_with_html(format!("<tr>{cells}</tr>"));
 }
 
-/// Each row gets all its cells: what spans several is said in each of them.
+/// Gives each row all its cells: what spans several is said in each of them.
 fn unspan(table: &NodeRef<'_>, left: &mut usize) {
     // Of the columns: rows still to fill, and with what.
     let mut open: Vec<(usize, String)> = Vec::new();

@@ -26,7 +26,7 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// One with at most so many bytes of text.
+    /// Creates a sheet with at most so many bytes of text.
     pub fn new(room: usize) -> Self {
         Self { text: String::new(), block: Vec::new(), at: None, rows: 0, room, cells: MAX_CELLS, missing: None }
     }
@@ -60,12 +60,12 @@ impl Sheet {
         true
     }
 
-    /// A row as a whole; false when the sheet is full.
+    /// Adds a row as a whole; false when the sheet is full.
     pub fn row<'a>(&mut self, row: usize, cells: impl IntoIterator<Item = &'a str>) -> bool {
         cells.into_iter().enumerate().all(|(column, cell)| self.put(row, column, cell.to_owned()))
     }
 
-    /// The text, and what is missing of it, for people.
+    /// Returns the text, and what is missing of it, for people.
     pub fn finish(mut self) -> (String, Option<String>) {
         self.close();
         (self.text, self.missing)
@@ -91,7 +91,7 @@ impl Sheet {
         self.say(&table::markdown(rows));
     }
 
-    /// A row with its cells in their columns; none when there is no room for so many.
+    /// Returns a row with its cells in their columns; none when there is no room for so many.
     fn placed(&mut self, cells: Vec<(usize, String)>, columns: &[usize]) -> Option<Vec<String>> {
         let width = cells.iter().map(|(column, _)| columns.partition_point(|other| other <= column)).max();
         self.cells = self.cells.checked_sub(width.unwrap_or(0))?;

@@ -6,8 +6,8 @@ use super::text;
 /// cell that says something, so that one wide row does not make all others wide.
 const MOST_CELLS: usize = 1_000_000;
 
-/// The rows as a table whose head is the first one. Empty rows and columns are left out; what has one column alone is
-/// lines of text. No cell is cut.
+/// Returns the rows as a table whose head is the first one. Empty rows and columns are left out; what has one column
+/// alone is lines of text. No cell is cut.
 pub(super) fn markdown(rows: Vec<Vec<String>>) -> String {
     let mut rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.iter().map(|cell| clean(cell)).collect()).collect();
     rows.retain(|row| row.iter().any(|cell| !cell.is_empty()));

@@ -21,12 +21,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<String, Unreadable> {
     decode_as(bytes, None)
 }
 
-/// The same, with what the document says about itself believed if it fits the bytes.
+/// Returns the same, with what the document says about itself believed if it fits the bytes.
 pub(super) fn decode_as(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<String, Unreadable> {
     Ok(tidy(&decoded(bytes, declared)?))
 }
 
-/// The same, with the text as it stands.
+/// Returns the same, with the text as it stands.
 pub(super) fn decoded(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<String, Unreadable> {
     let encoding = Encoding::for_bom(bytes).map(|(encoding, _)| encoding).or_else(|| unmarked_utf16(bytes));
     if encoding.is_none() && bytes.contains(&0) {
@@ -52,7 +52,8 @@ fn guess(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encoding
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// One torn character in a long UTF-8 file must not turn all its others into something else.
+/// Returns whether the bytes are UTF-8 but for little: one torn character in a long UTF-8 file must not turn all its
+/// others into something else.
 fn is_mostly_utf8(bytes: &[u8]) -> bool {
     let (mut good, mut bad) = (0_usize, 0_usize);
     for chunk in bytes.utf8_chunks() {
@@ -62,7 +63,7 @@ fn is_mostly_utf8(bytes: &[u8]) -> bool {
     bad == 0 || good > 50 * bad
 }
 
-/// UTF-16 without a mark shows as text in which every other byte is zero.
+/// Recognises UTF-16 without a mark, which shows as text in which every other byte is zero.
 fn unmarked_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     let sample = &bytes[..bytes.len().min(4096)];
     let zeros = |offset: usize| sample.iter().skip(offset).step_by(2).filter(|byte| **byte == 0).count();
@@ -111,8 +112,8 @@ pub(super) fn tidy(text: &str) -> String {
     tidied.trim_start_matches(['\n', '\u{feff}']).trim_end().to_owned()
 }
 
-/// The characters of a line without those that only say where a word may be divided, or may not. In scripts that join
-/// their letters or have no spaces such a character says more, and stays.
+/// Returns the characters of a line without those that only say where a word may be divided, or may not. In scripts
+/// that join their letters or have no spaces such a character says more, and stays.
 fn without_breaks(line: &str) -> impl Iterator<Item = char> {
     let mut before = ' ';
     line.chars().filter(move |char| {
@@ -131,8 +132,8 @@ fn is_southeast_asian(char: char) -> bool {
     matches!(char, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
 }
 
-/// The letters that a form of presentation stands for, by which people search: ligatures, radicals, wide and narrow
-/// forms. What says something by its form stays, such as raised digits and fractions.
+/// Returns the letters that a form of presentation stands for, by which people search: ligatures, radicals, wide and
+/// narrow forms. What says something by its form stays, such as raised digits and fractions.
 fn letters(char: char) -> impl Iterator<Item = char> {
     let stands_for_others = matches!(u32::from(char),
         0x2E80..=0x2FDF // radicals
@@ -145,12 +146,14 @@ fn letters(char: char) -> impl Iterator<Item = char> {
     own.into_iter().chain(others.into_iter().flatten())
 }
 
-/// One kind of line end, no control characters, no spaces before line ends, at most one empty line in a row, trimmed.
+/// Tidies text: one kind of line end, no control characters, no spaces before line ends, at most one empty line in a
+/// row, trimmed.
 pub fn tidied(text: &str) -> String {
     tidy(text).trim().to_owned()
 }
 
-/// The first `max_chars` characters, less the word the cut would go through, if it has a beginning within reach.
+/// Returns the first `max_chars` characters, less the word the cut would go through, if it has a beginning within
+/// reach.
 pub fn cut(text: &str, max_chars: usize) -> &str {
     let Some((end, next)) = text.char_indices().nth(max_chars) else { return text.trim_end() };
     let head = &text[..end];
@@ -182,8 +185,8 @@ pub fn one_line(text: &str) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// A text file: one section; its title is the subject of a mail, lines in capitals at its head, or a short first line
-/// that stands alone.
+/// Returns a text file: one section; its title is the subject of a mail, lines in capitals at its head, or a short
+/// first line that stands alone.
 pub(super) fn read(text: &str) -> Document {
     let sections = match text.trim() {
         "" => Vec::new(),
@@ -193,7 +196,7 @@ pub(super) fn read(text: &str) -> Document {
     Document { title, published: date::stated(text), sections, ..Document::default() }
 }
 
-/// The subject among the first lines of a mail, each of which is `Name: value`.
+/// Returns the subject among the first lines of a mail, each of which is `Name: value`.
 fn subject(text: &str) -> Option<String> {
     const NAMES: [&str; 5] = ["Subject", "Betreff", "Objet", "Asunto", "主题"];
     let fields = text.lines().take(HEAD_LINES).map_while(|line| line.split_once([':', '：']));
@@ -201,7 +204,7 @@ fn subject(text: &str) -> Option<String> {
     Some(one_line(subject)).filter(|subject| !subject.is_empty())
 }
 
-/// Two lines or more in capitals at the head of a text, as one.
+/// Joins two lines or more in capitals at the head of a text into one.
 fn capitals(text: &str) -> Option<String> {
     let is_capital = |line: &&str| line.contains(char::is_uppercase) && !line.contains(char::is_lowercase);
     let lines: Vec<&str> = text.lines().take(TITLE_LINES + 1).take_while(is_capital).collect();

@@ -328,7 +328,7 @@ const POLITE: [&str; 13] = [
 /// Before a number by which a wall is known, in lower case.
 const IDS: [&str; 6] = ["ray id", "reference #", "reference id", "incident id", "support id", "request id"];
 
-/// What a page is instead of one with a text; `None` for what may be a text.
+/// Returns what a page is instead of one with a text; `None` for what may be a text.
 pub fn of(title: &str, text: &str) -> Option<&'static str> {
     let chars = text.chars().take(MOST_CHARS + 1).count();
     if chars > MOST_CHARS {
@@ -344,7 +344,7 @@ pub fn of(title: &str, text: &str) -> Option<&'static str> {
 }
 
 impl Wall {
-    /// Is the page one of these, as far as its words tell?
+    /// Returns whether the page is one of these, as far as its words tell.
     fn is_said(&self, title: &str, sentences: &[&str], chars: usize) -> bool {
         if chars <= FEW_CHARS && self.is_titled(title) {
             return true;
@@ -365,7 +365,7 @@ impl Wall {
     }
 }
 
-/// The first sentence that begins with that phrase.
+/// Returns the first sentence that begins with that phrase.
 fn first(phrase: &str, sentences: &[&str]) -> Option<usize> {
     sentences.iter().position(|sentence| {
         let polite = POLITE.iter().find_map(|polite| sentence.strip_prefix(polite));
@@ -373,13 +373,13 @@ fn first(phrase: &str, sentences: &[&str]) -> Option<usize> {
     })
 }
 
-/// Is the text that phrase, and marks at most?
+/// Returns whether the text is that phrase, and marks at most.
 fn ends_with_marks(text: &str, phrase: &str) -> bool {
     let text = POLITE.iter().find_map(|polite| text.strip_prefix(polite)).unwrap_or(text);
     text.strip_prefix(phrase).is_some_and(|rest| !rest.contains(char::is_alphanumeric))
 }
 
-/// The sentences and lines of a text, without the space around them.
+/// Returns the sentences and lines of a text, without the space around them.
 fn sentences(text: &str) -> Vec<&str> {
     let lines = text.split(['\n', '|', '。', '！', '？']);
     let of_line = |line| {

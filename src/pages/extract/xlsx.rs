@@ -12,6 +12,8 @@ use super::{
     sheet::Sheet,
 };
 
+/// Reads an Excel workbook.
+///
 /// # Errors
 /// [`Unreadable`]: damaged, encrypted, or too much.
 pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
@@ -41,7 +43,7 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
 /// The text of a sheet, and what is missing of it.
 type Text = (String, Option<String>);
 
-/// `None` for a sheet that is a chart.
+/// Reads a sheet; `None` for one that is a chart.
 fn sheet(workbook: &mut Xlsx<Cursor<&[u8]>>, name: &str, room: usize) -> Result<Option<Text>, Unreadable> {
     let mut cells = match workbook.worksheet_cells_reader(name) {
         Ok(cells) => cells,
@@ -76,7 +78,7 @@ fn text_of<'a>(value: &'a DataRef<'a>) -> Option<String> {
     }
 }
 
-/// A number with the 15 digits that such programs show at most.
+/// Returns a number with the 15 digits that such programs show at most.
 fn shown(number: f64) -> String {
     let plain = number.to_string();
     if plain.len() <= 15 || !number.is_finite() {
@@ -112,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// `mill.xlsx` with other XML for its first sheet.
+    /// Returns `mill.xlsx` with other XML for its first sheet.
     fn with_sheet(xml: &str) -> Vec<u8> {
         let mut archive = ZipArchive::new(Cursor::new(include_bytes!("../../../tests/formats/mill.xlsx"))).unwrap();
         let mut changed = ZipWriter::new(Cursor::new(Vec::new()));

@@ -39,7 +39,7 @@ pub(super) enum Node {
 }
 
 impl Element {
-    /// The value of the first attribute of that name, whatever its prefix.
+    /// Returns the value of the first attribute of that name, whatever its prefix.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         let is_it = |key: &str| key.rsplit(':').next() == Some(name);
         self.attributes.iter().find(|(key, _)| is_it(key)).map(|(_, value)| &**value)
@@ -60,12 +60,12 @@ impl Element {
         self.elements().find(|element| &*element.name == name)
     }
 
-    /// The element that a path of names leads to.
+    /// Returns the element that a path of names leads to.
     pub fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |element, name| element.child(name))
     }
 
-    /// The first element of that name below this one.
+    /// Returns the first element of that name below this one.
     pub fn find(&self, name: &str) -> Option<&Self> {
         self.elements().find_map(|element| if &*element.name == name { Some(element) } else { element.find(name) })
     }
@@ -106,6 +106,8 @@ pub(super) struct Tree {
     pub is_cut: bool,
 }
 
+/// Parses XML.
+///
 /// # Errors
 /// [`Unreadable`]: no XML, or nested beyond reason.
 pub(super) fn parse(source: &str) -> Result<Tree, Unreadable> {
@@ -195,7 +197,7 @@ fn say(open: &mut [Element], text: &str, nodes: &mut usize) {
     }
 }
 
-/// One of XML's own entities, or a character by its number.
+/// Returns the character of an entity: one of XML's own, or a character by its number.
 fn character(entity: &BytesRef<'_>) -> Option<char> {
     let named = match &**entity {
         "amp" => Some('&'),
@@ -219,7 +221,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<String, Unreadable> {
     text::decoded(bytes, declared)
 }
 
-/// Any XML document: feeds item by item, HTML as such, everything else by its elements.
+/// Reads any XML document: feeds item by item, HTML as such, everything else by its elements.
 ///
 /// # Errors
 /// [`Unreadable`] when it is nested beyond reason. What is no XML after all is read as text.
@@ -244,7 +246,7 @@ fn is_feed(root: &Element) -> bool {
     root.find("item").or_else(|| root.find("entry")).is_some()
 }
 
-/// RSS or Atom: a section for each item.
+/// Reads RSS or Atom: a section for each item.
 fn feed(root: &Element) -> Result<Document, Unreadable> {
     let channel = root.child("channel").unwrap_or(root);
     let title = channel.child("title").and_then(Element::line);
@@ -331,7 +333,7 @@ fn record(element: &Element, level: usize, outline: &mut Outline) {
     }
 }
 
-/// The attributes that say something.
+/// Returns the attributes that say something.
 fn described(element: &Element) -> String {
     let mut described = String::new();
     for (key, value) in &element.attributes {
@@ -344,7 +346,7 @@ fn described(element: &Element) -> String {
     described
 }
 
-/// Children alike that hold nothing but values are rows.
+/// Reads children alike that hold nothing but values as rows.
 fn rows_of(element: &Element) -> Option<Vec<Vec<String>>> {
     let records: Vec<_> = element.elements().collect();
     let first = records.first().filter(|_| records.len() >= MIN_ROWS)?;

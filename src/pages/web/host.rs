@@ -105,6 +105,8 @@ impl Host {
         Ok(Turn { host: self, _slot: slot })
     }
 
+    /// Checks that the host's robots.txt allows the page.
+    ///
     /// # Errors
     /// The host's robots.txt asks to leave this page alone, or cannot be had.
     pub(super) async fn follow_robots(
@@ -119,7 +121,7 @@ impl Host {
         Err(NotRead::new("its site asks programs not to read it (robots.txt)"))
     }
 
-    /// The rules that count. Old ones do while new ones cannot be had.
+    /// Returns the rules that count. Old ones do while new ones cannot be had.
     async fn robots(
         &self,
         client: &reqwest::Client,
@@ -155,13 +157,13 @@ impl Host {
     }
 }
 
-/// The time between two calls to a host that asks for this one.
+/// Returns the time between two calls to a host that asks for this one.
 fn pause(asked: Option<Duration>) -> Duration {
     asked.unwrap_or_default().clamp(PAUSE, LONGEST_PAUSE)
 }
 
 impl Turn<'_> {
-    /// The host did not answer.
+    /// Notes that the host did not answer.
     pub(super) fn failed(&self) {
         let mut state = self.host.state.lock();
         state.failures += 1;
@@ -170,7 +172,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The host answered, perhaps by asking for a rest.
+    /// Notes that the host answered, perhaps by asking for a rest.
     pub(super) fn answered(&self, answer: &reqwest::Response) {
         let mut state = self.host.state.lock();
         state.failures = 0;

@@ -32,7 +32,7 @@ pub enum Vendor {
 }
 
 impl Vendor {
-    /// The reader of that name; `None` for `none`.
+    /// Returns the reader of that name; `None` for `none`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "jina" => Some(Self::Jina),
@@ -90,6 +90,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// Creates the client of a service that reads pages.
+    ///
     /// # Errors
     /// [`net::Error::Client`] when TLS cannot be set up, or the address is none.
     pub fn new(settings: ReaderSettings) -> Result<Self, net::Error> {
@@ -110,6 +112,8 @@ impl Reader {
         net::is_public(page) || !Reach::Public(Networks::default()).covers(&self.url)
     }
 
+    /// Reads a page through the service.
+    ///
     /// # Errors
     /// Why it has no text of the page.
     pub async fn read(&self, page: &Url) -> Result<PageRead, NotRead> {

@@ -13,6 +13,8 @@ pub(super) const LITTLE_TEXT: usize = 200;
 /// The markup around little text from which on a page is a program.
 const MUCH_MARKUP: usize = 10 * 1024;
 
+/// Checks that the answer may have the page's text.
+///
 /// # Errors
 /// The answer is none that has the page's text.
 pub(super) fn check(answer: &Response) -> Result<(), NotRead> {
@@ -39,7 +41,8 @@ pub(super) fn content_type(answer: &Response) -> String {
     value.unwrap_or_default().to_ascii_lowercase()
 }
 
-/// The format: by the first bytes, else by the header, else, where that says little, by the ending of the address.
+/// Returns the format: by the first bytes, else by the header, else, where that says little, by the ending of the
+/// address.
 ///
 /// # Errors
 /// It is of a kind that is not read.
@@ -74,8 +77,8 @@ pub(super) fn format(content_type: &str, url: &Url, body: &[u8]) -> Result<Forma
     }
 }
 
-/// The bytes in UTF-8, marked as such, when the header names another encoding; what a page says of itself is looked at
-/// later.
+/// Returns the bytes in UTF-8, marked as such, when the header names another encoding; what a page says of itself is
+/// looked at later.
 pub(super) fn utf8(content_type: &str, format: Format, body: &[u8]) -> Vec<u8> {
     let label = content_type.split("charset=").nth(1).map(|label| label.trim_matches(['"', '\'', ' ']));
     let label = label.map(|label| label.split(';').next().unwrap_or_default());

@@ -61,7 +61,7 @@ pub(super) async fn fetch(
     Ok(Robots::Free)
 }
 
-/// The rules as far as they are read. A line that is cut off there would be another rule.
+/// Returns the rules as far as they are read. A line that is cut off there would be another rule.
 async fn beginning(mut answer: reqwest::Response) -> reqwest::Result<String> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await? {
@@ -91,7 +91,7 @@ impl Robots {
         matched.await.unwrap_or(false)
     }
 
-    /// The pause between two calls that the site asks us for, or else all programs.
+    /// Returns the pause between two calls that the site asks us for, or else all programs.
     pub(super) fn crawl_delay(&self) -> Option<Duration> {
         let Self::Rules(rules) = self else { return None };
         let mut delays = Delays::default();

@@ -37,7 +37,7 @@ pub(super) fn address_in_word(text: &str) -> Option<usize> {
     (mail && rest[1..].starts_with(|c: char| !c.is_whitespace())).then_some(0)
 }
 
-/// A paper named by its DOI or its number on arXiv (`doi:10.1000/x`, `DOI 10.1000/x`, `10.1000/xyz`,
+/// Returns a paper named by its DOI or its number on arXiv (`doi:10.1000/x`, `DOI 10.1000/x`, `10.1000/xyz`,
 /// `arXiv preprint 2301.12345`): how many bytes the name takes, and its address.
 pub(super) fn paper(text: &str) -> Option<(usize, String)> {
     let (place, rest, length) = match behind_name(text, &["doi"]) {
@@ -121,7 +121,7 @@ fn to_its_end(text: &str) -> usize {
     text.len()
 }
 
-/// The host of an address, without what would make it a link again.
+/// Returns the host of an address, without what would make it a link again.
 pub(super) fn host(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest).trim_start_matches('/');
     let rest = match rest.split_once(':') {
@@ -138,8 +138,8 @@ pub(super) fn host(address: &str) -> &str {
     host
 }
 
-/// One spelling of the addresses of a page, for comparing: whatever the scheme, `www.`, a trailing slash, a fragment,
-/// parameters of trackers, escapes of the address or of Markdown; see [`same_page`].
+/// Writes the addresses of a page in one spelling, for comparing: whatever the scheme, `www.`, a trailing slash, a
+/// fragment, parameters of trackers, escapes of the address or of Markdown; see [`same_page`].
 pub(super) fn normal(address: &str) -> String {
     let plain = address.replace("&amp;", "&").replace('\\', "");
     if plain.get(..4).is_some_and(|www| www.eq_ignore_ascii_case("www.")) {
@@ -148,7 +148,7 @@ pub(super) fn normal(address: &str) -> String {
     same_page(&plain)
 }
 
-/// The address of the page that `text` names without a scheme: `host.test/path`.
+/// Returns the address of the page that `text` names without a scheme: `host.test/path`.
 pub(super) fn without_scheme(text: &str) -> Option<String> {
     let (host, path) = text.split_once('/')?;
     let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');

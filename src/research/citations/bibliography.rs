@@ -78,7 +78,7 @@ pub(super) fn is_bibliographic(line: &str) -> bool {
     fits && (has_names_and_year(entry) || (begins_with_name(entry) && signs(entry) >= 2))
 }
 
-/// `Smith, J. et al. (2023). Title`
+/// Returns whether the entry has names and a year, as in `Smith, J. et al. (2023). Title`.
 fn has_names_and_year(entry: &str) -> bool {
     entry.match_indices(['(', '（']).any(|(open, bracket)| {
         let behind = &entry[open + bracket.len()..];
@@ -111,7 +111,7 @@ pub(super) fn begins_title(rest: &str) -> bool {
     rest.chars().find(|c| !(c.is_whitespace() || ".,:;*_-–—".contains(*c))).is_none_or(|first| !first.is_lowercase())
 }
 
-/// `Smith, John. …`, `World Bank. …`
+/// Returns whether the entry begins with a name, as in `Smith, John. …` or `World Bank. …`.
 fn begins_with_name(entry: &str) -> bool {
     let Some(end) = entry.find(['.', ',', ':', '。', '、', '，', '：', '「', '『', '《']) else { return false };
     are_names(&entry[..end]) && !entry[..end].contains(|c: char| c.is_ascii_digit()) && begins_title(&entry[end..])

@@ -9,7 +9,7 @@ use super::{
 };
 
 impl Reader<'_, '_> {
-    /// The numbers in a bracket, if they may be a citation.
+    /// Returns the numbers in a bracket, if they may be a citation.
     pub(super) fn own_numbers(&self, at: usize, inside: &str, end: usize) -> Option<Numbers> {
         if at < self.formula {
             return None;
@@ -79,7 +79,7 @@ impl Reader<'_, '_> {
         is_number.then(|| self.replace(at, at + 1, [Piece::Text("\\[")]))
     }
 
-    /// The sources of `[1a]`, when the model's own list has all of its numbers.
+    /// Returns the sources of `[1a]`, when the model's own list has all of its numbers.
     pub(super) fn lettered(&self, from: usize, at: usize, inside: &str) -> Option<Vec<usize>> {
         if at < self.formula || self.numbering.named(inside, self.before.line).is_some() || self.starts_line(from) {
             return None;
@@ -88,7 +88,7 @@ impl Reader<'_, '_> {
         self.all_known(&numbers)
     }
 
-    /// `[^name]`: a citation when the footnote is nothing but a source.
+    /// Reads `[^name]`: a citation when the footnote is nothing but a source.
     pub(super) fn footnote(&mut self, from: usize, name: &str, end: usize) -> Option<usize> {
         if self.text[end..].starts_with(':') && self.starts_line(from) {
             return None;
@@ -103,7 +103,7 @@ impl Reader<'_, '_> {
         Some(self.replace(from, end, piece))
     }
 
-    /// `(Source 1)`, `(Refs. 2, 3)`: a citation when the model's own list has all of the numbers.
+    /// Reads `(Source 1)` or `(Refs. 2, 3)`: a citation when the model's own list has all of the numbers.
     pub(super) fn worded_numbers(&mut self, at: usize, end: usize, to: usize) -> Option<usize> {
         let inside = &self.text[at + 1..end - 1];
         let word = &inside[..inside.find(|c: char| !c.is_alphabetic()).unwrap_or(inside.len())];
@@ -138,12 +138,12 @@ impl Reader<'_, '_> {
         self.replace(at, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced: false }))
     }
 
-    /// Stand only markers of quotations, lists and tables before this place?
+    /// Returns whether only markers of quotations, lists and tables stand before this place.
     pub(super) fn starts_line(&self, at: usize) -> bool {
         self.behind(at).chars().all(|c| c.is_whitespace() || ">-*+•|".contains(c))
     }
 
-    /// The sources behind numbers, if there are any and all of them are known.
+    /// Returns the sources behind numbers, if there are any and all of them are known.
     pub(super) fn all_known(&self, numbers: &[u32]) -> Option<Vec<usize>> {
         if numbers.is_empty() {
             return None;

@@ -74,7 +74,7 @@ impl Catalogue {
         })
     }
 
-    /// The source that a link leads to: by address, or by id.
+    /// Returns the source that a link leads to: by address, or by id.
     pub(super) fn by_target(&self, target: &str) -> Option<usize> {
         let by_id = || self.by_id.get(&target.strip_prefix(['S', 's'])?.parse().ok()?).copied();
         let bare = || self.by_url(&address::without_scheme(target)?);
@@ -82,7 +82,7 @@ impl Catalogue {
     }
 }
 
-/// The words of a text in lower case, with one space behind each.
+/// Returns the words of a text in lower case, with one space behind each.
 fn words(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.flat_map(|word| [word.to_lowercase(), " ".to_owned()]).collect()

@@ -79,7 +79,7 @@ fn named(number: u32, form: Form) -> Label {
     Label { name: number.to_string(), form }
 }
 
-/// A label in brackets.
+/// Returns a label in brackets.
 fn bracket(text: &str) -> Option<(Label, &str)> {
     let inner = ["\\[", "[[", "[", "【", "［", "〔", "⟦"].iter().find_map(|open| text.strip_prefix(open))?;
     let close = inner.find(CLOSING)?;
@@ -111,7 +111,7 @@ fn bracket(text: &str) -> Option<(Label, &str)> {
     }
 }
 
-/// A number that is no bracket: `1.`, `(1)`, `Source 1:`, `¹`.
+/// Returns a number that is no bracket: `1.`, `(1)`, `Source 1:`, `¹`.
 fn number(text: &str) -> Option<(Label, &str)> {
     if let Some((number, bytes)) = numbers::superscript(text) {
         return Some((named(number, Form::Superscript), &text[bytes..]));

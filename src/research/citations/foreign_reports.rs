@@ -200,7 +200,7 @@ const LISTS: [(&str, List); 40] = [
     }),
 ];
 
-/// The list under a heading.
+/// Returns the list under a heading.
 fn under(heading: &str, way: usize, write: impl Fn(u32, &str, &str) -> String) -> String {
     format!("{heading}\n\n{}", entries(way, "\n", write))
 }
@@ -229,7 +229,7 @@ fn address(number: u32, way: usize) -> String {
     spelt(PAGES[number as usize - 1].0, way + number as usize)
 }
 
-/// An address that a reader's program would take for one.
+/// Returns an address that a reader's program would take for one.
 fn whole_address(number: u32, way: usize) -> String {
     spelt(PAGES[number as usize - 1].0, (way + number as usize) % (WAYS - 1))
 }
@@ -245,7 +245,7 @@ fn entries(way: usize, between: &str, write: impl Fn(u32, &str, &str) -> String)
 /// Behind the last statement.
 const END: &str = "So much is known.";
 
-/// A report with text between its citations that must not become one.
+/// Returns a report with text between its citations that must not become one.
 fn report(cite: impl Fn(&[u32]) -> String, list: &str) -> String {
     let mut report = "# Who pays for the gate\n\n## Money\n\n".to_owned();
     for (at, numbers) in STATEMENTS.iter().enumerate() {

@@ -150,7 +150,8 @@ impl<'a> Reader<'a, '_> {
         self.text[..at].chars().next_back().or_else(|| self.before.text.chars().next_back())
     }
 
-    /// An escaped character is itself; only an id or a known number in escaped brackets is a citation all the same.
+    /// Reads an escaped character, which is itself; only an id or a known number in escaped brackets is a citation
+    /// all the same.
     fn backslash(&mut self, at: usize, to: usize) -> usize {
         let rest = &self.text[at..to];
         self.displayed(at, rest);
@@ -175,7 +176,7 @@ impl<'a> Reader<'a, '_> {
         if punctuation { at + 2 } else { at + 1 }
     }
 
-    /// A space before a bracket belongs to it, so that a removed citation leaves no gap.
+    /// Reads a bracket with a space before it. The space belongs to it, so that a removed citation leaves no gap.
     fn spaced_bracket(&mut self, at: usize, to: usize, depth: usize) -> usize {
         self.bracket(at + 1, to, depth, at)
     }
@@ -200,8 +201,8 @@ impl<'a> Reader<'a, '_> {
         self.citation(from, at, inside, (open, end), depth).unwrap_or(open)
     }
 
-    /// `[text][label]`, `[text][]` and `[label]`, where a definition says that the label is a retrieved page. Of
-    /// another page the text stays.
+    /// Reads `[text][label]`, `[text][]` and `[label]`, where a definition says that the label is a retrieved page.
+    /// Of another page the text stays.
     fn reference(
         &mut self,
         from: usize,
@@ -229,7 +230,7 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(close, after, piece))
     }
 
-    /// `[inside](target)`: stays as text, with a citation when the target was retrieved.
+    /// Reads `[inside](target)`, which stays as text, with a citation when the target was retrieved.
     fn link(&mut self, from: usize, (at, open, close): (usize, usize, usize), paren: usize, depth: usize) -> usize {
         let end = paren + 1;
         let inside = &self.text[open..close];
@@ -308,7 +309,7 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(open + inside.len(), end, [Piece::Text(")")]))
     }
 
-    /// `[Smith 2021]`, `[A; B]`: names that the model's own list has for its sources; `[S 1001]`, an id.
+    /// Reads `[Smith 2021]` and `[A; B]`, names that the model's own list has for its sources, and `[S 1001]`, an id.
     fn named(&mut self, from: usize, inside: &str, end: usize) -> Option<usize> {
         let spaced_id = |name: &str| {
             let id = name.trim().strip_prefix(['S', 's'])?.strip_prefix(' ')?.parse().ok()?;
@@ -345,7 +346,7 @@ impl<'a> Reader<'a, '_> {
         (!cited.is_empty()).then_some(Piece::Cite { indices: cited, spaced })
     }
 
-    /// `![alt](target)` keeps its alternative text: an image loads from where the model wants.
+    /// Reads `![alt](target)`, and keeps its alternative text: an image loads from where the model wants.
     fn image(&mut self, at: usize, to: usize, depth: usize) -> usize {
         let close = self.closing.get(&(at + 1)).copied();
         match close.filter(|&close| self.text[close + 1..].starts_with('(')) {
@@ -354,7 +355,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Ordinary text, a bare id or an address.
+    /// Reads ordinary text, a bare id or an address.
     fn word(&mut self, at: usize, to: usize) -> usize {
         let rest = &self.text[at..to];
         let next = self.next_char(at);
@@ -387,7 +388,7 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(at, end, [Piece::Cite { indices: vec![index], spaced: false }]))
     }
 
-    /// A bracket that is opened before an id and never closed.
+    /// Returns a bracket that is opened before an id and never closed.
     fn unclosed(&mut self, from: usize, at: usize, to: usize) -> Option<usize> {
         let (index, end) = self.id_at(self.next_char(at), to).filter(|_| !self.closing.contains_key(&at))?;
         self.parsed.by_id = true;
@@ -395,7 +396,7 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(from, end, [Piece::Cite { indices: vec![index], spaced }]))
     }
 
-    /// The source whose id stands at this place, and where the id ends.
+    /// Returns the source whose id stands at this place, and where the id ends.
     fn id_at(&self, at: usize, to: usize) -> Option<(usize, usize)> {
         let rest = &self.text[at..to];
         let digits = rest.strip_prefix(['S', 's'])?.bytes().take(11).take_while(u8::is_ascii_digit).count();
@@ -433,7 +434,7 @@ fn closing(text: &str) -> HashMap<usize, usize> {
     closing
 }
 
-/// The end of a text, as far as one looks back.
+/// Returns the end of a text, as far as one looks back.
 pub(super) fn tail(text: &str) -> &str {
     let from = text.char_indices().rev().nth(40).map_or(0, |(at, _)| at);
     &text[from..]

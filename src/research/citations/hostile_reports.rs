@@ -16,7 +16,7 @@ fn sources() -> Vec<Source> {
     all.into_iter().map(source).collect()
 }
 
-/// The text above our own list, and how many citations and lines were removed.
+/// Returns the text above our own list, and how many citations and lines were removed.
 fn settled(text: &str) -> (String, u32, u32) {
     let mut resolver = Resolver::new(sources());
     let markdown = resolver.push(text) + &resolver.finish();

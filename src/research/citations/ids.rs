@@ -27,8 +27,8 @@ pub(super) fn ids_in(text: &str) -> Vec<(usize, usize, u32)> {
     found
 }
 
-/// The ids of a bracket, when it is short enough to be a list of citations. Those that a range leaves out stand at no
-/// place of their own.
+/// Returns the ids of a bracket, when it is short enough to be a list of citations. Those that a range leaves out
+/// stand at no place of their own.
 pub(super) fn ids_in_bracket(inside: &str) -> Vec<(usize, usize, u32)> {
     let mut ids: Vec<(usize, usize, u32)> = Vec::new();
     let found = if inside.len() > LONGEST_LIST { Vec::new() } else { ids_in(inside) };
@@ -58,8 +58,8 @@ pub(super) fn only_ids(inside: &str, ids: &[(usize, usize, u32)]) -> bool {
     words.all(|word| matches!(word.to_lowercase().as_str(), "source" | "sources" | "and" | "see" | "und" | "et" | "id"))
 }
 
-/// The ids that stand in brackets by themselves, in order, each with its bytes: those of one bracket share it out among
-/// them.
+/// Returns the ids that stand in brackets by themselves, in order, each with its bytes: those of one bracket share it
+/// out among them.
 pub fn bracketed_ids(text: &str) -> impl Iterator<Item = (Range<usize>, SourceId)> {
     let of_bracket = move |(open, _): (usize, &str)| {
         let inside = &text[open + 1..];
@@ -76,7 +76,7 @@ pub fn bracketed_ids(text: &str) -> impl Iterator<Item = (Range<usize>, SourceId
     text.match_indices('[').flat_map(of_bracket)
 }
 
-/// The ids a note or report uses, each once, in order of first use.
+/// Returns the ids a note or report uses, each once, in order of first use.
 pub fn cited_ids(text: &str) -> Vec<SourceId> {
     let mut seen = HashSet::new();
     ids_in(text).into_iter().map(|(_, _, id)| SourceId(id)).filter(|id| seen.insert(*id)).collect()

@@ -166,7 +166,7 @@ pub(super) fn head(line: &str) -> Head {
     }
 }
 
-/// A line behind the markers of quotations and list items.
+/// Returns a line behind the markers of quotations and list items.
 pub(super) fn without_containers(line: &str) -> &str {
     let mut rest = line.trim_start();
     loop {
@@ -216,7 +216,7 @@ pub(super) enum Inside {
 }
 
 impl Fence {
-    /// The line that closes it; `None` where it ends with the quotation or list item that it stands in.
+    /// Returns the line that closes it; `None` where it ends with the quotation or list item that it stands in.
     pub(super) fn end(&self) -> Option<String> {
         (self.quotes == 0 && self.column == 0).then(|| self.mark.to_string().repeat(self.count))
     }
@@ -310,7 +310,7 @@ impl Lists {
     }
 }
 
-/// Width of a list marker with the space behind it, and the item's first text.
+/// Returns the width of a list marker with the space behind it, and the item's first text.
 fn item(text: &str) -> Option<(usize, &str)> {
     let width = marker(text)?;
     let (spaces, content) = indented(&text[width..]);
@@ -318,7 +318,7 @@ fn item(text: &str) -> Option<(usize, &str)> {
     Some((width + spaces, content))
 }
 
-/// Mark and length of the fence that a line's text may open: backticks have no backtick behind them.
+/// Returns mark and length of the fence that a line's text may open: backticks have no backtick behind them.
 fn opening(text: &str) -> Option<(char, usize)> {
     let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let count = text.bytes().take_while(|&byte| char::from(byte) == mark).count();
@@ -331,7 +331,7 @@ pub(super) fn possible_fence(line: &str) -> Option<usize> {
     opening(rest).map(|_| line.len() - rest.len())
 }
 
-/// Could the line, once whole, be a title like `**Sources:**`?
+/// Returns whether the line, once whole, could be a title like `**Sources:**`.
 fn may_be_title(trimmed: &str) -> bool {
     let title = trimmed.trim_start_matches(['*', '_', ' ']).to_lowercase();
     let begins = |heading: &str| {
@@ -368,7 +368,7 @@ pub(super) fn announces_sources(trimmed: &str) -> bool {
     fits && SOURCE_WORDS.iter().any(|word| title.to_lowercase().contains(word))
 }
 
-/// Level and title of a Markdown heading.
+/// Returns level and title of a Markdown heading.
 pub(super) fn heading(trimmed: &str) -> Option<(usize, &str)> {
     let level = trimmed.bytes().take_while(|&byte| byte == b'#').count();
     (1..=6).contains(&level).then(|| (level, trimmed[level..].trim()))
@@ -407,7 +407,7 @@ pub(super) fn is_title(trimmed: &str) -> bool {
     heading(trimmed).is_some() || bold.is_some_and(|title| title.len() <= LONGEST_HEADING && !title.contains("**"))
 }
 
-/// The line between the head and the body of a table.
+/// Returns whether this is the line between the head and the body of a table.
 pub(super) fn is_table_rule(trimmed: &str) -> bool {
     trimmed.starts_with('|') && trimmed.contains("--") && trimmed.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
 }
@@ -436,7 +436,7 @@ pub(super) fn is_footnote(line: &str) -> bool {
     })
 }
 
-/// A line of dashes or of equals signs, which makes the one above it a heading.
+/// Returns whether this is a line of dashes or of equals signs, which makes the one above it a heading.
 pub(super) fn is_underline(trimmed: &str) -> bool {
     ["-", "="].iter().any(|sign| !trimmed.is_empty() && trimmed.trim_start_matches(sign).is_empty())
 }

@@ -63,7 +63,7 @@ impl Links {
         }
     }
 
-    /// Each number that leads to one place. Those behind links do if they count the links from 1.
+    /// Returns each number that leads to one place. Those behind links do if they count the links from 1.
     pub(super) fn places(self) -> Vec<(u32, Place)> {
         let counts = !self.unclear && (1..).zip(&self.behind).all(|(count, (number, _))| count == *number);
         let called: HashSet<u32> = self.called.keys().copied().collect();
@@ -73,14 +73,14 @@ impl Links {
     }
 }
 
-/// The number that is the text of the link whose text ends here.
+/// Returns the number that is the text of the link whose text ends here.
 fn called(before: &str) -> Option<u32> {
     let from = before.len().saturating_sub(LONGEST_NUMBER);
     let text = before[before.ceil_char_boundary(from)..].trim_end_matches([']', '\\']);
     single(&text[text.rfind('[')? + 1..])
 }
 
-/// The number in brackets behind the address of a link: `) [1]`.
+/// Returns the number in brackets behind the address of a link: `) [1]`.
 fn behind(rest: &str) -> Option<u32> {
     let (_, rest) = rest.split_once(')')?;
     let inner = rest.trim_start_matches([' ', ')', '*', '_']).strip_prefix('[')?;

@@ -65,13 +65,13 @@ enum Role {
 }
 
 impl SourceList {
-    /// A list whose heading is that line.
+    /// Returns a list whose heading is that line.
     pub(super) fn new(heading: lines::SourceHeading, line: Line) -> Self {
         let lines::SourceHeading { level, certain, plain } = heading;
         Self { level, certain, plain, lines: vec![line], bytes: 0, earlier: 0, fence: None }
     }
 
-    /// The rest of a list that was too long to be judged at once.
+    /// Returns the rest of a list that was too long to be judged at once.
     pub(super) fn going_on(&self, line: Line) -> Self {
         let bytes = line.text.len();
         Self { lines: vec![line], bytes, earlier: 1, ..*self }
@@ -130,7 +130,7 @@ impl SourceList {
             || is_indented()
     }
 
-    /// The list goes if most of its lines are references; other lines stay even then.
+    /// Decides which lines go. The list goes if most of its lines are references; other lines stay even then.
     pub(super) fn judged(self) -> Judged {
         let mut roles = self.roles();
         self.settle_items(&mut roles);
@@ -172,7 +172,8 @@ impl SourceList {
         roles
     }
 
-    /// A heading inside of the list goes with what stands under it, when that is nothing but references.
+    /// Finds the headings inside of the list: one goes with what stands under it, when that is nothing but
+    /// references.
     fn find_groups(&self, roles: &mut [Role]) {
         let mut only_references = None;
         for (line, role) in self.lines.iter().zip(roles).skip(1).rev() {

@@ -15,7 +15,7 @@ fn sources() -> Vec<Source> {
     all.map(|(id, url, title)| Source::example(id, url, title)).to_vec()
 }
 
-/// The text above our own list, with the resolver that wrote it last.
+/// Returns the text above our own list, with the resolver that wrote it last.
 fn settled(sources: Vec<Source>, text: &str, piece: usize) -> (String, Resolver) {
     let mut resolver = Resolver::new(sources);
     let chars: Vec<char> = text.chars().collect();

@@ -20,7 +20,7 @@ const HARMLESS_TAGS: [&str; 15] =
     ["b", "br", "del", "em", "i", "ins", "kbd", "mark", "s", "small", "strong", "sub", "sup", "u", "wbr"];
 
 impl<'a> Reader<'a, '_> {
-    /// `\\(…\\)` and `\\[…\\]` with a sign of mathematics are formulas.
+    /// Notes the end of a formula: `\\(…\\)` and `\\[…\\]` with a sign of mathematics are formulas.
     pub(super) fn displayed(&mut self, at: usize, rest: &str) {
         let Some(close) =
             [("\\(", "\\)"), ("\\[", "\\]")].iter().find_map(|(open, close)| rest.strip_prefix(open).map(|_| close))
@@ -34,8 +34,8 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Code stays as it is; a span that is not closed on its line, by as many ticks, is no code. Neither is one with a
-    /// bar in it, which ends a table's cell.
+    /// Reads a span of code, which stays as it is; a span that is not closed on its line, by as many ticks, is no
+    /// code. Neither is one with a bar in it, which ends a table's cell.
     pub(super) fn code_span(&mut self, at: usize, to: usize) -> usize {
         let run = |from: usize| self.text[from..to].bytes().take_while(|&byte| byte == b'`').count();
         let ticks = run(at);
@@ -98,8 +98,8 @@ impl<'a> Reader<'a, '_> {
         self.less_than(at, to)
     }
 
-    /// `<a href="https://…">text</a>`: the text stays, with a citation when the page was retrieved. A number as its
-    /// text is the citation.
+    /// Reads `<a href="https://…">text</a>`: the text stays, with a citation when the page was retrieved. A number as
+    /// its text is the citation.
     fn anchor(&mut self, (at, close): (usize, usize), to: usize) -> Option<usize> {
         let inside = &self.text[at + 1..close];
         if inside.starts_with('/') {
@@ -124,7 +124,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// `<sup>1</sup>`, where the model numbers its sources so.
+    /// Reads `<sup>1</sup>`, where the model numbers its sources so.
     fn raised(&mut self, at: usize, to: usize) -> Option<usize> {
         if !self.numbering.superscripts {
             return None;
@@ -139,7 +139,7 @@ impl<'a> Reader<'a, '_> {
         Some(self.cite_targets(at, at + "<sup>".len() + close + "</sup>".len(), &targets))
     }
 
-    /// `<sup>[1]</sup>`: where nothing stays of the citation, the tags go too.
+    /// Reads `<sup>[1]</sup>`: where nothing stays of the citation, the tags go too.
     fn raised_bracket(&mut self, at: usize, to: usize, depth: usize) -> Option<usize> {
         let inner = self.text[at..to].strip_prefix("<sup>").filter(|inner| inner.starts_with('['))?;
         let length = inner[..inner.floor_char_boundary(RAISED_BYTES)].find("</sup>")?;
@@ -157,7 +157,7 @@ impl<'a> Reader<'a, '_> {
         Some(close)
     }
 
-    /// `\\cite{S1001}`, `\\citep{S1001,S1002}`
+    /// Reads `\\cite{S1001}` or `\\citep{S1001,S1002}`.
     pub(super) fn command(&mut self, at: usize, rest: &str) -> Option<usize> {
         let (variant, inner) = rest.strip_prefix("\\cite")?.split_once('{')?;
         let (inside, _) = inner.split_once('}').filter(|_| matches!(variant, "" | "p" | "t" | "author" | "*"))?;
@@ -169,7 +169,7 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(at, at + rest.len() - inner.len() + inside.len() + 1, cited))
     }
 
-    /// The mark of a chat program, which leads nowhere, or a paper by its number.
+    /// Returns the mark of a chat program, which leads nowhere, or a paper by its number.
     pub(super) fn foreign_name(&mut self, at: usize, to: usize) -> Option<usize> {
         let rest = &self.text[at..to];
         if let Some(length) = numbers::tool_mark(rest) {
@@ -238,7 +238,8 @@ impl<'a> Reader<'a, '_> {
         Some(self.cite_targets(at, at + bytes, &targets))
     }
 
-    /// An address in the text: a citation when it was retrieved, else its host, unless that is nothing but numbers.
+    /// Returns an address in the text: a citation when it was retrieved, else its host, unless that is nothing but
+    /// numbers.
     pub(super) fn address(&mut self, at: usize, to: usize) -> usize {
         let address = &self.text[at..at + address_length(&self.text[at..to]).max(1)];
         self.addressed(address, (at, at + address.len()), to)
@@ -261,7 +262,7 @@ impl<'a> Reader<'a, '_> {
         format!("{}{}", self.before.text, tail(&self.text[..at]))
     }
 
-    /// A `<` that might begin a tag, a comment or an address is shown; any other is text.
+    /// Reads a `<`: one that might begin a tag, a comment or an address is shown; any other is text.
     fn less_than(&mut self, at: usize, to: usize) -> usize {
         let rest = &self.text[at + 1..to];
         let name = rest.strip_prefix('/').unwrap_or(rest);

@@ -113,12 +113,12 @@ enum Reading {
 }
 
 impl Resolver {
-    /// A resolver for a report that may cite `sources`.
+    /// Returns a resolver for a report that may cite `sources`.
     pub fn new(sources: impl Into<Arc<[Source]>>) -> Self {
         Self::with(Arc::new(Catalogue::new(sources.into())), Arc::default())
     }
 
-    /// The same with the list of sources in a language of its own, whatever the text quotes.
+    /// Returns the same with the list of sources in a language of its own, whatever the text quotes.
     #[must_use]
     pub fn in_words_of(self, wording: Option<&'static Wording>) -> Self {
         Self { wording, ..self }
@@ -183,8 +183,8 @@ impl Resolver {
         }
     }
 
-    /// The text once more, when the finished one shows that the model numbers its sources itself: resolved by its own
-    /// lists, footnotes and definitions. `None` when that changes nothing.
+    /// Returns the text once more, when the finished one shows that the model numbers its sources itself: resolved by
+    /// its own lists, footnotes and definitions. `None` when that changes nothing.
     pub fn renumbered(&self) -> Option<(Self, String)> {
         let read = Numbering::read(&self.text, &self.kinds, &self.numbers, &self.catalogue).with_bare(self.by_id);
         let numbering = match self.counted().max(read.unnumbered()) {
@@ -208,7 +208,7 @@ impl Resolver {
             .unwrap_or(0)
     }
 
-    /// Every citation so far, in order of appearance.
+    /// Returns every citation so far, in order of appearance.
     pub fn citations(&self) -> &[Citation] {
         self.output.citations()
     }
@@ -388,7 +388,7 @@ impl Resolver {
         is_code
     }
 
-    /// A line that was held back.
+    /// Takes a line that was held back.
     fn text_or_blank(&mut self, line: &str) {
         if line.trim().is_empty() {
             self.blank_line(line, "\n");
@@ -410,7 +410,7 @@ impl Resolver {
         Kind::Code
     }
 
-    /// A line that is no heading over a source list.
+    /// Returns a line that is no heading over a source list.
     fn text_line(&mut self, line: &str, end: &str) -> Kind {
         if self.after_blank && self.lists.is_indented(line) {
             return self.code_line(line, end);

@@ -153,7 +153,7 @@ impl Numbering {
         places.get(next).or(places.last()).map(|(_, target)| *target)
     }
 
-    /// The source behind a number on that line.
+    /// Returns the source behind a number on that line.
     pub(super) fn source(&self, number: u32, line: usize) -> Option<usize> {
         self.target(&number.to_string(), line)?.source()
     }
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A line under a heading like "Sources".
+    /// Reads a line under a heading like "Sources".
     fn listed(&mut self, at: usize, line: &str) {
         let mut found = label(lines::behind_title(line.trim()).unwrap_or(line));
         // Where numbers cite, a bracket before an address is the title of an entry.
@@ -296,7 +296,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Several entries on one line: a label behind the address of one.
+    /// Finds the next one of several entries on one line: a label behind the address of one.
     fn next_label(&self, at: usize, rest: &str, begins: bool) -> Option<(Label, usize)> {
         let last = self.list.last()?;
         let label = last.label.as_ref().filter(|_| last.line == at)?;
@@ -308,7 +308,7 @@ impl<'a> Reader<'a> {
         fits.then(|| (Label { name: number.to_string(), form: Form::Bracket }, length))
     }
 
-    /// A word that is an id or the path of a document.
+    /// Returns a word that is an id or the path of a document.
     fn place(&self, rest: &str) -> Option<(usize, usize)> {
         let bounded = &rest[..rest.floor_char_boundary(LONGEST_PLACE)];
         let plain = bounded.split(|c: char| c.is_whitespace() || "()<>[]|".contains(c)).next()?;
@@ -338,7 +338,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The list under a heading has ended.
+    /// Ends the list under a heading.
     fn end_list(&mut self) {
         let mut list = std::mem::take(&mut self.list);
         self.waiting = None;
@@ -376,7 +376,7 @@ impl<'a> Reader<'a> {
         self.numbering.define(name, entry.line, entry.target.unwrap_or(without));
     }
 
-    /// A line that no heading makes part of a list.
+    /// Reads a line that no heading makes part of a list.
     fn text_line(&mut self, at: usize, line: &str) {
         if line.trim().is_empty() {
             return;
@@ -407,7 +407,7 @@ impl<'a> Reader<'a> {
         self.tail.clear();
     }
 
-    /// An indented line behind a footnote that goes is a part of it.
+    /// Returns whether the line goes on a footnote: an indented line behind a footnote that goes is a part of it.
     fn goes_on(&mut self, at: usize, line: &str, has_label: bool) -> bool {
         let is_part = self.footnote.is_some_and(|last| last + 1 == at) && line.starts_with("  ") && !has_label;
         self.footnote = self.footnote.filter(|_| is_part).map(|_| at);
@@ -415,7 +415,7 @@ impl<'a> Reader<'a> {
         is_part
     }
 
-    /// A line that begins with a label in brackets: an entry of a list, a footnote, or text behind a citation.
+    /// Reads a line that begins with a label in brackets: an entry of a list, a footnote, or text behind a citation.
     fn bracketed(&mut self, label: Label, at: usize, rest: &str) {
         let is_footnote = label.form == Form::Footnote;
         let is_reference = is_footnote && is_bibliographic(rest);
@@ -437,14 +437,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An entry without a list around it.
+    /// Takes an entry without a list around it.
     fn alone(&mut self, label: Label, line: usize, rest: &str) {
         self.list.push(Entry::new(Some(label), line, 0));
         self.contents(line, rest);
         self.end_list();
     }
 
-    /// An item of a list with numbers: perhaps of sources, if the text ends with it.
+    /// Reads an item of a list with numbers: perhaps of sources, if the text ends with it.
     fn tail_line(&mut self, label: Label, at: usize, rest: &str) {
         if !address_at_end(rest) {
             self.tail.clear();
@@ -474,7 +474,8 @@ impl<'a> Reader<'a> {
         self.numbering
     }
 
-    /// A list at the very end is one of sources when it has all numbers that the text cites, and nothing else has.
+    /// Takes a list at the very end: it is one of sources when it has all numbers that the text cites, and nothing
+    /// else has.
     fn take_tail(&mut self) {
         let tail = std::mem::take(&mut self.tail);
         let names: HashSet<&str> = tail.iter().filter_map(|entry| Some(entry.label.as_ref()?.name.as_str())).collect();
@@ -487,7 +488,8 @@ impl<'a> Reader<'a> {
         self.end_list();
     }
 
-    /// The only list has no numbers: they are its order when the text cites each of them, and no other.
+    /// Numbers the only list by its order, if it has no numbers: they are its order when the text cites each of them,
+    /// and no other.
     fn take_positions(&mut self) {
         let [list] = &mut self.unlabelled[..] else { return };
         let counts = self.used.iter().copied().eq(1..=u32::try_from(list.len()).unwrap_or(0));
@@ -499,7 +501,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What no list has, the links of the text may say.
+    /// Takes what no list has from the links of the text, which may say it.
     fn take_links(&mut self) {
         let links = std::mem::take(&mut self.links);
         for (number, (line, target)) in links.places() {
@@ -510,8 +512,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A single line between others may say something of a source: it is a list behind a heading or a rule, beside
-    /// another entry, or at the end.
+    /// Keeps single lines between others, which may say something of a source: such a line is a list behind a heading
+    /// or a rule, beside another entry, or at the end.
     fn keep_lone_lines(&mut self, lines: &[&str]) {
         let is_gone = |at: &usize| self.numbering.gone.contains(at);
         let said: Vec<usize> = (0..lines.len()).filter(|&at| !lines[at].trim().is_empty()).collect();
@@ -529,7 +531,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A heading goes with the list under it.
+    /// Marks headings to go: a heading goes with the list under it.
     fn headings_over_nothing(&mut self, lines: &[&str]) {
         let mut heading: Option<(usize, bool)> = None;
         let mut over = Vec::new();
@@ -556,7 +558,7 @@ fn cites_by_id(line: &str) -> bool {
     !lines::holds_address(line) && ids_in(line).into_iter().any(is_cited)
 }
 
-/// The name of an entry that is a link: `[name](https://…)`.
+/// Returns the name of an entry that is a link: `[name](https://…)`.
 fn linked_name(rest: &str) -> Option<Label> {
     let (name, behind) = rest.strip_prefix('[')?.split_once("](")?;
     let is_name = !name.contains(['[', ']']) && name.len() <= LONGEST_LINK && Numbers::read(name).is_none();
@@ -565,7 +567,7 @@ fn linked_name(rest: &str) -> Option<Label> {
         .then_some(Label { name, form: Form::Name })
 }
 
-/// The number of an entry that `rest` begins with, the bytes of its label, and whether that is a bracket.
+/// Returns the number of an entry that `rest` begins with, the bytes of its label, and whether that is a bracket.
 fn next_number(rest: &str, begins: bool) -> Option<(u32, usize, bool)> {
     let front = &rest[..rest.floor_char_boundary(8)];
     if let Some(inner) = front.strip_prefix('[') {

@@ -255,7 +255,7 @@ fn with_plain_digits(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(|c| digit(c).unwrap_or(c)).collect())
 }
 
-/// `4:0`, as in `4:0†source`: the place of a result in another program.
+/// Returns whether this is the place of a result in another program: `4:0`, as in `4:0†source`.
 fn is_place_of_result(list: &str) -> bool {
     let is_number = |text: &str| (1..=3).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     list.trim().split_once(':').is_some_and(|(message, result)| is_number(message) && is_number(result))
@@ -288,7 +288,7 @@ fn is_superscript(character: char) -> bool {
     SUPERSCRIPTS.contains(&character)
 }
 
-/// The number that superscript digits at the front of `text` make, and how many bytes they take.
+/// Returns the number that superscript digits at the front of `text` make, and how many bytes they take.
 pub(super) fn superscript(text: &str) -> Option<(u32, usize)> {
     let (mut number, mut bytes, mut count) = (0, 0, 0);
     for character in text.chars() {
@@ -302,8 +302,8 @@ pub(super) fn superscript(text: &str) -> Option<(u32, usize)> {
     (number > 0).then_some((number, bytes))
 }
 
-/// The numbers of superscript digits at the front of `text`, with their commas and dashes (`¹˒³`, `²⁻⁴`), and how many
-/// bytes they take.
+/// Returns the numbers of superscript digits at the front of `text`, with their commas and dashes (`¹˒³`, `²⁻⁴`), and
+/// how many bytes they take.
 pub(super) fn superscripts(text: &str) -> Option<(Vec<u32>, usize)> {
     let (first, mut bytes) = superscript(text)?;
     let mut numbers = vec![first];

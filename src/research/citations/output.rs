@@ -81,7 +81,7 @@ impl Output {
         std::mem::take(&mut self.text)
     }
 
-    /// Unicode scalar values written so far.
+    /// Returns the number of Unicode scalar values written so far.
     #[cfg(test)]
     pub(super) fn written(&self) -> usize {
         self.written
@@ -117,7 +117,8 @@ impl Output {
         }
     }
 
-    /// Two ids may mean one page, so a source is cited once at a place; a space before nothing new goes too.
+    /// Writes citations. Two ids may mean one page, so a source is cited once at a place; a space before nothing new
+    /// goes too.
     fn cite(&mut self, indices: &[usize], spaced: bool, catalogue: &Catalogue) {
         if indices.iter().all(|&index| self.just_cited(index)) {
             return;
@@ -220,7 +221,7 @@ impl Output {
         self.footnote = footnote;
     }
 
-    /// A blank line ends every paragraph, and with it the label of a definition.
+    /// Writes a blank line, which ends every paragraph, and with it the label of a definition.
     pub(super) fn blank_line(&mut self, line: &str, end: &str) {
         line.chars().for_each(|character| self.put(character));
         self.newline(end);

@@ -33,7 +33,7 @@ impl<'a> Reader<'a, '_> {
         Some(self.put(at, end, to, &targets))
     }
 
-    /// `[Smith et al., 2023]`
+    /// Reads works in brackets, as in `[Smith et al., 2023]`.
     pub(super) fn work_in_brackets(&mut self, from: usize, inside: &str, end: usize) -> Option<usize> {
         let targets = works::cited(inside)?.iter().map(|cited| self.work(cited)).collect::<Option<Vec<_>>>()?;
         let spaced = self.is_space(from);
@@ -41,7 +41,7 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
 
-    /// The source that a work is, or that it is none that was retrieved; `None` when no list has it.
+    /// Returns the source that a work is, or that it is none that was retrieved; `None` when no list has it.
     fn work(&self, cited: &Cited) -> Option<Option<usize>> {
         self.numbering.work(cited).map(Target::source)
     }
@@ -71,7 +71,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// The addresses behind a word like `Source:`, when there is nothing else.
+/// Returns the addresses behind a word like `Source:`, when there is nothing else.
 fn addresses(inside: &str) -> Option<Vec<&str>> {
     let (word, list) = inside.split_once([':', '：'])?;
     if word.trim().is_empty() || !word.split_whitespace().all(is_citing_word) {

@@ -89,7 +89,7 @@ pub(super) fn numbers_with_places(inside: &str) -> Option<Numbers> {
     (placed && !all.footnote).then_some(all)
 }
 
-/// The numbers in front of a place.
+/// Returns the numbers in front of a place.
 fn before_place(part: &str) -> Option<Numbers> {
     let mut seams = part.match_indices([',', ' ']);
     seams.find_map(|(at, _)| Numbers::read(&part[..at]).filter(|_| is_place(&part[at + 1..])))
@@ -129,8 +129,8 @@ fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// The numbers of `1a` and `2b, 3`, of which one at least has a letter, unless `before` says that they are of something
-/// else, such as a figure.
+/// Returns the numbers of `1a` and `2b, 3`, of which one at least has a letter, unless `before` says that they are of
+/// something else, such as a figure.
 pub(super) fn lettered(inside: &str, before: &str) -> Option<Vec<u32>> {
     let word = before.split_whitespace().next_back().unwrap_or_default();
     let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();

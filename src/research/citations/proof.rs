@@ -42,7 +42,7 @@ impl Edit {
     }
 }
 
-/// The report without links, images and HTML; `None` when there are none, as nearly always.
+/// Returns the report without links, images and HTML; `None` when there are none, as nearly always.
 pub fn proof(markdown: &str, citations: &[Citation]) -> Option<Proof> {
     let mut proof = Proof { markdown: markdown.to_owned(), citations: citations.to_vec(), stripped: 0 };
     for _ in 0..ROUNDS {
@@ -171,7 +171,7 @@ impl Finder<'_> {
         self.links.push((if inline { range } else { 0..0 }, None));
     }
 
-    /// The text of a link stays.
+    /// Cuts a link down to its text, which stays.
     fn close(&mut self) {
         let Some((link, text)) = self.links.pop().filter(|(link, _)| !link.is_empty()) else { return };
         let text = text.unwrap_or(link.end..link.end);
@@ -197,7 +197,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Many programs make links of bare addresses.
+    /// Strips the addresses from a text that ends: many programs make links of bare addresses.
     fn end_text(&mut self) {
         let range = std::mem::replace(&mut self.text, 0..0);
         let range = range.start..range.end.min(self.listed);

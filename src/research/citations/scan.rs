@@ -62,7 +62,7 @@ impl Segmenter {
         (!text.is_empty()).then_some(text)
     }
 
-    /// A run of backticks opens a span, or closes the open one when it is as long.
+    /// Ends a run of backticks, which opens a span, or closes the open one when it is as long.
     fn end_run(&mut self, character: char, spans: bool) {
         if character == '`' || self.ticks == 0 {
             return;

@@ -113,13 +113,13 @@ fn the_list_is_in_the_language_that_is_set_whatever_the_text_quotes() {
     assert!(markdown.ends_with("### 来源\n\n- [1] Tariff: https://harbour.test/tariff\n"), "{markdown}");
 }
 
-/// The text as the resolver leaves it, once all of it has been read.
+/// Returns the text as the resolver leaves it, once all of it has been read.
 fn resolved(mut resolver: Resolver, text: &str) -> (Resolver, String) {
     let markdown = resolver.push(text) + &resolver.finish();
     resolver.renumbered().unwrap_or((resolver, markdown))
 }
 
-/// The report as it is stored, and what was removed from it.
+/// Returns the report as it is stored, and what was removed from it.
 pub(super) fn settled(text: &str) -> (String, u32) {
     let (resolver, markdown) = resolved(Resolver::new(sources()), text);
     let counted = resolver.dropped() + resolver.removed();
@@ -343,7 +343,7 @@ proptest! {
     }
 }
 
-/// A block of a report whose only citations are `[S1001]` and `[S1002]`.
+/// Returns a block of a report whose only citations are `[S1001]` and `[S1002]`.
 fn block() -> impl Strategy<Value = String> {
     let part = prop::sample::select(vec![
         "the tide",

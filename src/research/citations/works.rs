@@ -103,7 +103,7 @@ impl<T: Copy + PartialEq> Works<T> {
     }
 }
 
-/// The works that `Smith et al., 2023; Doe & Roe 2024, p. 7` cites; `None` when it says anything else.
+/// Returns the works that `Smith et al., 2023; Doe & Roe 2024, p. 7` cites; `None` when it says anything else.
 pub(super) fn cited(inside: &str) -> Option<Vec<Cited>> {
     if inside.len() > super::scan::LONGEST_CITATION {
         return None;
@@ -117,7 +117,7 @@ pub(super) fn cited(inside: &str) -> Option<Vec<Cited>> {
     works.into_iter().map(one).collect()
 }
 
-/// The work that `Smith et al.` in front of a year cites: the names are the last words of `before`.
+/// Returns the work that `Smith et al.` in front of a year cites: the names are the last words of `before`.
 pub(super) fn named_before(before: &str, year: &str) -> Option<Cited> {
     let year = year_of(year)?;
     let names = before.strip_suffix(' ')?;
@@ -129,7 +129,7 @@ pub(super) fn named_before(before: &str, year: &str) -> Option<Cited> {
     Some(Cited { first, second, year })
 }
 
-/// `Smith et al., 2023`, with or without the comma, and a page behind it.
+/// Reads one cited work, as in `Smith et al., 2023`, with or without the comma, and a page behind it.
 fn one(text: &str) -> Option<Cited> {
     let text = text.trim();
     let at = text.char_indices().find(|(_, c)| c.is_ascii_digit())?.0;
@@ -150,7 +150,7 @@ fn one(text: &str) -> Option<Cited> {
     Some(Cited { first, second, year: year_of(year.trim())? })
 }
 
-/// A name of a few words, in lower case: each begins with a capital but for those like `van`.
+/// Returns a name of a few words, in lower case: each begins with a capital but for those like `van`.
 fn name(text: &str) -> Option<String> {
     const SMALL: [&str; 10] = ["van", "von", "der", "den", "de", "del", "di", "da", "la", "of"];
     let is_part = |c: char| c.is_alphabetic() || matches!(c, '\'' | '’' | '-' | '.');
@@ -161,7 +161,7 @@ fn name(text: &str) -> Option<String> {
     fits.then(|| text.to_lowercase())
 }
 
-/// `2023` or `2023a`.
+/// Reads a year, as in `2023` or `2023a`.
 fn year_of(text: &str) -> Option<String> {
     let digits = text.get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     let letter = &text[4..];
@@ -170,7 +170,7 @@ fn year_of(text: &str) -> Option<String> {
     (is_year && ends).then(|| text.to_owned())
 }
 
-/// The text in front of the first year in parentheses, and the year.
+/// Returns the text in front of the first year in parentheses, and the year.
 fn year_in_parentheses(entry: &str) -> Option<(&str, String)> {
     entry.match_indices('(').find_map(|(open, _)| {
         let inside = entry[open + 1..].split(')').next()?;
@@ -186,7 +186,8 @@ fn only_year(entry: &str) -> Option<String> {
     years.all(|year| year == first).then_some(first)
 }
 
-/// The first author, in lower case: `smith` of `Smith, J.` and `Smith J, Doe A`, `john smith` of `John Smith and Doe`.
+/// Returns the first author, in lower case: `smith` of `Smith, J.` and `Smith J, Doe A`, `john smith` of `John Smith
+/// and Doe`.
 fn first_author(names: &str) -> Option<String> {
     let ends = [",", " and ", " & ", " und ", " et ", " y ", " (", ";"];
     let end = ends.iter().filter_map(|end| names.find(end)).min().unwrap_or(names.len());

@@ -45,8 +45,8 @@ impl<'a> Worded<'a> {
     }
 }
 
-/// The beginnings of the words of a text, in lower case and without diacritics: `coûté` and `coûter`, `abrió` and
-/// `abrir` differ in the rest. Months, numbers and units are compared as figures.
+/// Returns the beginnings of the words of a text, in lower case and without diacritics: `coûté` and `coûter`, `abrió`
+/// and `abrir` differ in the rest. Months, numbers and units are compared as figures.
 fn beginnings(text: &str) -> impl Iterator<Item = String> {
     text::words(text).into_iter().map(str::to_lowercase).filter(|word| !is_of_figure(word)).flat_map(|word| {
         let chars: Vec<char> = word.chars().collect();
@@ -68,7 +68,7 @@ fn folded(chars: &[char]) -> String {
     folded
 }
 
-/// The pairs, by their places.
+/// Returns the pairs, by their places.
 pub fn differing_across_languages(statements: &[&str]) -> Vec<(usize, usize)> {
     let worded: Vec<Worded<'_>> = statements.iter().map(|text| Worded::of(text)).collect();
     let pairs = (0..worded.len()).flat_map(|one| (one + 1..worded.len()).map(move |other| (one, other)));
@@ -93,13 +93,13 @@ fn differ_in_one(one: &str, other: &str) -> bool {
     }
 }
 
-/// What it counts in the smallest unit.
+/// Returns what the number counts in the smallest unit.
 fn amount(number: &Number) -> u128 {
     let value = number.readings.first().map_or(0, |reading| reading.value.unsigned_abs());
     value.saturating_mul(number.unit.map_or(1, |unit| unit.size.unsigned_abs()))
 }
 
-/// The figures of a statement that a text does not hold.
+/// Returns the figures of a statement that a text does not hold.
 fn lacking(text: &str, statement: &str) -> Vec<Figure> {
     let page = Page::read(text.into(), "");
     let read = Statement::read(statement, &tokens(statement));

@@ -41,7 +41,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// The sentence in which it was found.
+    /// Returns the sentence in which it was found.
     pub fn place(self) -> Option<usize> {
         match self {
             Self::In(sentence) => Some(sentence),
@@ -66,7 +66,7 @@ impl<'a> Statement<'a> {
         Self { text, figures, keys, roles }
     }
 
-    /// Each figure's standing in a page.
+    /// Returns each figure's standing in a page.
     pub fn standings(&self, page: &Page) -> Vec<Standing> {
         let roles = Roles::of(self, page);
         let mut standings: Vec<Standing> =
@@ -81,7 +81,7 @@ impl<'a> Statement<'a> {
         standings
     }
 
-    /// The numbers among its figures.
+    /// Returns the numbers among its figures.
     pub fn numbers(&self) -> impl Iterator<Item = &Number> {
         self.figures.iter().filter_map(|found| match &found.figure {
             Figure::Number(number) => Some(number),
@@ -128,15 +128,15 @@ impl<'a> Statement<'a> {
         found.or_else(ordinal).or_else(around)
     }
 
-    /// The sentence with the number as an ordinal in words or in Roman figures: `nineteenth`, `XIX`.
+    /// Returns the sentence with the number as an ordinal in words or in Roman figures: `nineteenth`, `XIX`.
     fn ordinal(&self, number: &Number, page: &Page) -> Option<usize> {
         let is_plain = number.unit.is_none() && !number.is_percent && number.multiple == 1;
         let value = number.readings.first().filter(|reading| is_plain && reading.step == ONE)?.value;
         page.sentences_with_ordinal(value).find(|sentence| page.is_about(*sentence, &self.keys))
     }
 
-    /// The first sentence with the number that is, for a small number, about the same as the statement, and does not
-    /// say it of another matter.
+    /// Returns the first sentence with the number that is, for a small number, about the same as the statement, and
+    /// does not say it of another matter.
     fn place(&self, number: &Number, value: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
         let is_near = |sentence: &usize| value >= SMALL || page.is_about(*sentence, &self.keys);
         let is_meant = |sentence: &usize| {
@@ -150,7 +150,7 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// A number that is the same in another unit, rounded, or, being `about`, near.
+/// Returns a number that is the same in another unit, rounded, or, being `about`, near.
 fn converted(number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
     let is_same = |other: &Number| {
         other.readings.iter().any(|there| number.readings.iter().any(|here| same_amount(number, *here, other, *there)))
@@ -183,7 +183,7 @@ fn is_near(reading: Reading, value: i128) -> bool {
         && away.saturating_mul(10) <= reading.value.unsigned_abs().max(value.unsigned_abs())
 }
 
-/// Is `reading` the value, rounded to the digits that are written?
+/// Returns whether `reading` is the value, rounded to the digits that are written.
 pub(super) fn rounds_to(value: i128, reading: Reading) -> bool {
     let step = reading.step.max(1);
     let rounded = value.checked_add(step / 2).and_then(|value| value.div_euclid(step).checked_mul(step));

@@ -24,7 +24,7 @@ const BETWEEN_DAYS: &str = "to and bis und au et al y a e à до и til";
 const UNTIL: [&str; 6] = ["to", "through", "until", "till", "bis", "au"];
 
 impl<'a> Reader<'a> {
-    /// A plain whole number of so many digits at most.
+    /// Returns a plain whole number of so many digits at most.
     fn whole(self, ahead: usize, digits: usize) -> Option<i64> {
         let token = self.token(ahead).filter(Token::is_number)?;
         (token.text.chars().count() <= digits).then(|| plain(token.text)).flatten()
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
         by_numbers().or_else(|| self.by_signs()).or_else(by_name)
     }
 
-    /// `2030-11-14`, `14.11.2030`, `11/14/2030`.
+    /// Reads a date in numbers, as in `2030-11-14`, `14.11.2030` or `11/14/2030`.
     fn by_numbers(self) -> Option<(Figure, usize)> {
         let token = self.token(0).filter(Token::is_number)?;
         let mut dotted = token.text.split('.').map(plain);
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         Some((Figure::Date(dates(parts)?), 5))
     }
 
-    /// `2030-05`; `2009-10` may be a season as well, and is two numbers.
+    /// Reads the month of a year, as in `2030-05`; `2009-10` may be a season as well, and is two numbers.
     fn month_of_year(self) -> Option<(Figure, usize)> {
         let is_dash = |ahead: usize| self.token(ahead).is_some_and(|mark| mark.is('-'));
         let (year, month) = (self.year(0)?, self.day(2)?);
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
         is_month.then(|| (Figure::Date(vec![Date { year: Some(year), month: Some(month), day: None }]), 3))
     }
 
-    /// `2030年11月14日`, `11月14日`, and the Korean ones.
+    /// Reads `2030年11月14日`, `11月14日`, and the Korean ones.
     fn by_signs(self) -> Option<(Figure, usize)> {
         let sign = |ahead: usize, signs: &str| self.token(ahead).is_some_and(|token| signs.contains(token.text));
         let mut date = Date::default();
@@ -100,8 +100,8 @@ impl<'a> Reader<'a> {
         (date.year.is_some() || date.day.is_some()).then(|| (Figure::Date(vec![date]), used))
     }
 
-    /// `14 November 2030`, `14. November`, `14 de noviembre de 2030`, `1er mars`, `14-Nov-2030`; of `14–16 November`
-    /// the first day, with the month of the last one.
+    /// Reads `14 November 2030`, `14. November`, `14 de noviembre de 2030`, `1er mars`, `14-Nov-2030`; of `14–16
+    /// November` the first day, with the month of the last one.
     fn day_first(self) -> Option<(Figure, usize)> {
         let (day, own) = (self.day(0)?, self.day_end(0));
         let (mut newest, mut at) = (day, own);
@@ -119,7 +119,8 @@ impl<'a> Reader<'a> {
         Some((Figure::Date(vec![date]), if newest > day { own } else { used }))
     }
 
-    /// `November 14, 2030`, `November 2030`; of `November 14–16, 2030` the first day, with the year of the last one.
+    /// Reads `November 14, 2030`, `November 2030`; of `November 14–16, 2030` the first day, with the year of the last
+    /// one.
     fn month_first(self) -> Option<(Figure, usize)> {
         let month = Some(self.month(0).filter(|_| !self.is_any(0, &SELDOM_MONTHS))?);
         let at = self.month_end();
@@ -139,7 +140,7 @@ impl<'a> Reader<'a> {
         Some((Figure::Date(vec![Date { year, month, day: Some(day) }]), used))
     }
 
-    /// The second day of `November 14–16, 2030`.
+    /// Returns the second day of `November 14–16, 2030`.
     fn last_day(self) -> Option<(Figure, usize)> {
         let (day, used) = (self.day(0)?, self.ordinal_end(0));
         let is_clock = self.token(used).is_some_and(|token| token.is(':')) && self.is_glued(used - 1);
@@ -156,18 +157,18 @@ impl<'a> Reader<'a> {
         (year.is_some() || !is_doubtful).then(|| (Figure::Date(vec![date]), used))
     }
 
-    /// The token behind the name of a month and the mark of what is shortened.
+    /// Returns the token behind the name of a month and the mark of what is shortened.
     fn month_end(self) -> usize {
         1 + usize::from(self.token(1).is_some_and(|token| token.is('.')))
     }
 
-    /// The token behind a day and the letters that make it an ordinal.
+    /// Returns the token behind a day and the letters that make it an ordinal.
     fn ordinal_end(self, day: usize) -> usize {
         let is_ordinal = self.word(day + 1).is_some_and(|word| is_ordinal(&word)) && self.is_glued(day);
         day + 1 + usize::from(is_ordinal)
     }
 
-    /// The same, and behind the mark of one.
+    /// Returns the same, and behind the mark of one.
     fn day_end(self, day: usize) -> usize {
         let end = self.ordinal_end(day);
         end + usize::from(self.token(end).is_some_and(|token| ".ºª°".contains(token.text)))
@@ -198,7 +199,7 @@ impl<'a> Reader<'a> {
         is_mark && self.is_glued(ahead - 1) && self.is_glued(ahead)
     }
 
-    /// The year at a token, behind a comma or `de`, and the tokens used until then.
+    /// Returns the year at a token, behind a comma or `de`, and the tokens used until then.
     fn year_behind(self, ahead: usize) -> (Option<i32>, usize) {
         let is_comma = self.token(ahead).is_some_and(|token| ".,،".contains(token.text));
         let skipped = usize::from(is_comma || self.is_of(ahead) || self.is_joined(ahead));
@@ -208,7 +209,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `16:00`, `4 pm`, `16 Uhr`, `16.30 Uhr`, `16h30`.
+    /// Reads a time of day, as in `16:00`, `4 pm`, `16 Uhr`, `16.30 Uhr`, `16h30`.
     pub fn time(self) -> Option<(Figure, usize)> {
         let (hour, minute, mut used) = self.clock()?;
         let word = self.word(used).unwrap_or_default();
@@ -233,7 +234,7 @@ impl<'a> Reader<'a> {
         Some((Figure::Time(u8::try_from(hour).ok()?, u8::try_from(minute).ok()?), used))
     }
 
-    /// Hour and minute, and the tokens used. A result like `2:1` is none.
+    /// Reads hour and minute, and returns how many tokens they take. A result like `2:1` is none.
     fn clock(self) -> Option<(i64, i64, usize)> {
         let clock = |hour: i64, minute: i64, used: usize| (hour <= 24 && minute < 60).then_some((hour, minute, used));
         if let Some((hour, minute)) = self.token(0)?.text.split_once('.') {
@@ -258,7 +259,7 @@ fn is_ordinal(word: &str) -> bool {
     ["st", "nd", "rd", "th", "er", "ère", "e", "º", "ª"].contains(&word)
 }
 
-/// The value of digits alone.
+/// Returns the value of digits alone.
 fn plain(text: &str) -> Option<i64> {
     let add = |(value, count): (i64, usize), char| {
         let digit = digit(char).filter(|_| count < 18)?;

@@ -38,7 +38,7 @@ pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, O
     allowed && number.readings.iter().any(|reading| follows(*reading, &operands))
 }
 
-/// The numbers nearest to a sentence, in their order.
+/// Returns the numbers nearest to a sentence, in their order.
 fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand> {
     let mut near: Vec<_> = page.numbers_near(best, NEAR).collect();
     near.sort_by_key(|placed| placed.sentence.abs_diff(best));
@@ -56,8 +56,8 @@ fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand> {
     (0..near.len()).filter_map(operand).collect()
 }
 
-/// Sum, difference, product, ratio or share of two of the numbers, or the sum of several in a row. What is a part of
-/// another number is not added to it.
+/// Returns whether the reading is sum, difference, product, ratio or share of two of the numbers, or the sum of
+/// several in a row. What is a part of another number is not added to it.
 fn follows(reading: Reading, operands: &[Operand]) -> bool {
     let is_it = |value: Option<i128>| value.and_then(i128::checked_abs).is_some_and(|value| rounds_to(value, reading));
     let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);

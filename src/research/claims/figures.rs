@@ -76,12 +76,12 @@ impl Number {
             && (is_whole || self.multiple == 1 && self.unit.is_none())
     }
 
-    /// The unit, if it is all that is counted.
+    /// Returns the unit, if it is all that is counted.
     fn known_unit(&self) -> Option<Unit> {
         self.unit.filter(|_| !self.is_compound)
     }
 
-    /// A whole number that may well be a year.
+    /// Returns whether this is a whole number that may well be a year.
     pub fn is_year(&self) -> bool {
         let is_year = |reading: &Reading| reading.step == ONE && (1_900 * ONE..=2_100 * ONE).contains(&reading.value);
         self.unit.is_none() && !self.is_percent && self.readings.first().is_some_and(is_year)
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         self.tokens.get(self.at + ahead).copied()
     }
 
-    /// The same, so many tokens before.
+    /// Returns the same, so many tokens before.
     pub fn back(self, count: usize) -> Option<Self> {
         Some(Self { at: self.at.checked_sub(count)?, ..self })
     }
@@ -166,12 +166,12 @@ impl<'a> Reader<'a> {
         pair.is_some_and(|(one, next)| one.end() == next.at)
     }
 
-    /// The word at a token, in lower case.
+    /// Returns the word at a token, in lower case.
     pub fn word(self, ahead: usize) -> Option<Cow<'a, str>> {
         self.token(ahead).filter(Token::is_word).map(|token| lower(token.text))
     }
 
-    /// `HR-2217`, `IR-2030-11`, `Q3`, `A4`.
+    /// Reads a code, as in `HR-2217`, `IR-2030-11`, `Q3` or `A4`.
     fn code(self) -> Option<(Figure, usize)> {
         let first = self.token(0)?;
         let is_capital = first.text.chars().all(char::is_uppercase) && !is_currency(first.text);
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
         self.with_words(number, 1 + usize::from(fraction.is_some()))
     }
 
-    /// The year 1945 of `1939–45`.
+    /// Returns the year 1945 of `1939–45`.
     fn last_year(self) -> Option<Reading> {
         let value = |text: &str| text.parse::<i128>().ok();
         let (own, first) = (self.token(0)?, self.back(2)?);
@@ -265,7 +265,7 @@ impl<'a> Reader<'a> {
         word == "cent" && before(if is_joined { 2 } else { 1 }).is_some_and(Token::is_number)
     }
 
-    /// The number with what stands around it; `own` tokens are its own.
+    /// Returns the number with what stands around it; `own` tokens are its own.
     fn with_words(self, mut number: Number, own: usize) -> (Figure, usize) {
         let (multiple, used) = self.multiple(own);
         number.multiple = multiple;
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
         (Figure::Number(number), if percent > 1 { used + percent } else { used })
     }
 
-    /// What the words behind a number multiply it by, and the tokens used until then.
+    /// Returns what the words behind a number multiply it by, and the tokens used until then.
     fn multiple(self, own: usize) -> (i128, usize) {
         let first = self.word(own).and_then(|word| words::multiple(&word)).or_else(|| self.multiple_letter(own));
         let Some(mut multiple) = first else { return (1, own) };
@@ -302,7 +302,7 @@ impl<'a> Reader<'a> {
         (multiple, used)
     }
 
-    /// `$5m`, `2.3B`, `5 M€`.
+    /// Reads the letter of a multiple, as in `$5m`, `2.3B` or `5 M€`.
     fn multiple_letter(self, ahead: usize) -> Option<i128> {
         let text = self.token(ahead)?.text;
         let power = match text {
@@ -328,7 +328,7 @@ impl<'a> Reader<'a> {
         words::unit(&lower(self.token(ahead)?.text))
     }
 
-    /// The currency in front of a number or of its range, unless it stands behind another number.
+    /// Returns the currency in front of a number or of its range, unless it stands behind another number.
     fn currency_before(self) -> Option<Unit> {
         let is_number = |first: &Self| first.token(0).is_some_and(|token| token.is_number());
         let first =
@@ -344,7 +344,7 @@ impl<'a> Reader<'a> {
         (!is_of_other()).then_some(unit)
     }
 
-    /// The tokens that make the number a share of a hundred; 0 when there are none.
+    /// Returns the tokens that make the number a share of a hundred; 0 when there are none.
     fn percent(self, ahead: usize) -> usize {
         let Some(token) = self.token(ahead) else { return 0 };
         let word = lower(token.text);
@@ -427,7 +427,7 @@ fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
     (found.into_iter().flatten().collect(), parts)
 }
 
-/// `1,25,000`: groups of two, and one of three.
+/// Returns whether the groups are Indian ones, as in `1,25,000`: groups of two, and one of three.
 fn is_indian(marks: &[char], groups: &[String]) -> bool {
     let [first, middle @ .., last] = groups else { return false };
     let is_pair = |group: &String| group.len() == 2;
@@ -435,7 +435,7 @@ fn is_indian(marks: &[char], groups: &[String]) -> bool {
         && (first.len() <= 2 && !middle.is_empty() && middle.iter().all(is_pair) && last.len() == 3)
 }
 
-/// The mark before the fraction of a number, if it can be read in one way only.
+/// Returns the mark before the fraction of a number, if it can be read in one way only.
 pub fn decimal_mark(text: &str) -> Option<char> {
     let mut marks = text.char_indices().filter(|(_, char)| digit(*char).is_none());
     let (at, first) = marks.next().filter(|(_, mark)| matches!(mark, '.' | ','))?;

@@ -61,7 +61,8 @@ struct CitedPage {
 }
 
 impl CitedPage {
-    /// ISO 639-1 of the text, as far as its beginning tells. Few statements depend on it, and telling takes time.
+    /// Returns the ISO 639-1 code of the text, as far as its beginning tells. Few statements depend on it, and
+    /// telling takes time.
     fn language(&self) -> Option<&'static str> {
         let text = self.page.text();
         *self.language.get_or_init(|| wording::language_code(&text[..text.floor_char_boundary(LANGUAGE_BYTES)]))
@@ -95,8 +96,8 @@ impl Texts {
         Self { pages: sources.into_iter().map(read).collect() }
     }
 
-    /// A passage with so many characters before and behind it. Without one, the place that has words related to those
-    /// of the statement, in whatever language, or all of a text that is no longer than that; else nothing.
+    /// Returns a passage with so many characters before and behind it. Without one, the place that has words related
+    /// to those of the statement, in whatever language, or all of a text that is no longer than that; else nothing.
     pub fn around(&self, id: SourceId, passage: Option<&Passage>, statement: &str, chars: usize) -> Option<String> {
         let page = &self.pages.get(&id)?.page;
         let related = || page.passage(page.best_sentence(&related_keys(statement), &[])?);
@@ -110,7 +111,7 @@ impl Texts {
         (!text.trim().is_empty()).then_some(text)
     }
 
-    /// The sources, in no order.
+    /// Returns the sources, in no order.
     pub fn ids(&self) -> impl Iterator<Item = SourceId> {
         self.pages.keys().copied()
     }
@@ -136,7 +137,7 @@ fn related_keys(statement: &str) -> BTreeSet<WordKey> {
     related_words(statement).flat_map(keys).collect()
 }
 
-/// The words in any language that stand for what the statement's words do.
+/// Returns the words in any language that stand for what the statement's words do.
 fn related_words(statement: &str) -> impl Iterator<Item = &'static str> {
     let language = Language::of(statement);
     let related = move |term: String| {
@@ -173,7 +174,7 @@ impl Reference {
         Self(Page::read(text.into(), ""))
     }
 
-    /// The figures and dates of a statement, as written there, that the text does not hold.
+    /// Returns the figures and dates of a statement, as written there, that the text does not hold.
     pub fn lacks(&self, text: &str) -> Vec<String> {
         let tokens = tokens(text);
         let statement = Statement::read(text, &tokens);
@@ -229,8 +230,8 @@ struct Names {
 }
 
 impl Names {
-    /// Those of a statement, with the keys of their telling words. Names of one word may be many things: they count
-    /// where there is nothing else to be checked.
+    /// Returns those of a statement, with the keys of their telling words. Names of one word may be many things: they
+    /// count where there is nothing else to be checked.
     fn of(&self, tokens: &[Token<'_>], has_figures: bool) -> Vec<(String, Vec<WordKey>)> {
         if !names::has_names(self.language) {
             return Vec::new();
@@ -298,7 +299,7 @@ fn held_against<'a>(
     PageMatch { page, found, best: page.best_sentence(&statement.keys, &sentences) }
 }
 
-/// What stands nowhere may follow from what stands in all of the pages together.
+/// Adds what stands nowhere, but follows from what stands in all of the pages together.
 fn add_derived(statement: &Statement<'_>, checkable: &HashSet<usize>, held: &mut [Option<PageMatch<'_>>]) {
     let pages: Vec<(&Page, Option<usize>)> = held.iter().flatten().map(|held| (held.page, held.best)).collect();
     for (number, figure) in statement.figures.iter().enumerate().filter(|(number, _)| checkable.contains(number)) {
@@ -321,7 +322,7 @@ fn verdict(found: usize, checkable: usize) -> Verdict {
     }
 }
 
-/// The names that the question does not have, with the keys of their telling words.
+/// Returns the names that the question does not have, with the keys of their telling words.
 fn telling(tokens: &[Token<'_>], names: Vec<Vec<usize>>, asked: &HashSet<WordKey>) -> Vec<(String, Vec<WordKey>)> {
     let names = names.into_iter().map(|name| {
         let words: Vec<&str> = name.iter().map(|at| tokens[*at].text).collect();

@@ -25,8 +25,8 @@ pub fn has_names(language: Option<&str>) -> bool {
     language.is_some_and(|code| LANGUAGES.contains(&code))
 }
 
-/// The names of a statement, each as the places of its words among the tokens: two or more capitalised words in a row,
-/// and acronyms. A word that begins the sentence is part of one only with others behind it.
+/// Returns the names of a statement, each as the places of its words among the tokens: two or more capitalised words
+/// in a row, and acronyms. A word that begins the sentence is part of one only with others behind it.
 pub fn names(tokens: &[Token<'_>]) -> Vec<Vec<usize>> {
     let mut names: Vec<Vec<usize>> = Vec::new();
     let mut current: Vec<usize> = Vec::new();
@@ -66,7 +66,8 @@ pub fn single(tokens: &[Token<'_>], known: &HashSet<String>) -> Vec<Vec<usize>> 
     (0..tokens.len()).filter(is_name).map(|at| vec![at]).collect()
 }
 
-/// The words of a text, in lower case, that have a capital letter inside a sentence and are nowhere without one.
+/// Returns the words of a text, in lower case, that have a capital letter inside a sentence and are nowhere without
+/// one.
 pub fn always_capitalised(language: Option<&str>, text: &str) -> HashSet<String> {
     if !has_names(language) {
         return HashSet::new();

@@ -136,7 +136,8 @@ impl Page {
         &self.text
     }
 
-    /// Few statements ask for it, and it takes as much room as the text.
+    /// Returns the text in lower case, made on first use: few statements ask for it, and it takes as much room as the
+    /// text.
     fn lower(&self) -> &Lower {
         self.lower.get_or_init(|| {
             let mut lower = Lower { text: String::with_capacity(self.text.len()), ends: Vec::new() };
@@ -187,12 +188,13 @@ impl Page {
         self.sentences.partition_point(|sentence| sentence.end <= byte).min(self.sentences.len().saturating_sub(1))
     }
 
-    /// The sentences that hold the number, however it is written there.
+    /// Returns the sentences that hold the number, however it is written there.
     pub fn sentences_with(&self, value: i128) -> impl Iterator<Item = usize> {
         with_key(&self.numbers, value).iter().map(|(_, sentence)| *sentence)
     }
 
-    /// The sentences with an ordinal in words or a Roman figure that counts to the number. Few statements ask for it.
+    /// Returns the sentences with an ordinal in words or a Roman figure that counts to the number. Few statements ask
+    /// for it.
     pub fn sentences_with_ordinal(&self, value: i128) -> impl Iterator<Item = usize> {
         let ordinals = self.ordinals.get_or_init(|| {
             let tokens = tokens(&self.text);
@@ -205,7 +207,7 @@ impl Page {
         with_key(ordinals, value).iter().map(|(_, sentence)| *sentence)
     }
 
-    /// The numbers, as many as are compared one by one, in order.
+    /// Returns the numbers, as many as are compared one by one, in order.
     pub fn numbers(&self) -> &[PlacedNumber] {
         &self.all_numbers
     }
@@ -217,7 +219,7 @@ impl Page {
         &self.all_numbers[from..from + count]
     }
 
-    /// The sentence in which the numbers stand with nothing but marks between them.
+    /// Returns the sentence in which the numbers stand with nothing but marks between them.
     pub fn side_by_side(&self, values: &[i128]) -> Option<usize> {
         if values.is_empty() {
             return None;
@@ -251,7 +253,7 @@ impl Page {
         self.sentences.get(sentence).map_or("", |range| &self.text[range.clone()])
     }
 
-    /// The clause of its sentence in which a number stands.
+    /// Returns the clause of its sentence in which a number stands.
     pub fn clause(&self, placed: &PlacedNumber) -> &str {
         let Some(range) = self.sentences.get(placed.sentence) else { return "" };
         let before = &self.text[range.start..placed.place.start];
@@ -262,8 +264,8 @@ impl Page {
         &self.text[range.start + start..placed.place.end + end]
     }
 
-    /// A sentence and those that say what it is about: its neighbours in the paragraph, the head of its table, and the
-    /// heading above it.
+    /// Returns a sentence and those that say what it is about: its neighbours in the paragraph, the head of its
+    /// table, and the heading above it.
     pub fn context(&self, sentence: usize) -> Vec<usize> {
         let mut context = vec![sentence];
         let mut first = sentence;
@@ -282,7 +284,8 @@ impl Page {
         context
     }
 
-    /// The sentence before, unless a paragraph ends there. A line without a full stop may be a heading, or go on.
+    /// Returns the sentence before, unless a paragraph ends there. A line without a full stop may be a heading, or go
+    /// on.
     fn joined_before(&self, sentence: usize) -> Option<usize> {
         let mut before = (0..sentence).rev().take(MOST_BEFORE);
         let before = before.find(|at| !self.sentence(*at).trim().is_empty())?;
@@ -297,7 +300,7 @@ impl Page {
         is_line && text.trim_end().ends_with(['.', '!', '?', '。', '！', '？'])
     }
 
-    /// The first sentence with a date that is the same as far as `date` says; its year may stand anywhere.
+    /// Returns the first sentence with a date that is the same as far as `date` says; its year may stand anywhere.
     pub fn sentence_with_date(&self, date: Date) -> Option<usize> {
         let fits = |known: &Date| {
             let year =
@@ -359,7 +362,7 @@ impl Page {
             })
     }
 
-    /// The sentence in which one of the words, in lower case, stands by itself, in whatever case.
+    /// Returns the sentence in which one of the words, in lower case, stands by itself, in whatever case.
     pub fn sentence_with_any(&self, words: impl IntoIterator<Item = &'static str>) -> Option<usize> {
         let Lower { text, ends } = self.lower();
         let is_end = |char: Option<char>| char.is_none_or(|char| !char.is_alphabetic() || is_unspaced(char));
@@ -411,7 +414,8 @@ impl Page {
         shared.peek().is_none() || shared.any(near)
     }
 
-    /// The sentence that shares most with a claim, figures and rare words counting most; `None` when it shares nothing.
+    /// Returns the sentence that shares most with a claim, figures and rare words counting most; `None` when it
+    /// shares nothing.
     pub fn best_sentence(&self, keys: &BTreeSet<WordKey>, figures: &[usize]) -> Option<usize> {
         self.nearest_sentence(keys, figures).map(|(sentence, _)| sentence)
     }
@@ -440,7 +444,7 @@ impl Page {
         self.all_numbers[first..].iter().take_while(move |placed| placed.sentence <= sentence + distance)
     }
 
-    /// A sentence as a passage, without the white space around it.
+    /// Returns a sentence as a passage, without the white space around it.
     pub fn passage(&self, sentence: usize) -> Option<Passage> {
         let range = self.sentences.get(sentence)?.clone();
         let whole = &self.text[range.clone()];
@@ -466,8 +470,8 @@ fn with_key<T: Ord>(pairs: &[(T, usize)], key: T) -> &[(T, usize)] {
     &pairs[from..from + count]
 }
 
-/// The words of a text by their first letters in lower case, each with the byte at which it begins; of scripts without
-/// spaces, by two characters in a row.
+/// Returns the words of a text by their first letters in lower case, each with the byte at which it begins; of
+/// scripts without spaces, by two characters in a row.
 pub fn word_keys<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = (WordKey, usize)> + 'a {
     let single = |at: usize| tokens.get(at).filter(|token| token.is_word() && token.text.starts_with(is_unspaced));
     (0..tokens.len()).filter_map(move |at| {
@@ -483,8 +487,8 @@ pub fn word_keys<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = (WordKey, 
     })
 }
 
-/// The key of a word in letters with spaces around it, without their diacritics, which some sources leave out; `None`
-/// of one that is too short.
+/// Returns the key of a word in letters with spaces around it, without their diacritics, which some sources leave
+/// out; `None` of one that is too short.
 fn word_key(word: &str) -> Option<WordKey> {
     let start = &word.as_bytes()[..word.len().min(STEM)];
     if start.len() >= SHORTEST && start.is_ascii() {
@@ -501,7 +505,7 @@ fn word_key(word: &str) -> Option<WordKey> {
     Some(key(letters.chars().take(STEM)))
 }
 
-/// What a word counts to that is an ordinal or in Roman figures, alone or behind `twenty-`.
+/// Returns what a word counts to that is an ordinal or in Roman figures, alone or behind `twenty-`.
 fn ordinal(tokens: &[Token<'_>], at: usize) -> Option<i128> {
     let token = tokens[at];
     let lower = token.text.to_lowercase();
@@ -514,14 +518,14 @@ fn ordinal(tokens: &[Token<'_>], at: usize) -> Option<i128> {
     Some(tens().unwrap_or(value))
 }
 
-/// The hash of some letters, the same in each process. Fast rather than safe from those who look for equal ones: what
-/// they could gain, a page gets by simply stating what it wants to.
+/// Returns the hash of some letters, the same in each process. Fast rather than safe from those who look for equal
+/// ones: what they could gain, a page gets by simply stating what it wants to.
 fn key(letters: impl Iterator<Item = char>) -> WordKey {
     const MIX: u64 = 0x517c_c1b7_2722_0a95;
     letters.fold(0, |key: u64, letter| (key.rotate_left(5) ^ u64::from(u32::from(letter))).wrapping_mul(MIX))
 }
 
-/// The mark before fractions in a text, if its numbers tell.
+/// Returns the mark before fractions in a text, if its numbers tell.
 fn decimal_mark(tokens: &[Token<'_>]) -> Option<char> {
     let (mut points, mut commas) = (0, 0);
     for mark in tokens.iter().filter(|token| token.is_number()).filter_map(|token| figures::decimal_mark(token.text)) {
@@ -537,12 +541,12 @@ fn decimal_mark(tokens: &[Token<'_>]) -> Option<char> {
     }
 }
 
-/// The first mark in a number.
+/// Returns the first mark in a number.
 fn mark(number: &str) -> Option<char> {
     number.chars().find(|char| matches!(char, '.' | ','))
 }
 
-/// The bytes behind the marks that end a clause.
+/// Returns the bytes behind the marks that end a clause.
 pub fn clause_ends(text: &str) -> impl Iterator<Item = usize> {
     let ends = move |(at, char): (usize, char)| {
         let end = at + char.len_utf8();

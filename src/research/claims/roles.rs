@@ -68,7 +68,7 @@ impl<'a> Roles<'a> {
         number.counts_as(&there.number) && (number.is_year() || !is_of_another())
     }
 
-    /// Another number that the statement could mean and does not have.
+    /// Returns whether this is another number that the statement could mean and does not have.
     fn is_rival(&self, number: &Number, there: &PlacedNumber, other: &PlacedNumber) -> bool {
         let value = |number: &Number| number.readings.first().map_or(0, |reading| reading.value.unsigned_abs());
         let (own, rival) = (value(number), value(&other.number));
@@ -136,8 +136,8 @@ impl<'a> Roles<'a> {
     }
 }
 
-/// The numbers of a text in pairs of a year and something else, two pairs at least; `None` unless each pair stands in
-/// a clause of its own.
+/// Returns the numbers of a text in pairs of a year and something else, two pairs at least; `None` unless each pair
+/// stands in a clause of its own.
 fn pairs(text: &str, numbers: Vec<(&Number, usize, usize)>) -> Option<HashSet<(i128, i128)>> {
     let value = |number: &Number| number.readings.first().map(|reading| reading.value);
     let pair = |pair: &[(&Number, usize, usize)]| {

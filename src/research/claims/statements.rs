@@ -22,8 +22,8 @@ struct Group {
     citations: Range<usize>,
 }
 
-/// The cited statements of a text, in order. A citation stands behind what comes before it, up to the one before or the
-/// begin of the sentence; the last one of a sentence also behind its rest.
+/// Returns the cited statements of a text, in order. A citation stands behind what comes before it, up to the one
+/// before or the begin of the sentence; the last one of a sentence also behind its rest.
 pub fn cited(text: &str, citations: &[Citation]) -> Vec<Cited> {
     let places = byte_places(text, citations);
     let mut statements = Vec::new();
@@ -107,7 +107,7 @@ fn has_words(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }
 
-/// The line without the marks of a list, a heading, a quotation or a row of a table around it.
+/// Returns the line without the marks of a list, a heading, a quotation or a row of a table around it.
 pub fn without_marks(line: &str) -> &str {
     line[marks(line)..].trim_end_matches(['|', ' ', '\t'])
 }
@@ -129,7 +129,7 @@ fn marks(line: &str) -> usize {
     }
 }
 
-/// The words of a line, without its Markdown.
+/// Returns the words of a line, without its Markdown.
 pub fn plain(line: &str) -> String {
     let line = &line[marks(line)..];
     let shown: String =

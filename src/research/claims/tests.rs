@@ -14,12 +14,12 @@ fn source(id: u32, text: &str) -> Source {
     Source { snapshot: text.into(), ..Source::example(id, "https://harbour.test/petrel", "Petrel") }
 }
 
-/// The verdict on a statement that cites a page, and what is missing there.
+/// Returns the verdict on a statement that cites a page, and what is missing there.
 fn judged(statement: &str, page: &str) -> (Verdict, Vec<String>) {
     judged_after("", statement, page)
 }
 
-/// The same behind a text that shows its language.
+/// Returns the same behind a text that shows its language.
 fn judged_after(filler: &str, statement: &str, page: &str) -> (Verdict, Vec<String>) {
     let text = format!("{filler}{statement} [1].");
     let at = text.chars().count() - 4;

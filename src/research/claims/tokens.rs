@@ -38,7 +38,7 @@ impl Token<'_> {
     }
 }
 
-/// The pieces of a text, in order; white space is none.
+/// Returns the pieces of a text, in order; white space is none.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::with_capacity(text.len() / 5);
     let mut at = 0;
@@ -63,7 +63,7 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The value of a decimal digit, also of other scripts, and of those below the line.
+/// Returns the value of a decimal digit, also of other scripts, and of those below the line.
 pub fn digit(char: char) -> Option<u8> {
     let zero = match char {
         '0'..='9' => '0',

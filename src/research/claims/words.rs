@@ -318,7 +318,7 @@ pub struct Unit {
     pub size: i128,
 }
 
-/// 1 to 12; takes lower case, as all of these.
+/// Returns the month that a word names, 1 to 12; takes lower case, as all of these.
 pub fn month(word: &str) -> Option<u8> {
     MONTH_OF.get(word).copied()
 }
@@ -327,7 +327,7 @@ pub fn multiple(word: &str) -> Option<i128> {
     MULTIPLE_OF.get(word).copied()
 }
 
-/// The words for so many.
+/// Returns the words for so many.
 pub fn multiples(multiple: i128) -> impl Iterator<Item = &'static str> {
     let is_it = move |power: i8| 10_i128.pow(power.unsigned_abs().into()) == multiple;
     MULTIPLES.iter().filter(move |(power, _)| is_it(*power)).flat_map(|(_, words)| words.split_whitespace())
@@ -351,7 +351,7 @@ pub fn begins_part(between: &str) -> bool {
     BEFORE_PART.iter().any(|words| lower.contains(words))
 }
 
-/// The number that a word stands for, in millionths; `einundzwanzig` is one word.
+/// Returns the number that a word stands for, in millionths; `einundzwanzig` is one word.
 pub fn number(word: &str) -> Option<i128> {
     if let Some(value) = NUMBER_OF.get(word) {
         return Some(*value);
@@ -364,7 +364,8 @@ pub fn number(word: &str) -> Option<i128> {
     (ones < 10 * ONE).then_some(ones + tens)
 }
 
-/// The number that an ordinal or the name of a fraction counts to, in millionths: 19 of `nineteenth`, 3 of `thirds`.
+/// Returns the number that an ordinal or the name of a fraction counts to, in millionths: 19 of `nineteenth`, 3 of
+/// `thirds`.
 pub fn ordinal(word: &str) -> Option<i128> {
     // `nineteen-th`, `trent-ième`, `twent-ieth`; what the table has not is more than twelve.
     let of_stem = |stem: &str| ["", "e", "y"].iter().find_map(|end| number(&format!("{stem}{end}")));
@@ -372,8 +373,8 @@ pub fn ordinal(word: &str) -> Option<i128> {
     ORDINAL_OF.get(word).copied().or_else(|| ORDINAL_ENDINGS.iter().find_map(of_ending))
 }
 
-/// The number that Roman figures stand for, in millionths; of two at least, since one may be many things. `XIXe`
-/// has the letters of an ordinal behind it.
+/// Returns the number that Roman figures stand for, in millionths; of two at least, since one may be many things.
+/// `XIXe` has the letters of an ordinal behind it.
 pub fn roman(word: &str) -> Option<i128> {
     let figures = word.trim_end_matches(char::is_lowercase);
     let value = |figure: u8| [(b'I', 1), (b'V', 5), (b'X', 10), (b'L', 50)].iter().find(|(known, _)| *known == figure);
@@ -383,7 +384,7 @@ pub fn roman(word: &str) -> Option<i128> {
     (2..=8).contains(&values.len()).then_some(sum * ONE)
 }
 
-/// A fraction in one character, in millionths.
+/// Returns a fraction in one character, in millionths.
 pub fn fraction(text: &str) -> Option<i128> {
     let parts = match text {
         "¼" => (1, 4),
@@ -401,12 +402,12 @@ pub fn is_otherwise_named(code: &str) -> bool {
     OTHERWISE_NAMED.contains(&code)
 }
 
-/// What sources write for the part of a year with this code.
+/// Returns what sources write for the part of a year with this code.
 pub fn part_of_year(code: &str) -> &'static [&'static str] {
     PARTS_OF_YEAR.iter().find(|(known, _)| *known == code).map_or(&[], |(_, words)| words)
 }
 
-/// The number that characters of Chinese or Japanese stand for, in millionths; `None` unless all of them do.
+/// Returns the number that characters of Chinese or Japanese stand for, in millionths; `None` unless all of them do.
 pub fn ideographs(text: &str) -> Option<i128> {
     // Of hundreds of millions, of tens of thousands, below that, and the digit that was read last.
     let (mut high, mut whole, mut section, mut ones) = (0_i128, 0_i128, 0_i128, 0_i128);

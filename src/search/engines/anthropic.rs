@@ -102,7 +102,7 @@ impl Native for Anthropic {
         }
     }
 
-    /// The paused content goes back as it came, with the same tools.
+    /// Returns the request that goes on after a pause: the paused content goes back as it came, with the same tools.
     fn next(&self, request: &Request, body: &Value) -> Option<Request> {
         if body["stop_reason"] != "pause_turn" {
             return None;
@@ -148,7 +148,7 @@ fn take(pages: &mut Pages, result: &Value, excerpt: Option<&str>) {
     }
 }
 
-/// The failure that stands in place of results.
+/// Returns the failure that stands in place of results.
 fn failure(content: &Value) -> Option<Error> {
     let code = content["error_code"].as_str()?;
     Some(match code {

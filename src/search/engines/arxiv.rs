@@ -77,7 +77,7 @@ fn all_words(query: &str) -> String {
     telling.take(MAX_WORDS).map(|word| format!("all:{word}")).collect::<Vec<_>>().join(" AND ")
 }
 
-/// The entries of a feed. Errors come as a feed, too, with one entry that is called so.
+/// Returns the entries of a feed. Errors come as a feed, too, with one entry that is called so.
 fn parse(body: &[u8]) -> Result<Vec<RawHit>, Error> {
     let unreadable = || Error::unreadable("its answer is no Atom feed");
     let text = std::str::from_utf8(body).map_err(|_| unreadable())?;
@@ -157,7 +157,7 @@ impl Feed {
         }
     }
 
-    /// The entry, when it ends here. Its lines are broken at 80 columns.
+    /// Returns the entry, when it ends here. Its lines are broken at 80 columns.
     fn end(&mut self) -> Option<RawHit> {
         let name = self.open.pop()?;
         self.is_whole |= self.open.is_empty() && name == "feed";

@@ -86,9 +86,9 @@ impl Wire for Brave {
         }
     }
 
-    /// A wrong key is 422 with a code of its own; a used-up month is 429 like a used-up second, which its headers tell
-    /// apart where its body does not: behind the comma, nothing remains of the month. Plans that are billed by use have
-    /// none (its limit is 0).
+    /// Returns what a refusal means. A wrong key is 422 with a code of its own; a used-up month is 429 like a used-up
+    /// second, which its headers tell apart where its body does not: behind the comma, nothing remains of the month.
+    /// Plans that are billed by use have none (its limit is 0).
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         let number = |name: &str| refused.body.pointer(&format!("/error/meta/{name}"))?.as_u64();
         let of_month = |name| refused.headers.get(name)?.to_str().ok()?.split(',').nth(1)?.trim().parse::<u64>().ok();

@@ -77,13 +77,13 @@ fn found(work: &Object<'_>) -> Option<RawHit> {
     })
 }
 
-/// A person's two names, or what a group is called.
+/// Returns a person's two names, or what a group is called.
 fn name(author: &Object<'_>) -> String {
     let parts = ["given", "family", "name"].into_iter().filter_map(|part| author.text(part));
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// A date that has a day.
+/// Returns a date that has a day.
 fn day(date: &Object<'_>) -> Option<String> {
     let parts: Vec<Vec<u32>> = date.read("date-parts")?;
     let [year, month, day] = parts.first()?.as_slice() else { return None };

@@ -67,7 +67,7 @@ impl Wire for Google {
         native::read(self, body)
     }
 
-    /// A wrong key is a 400; a quota of days is a 429 like a limit of minutes.
+    /// Returns what a refusal means. A wrong key is a 400; a quota of days is a 429 like a limit of minutes.
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         let details = || list(refused.body, "/error/details");
         if details().any(|detail| detail["reason"] == "API_KEY_INVALID") {
@@ -138,14 +138,14 @@ impl Native for Google {
     }
 }
 
-/// The address and title of a page; none for Google's own pages of results, such as a weather forecast.
+/// Returns the address and title of a page; none for Google's own pages of results, such as a weather forecast.
 fn page(web: &Value) -> Option<(&str, Option<&str>)> {
     let url = text(web, "uri")?;
     let is_widget = url.contains("google.com/search?");
     (!is_widget).then(|| (url, text(web, "title")))
 }
 
-/// The words that rest on a page: themselves, or by their place in the answer, in bytes.
+/// Returns the words that rest on a page: themselves, or by their place in the answer, in bytes.
 fn claim<'a>(segment: &'a Value, answer: &'a str) -> Option<&'a str> {
     let place = |name: &str| usize::try_from(count(segment, name)).ok();
     let by_place = || answer.get(place("/startIndex")?..place("/endIndex")?).map(str::trim);

@@ -38,7 +38,7 @@ impl Wire for HackerNews {
     }
 }
 
-/// A question has no page but its own.
+/// Reads a story. A question has no page but its own.
 fn found(story: &Object<'_>) -> Option<RawHit> {
     let own = || story.text("objectID").map(|id| format!("https://news.ycombinator.com/item?id={id}"));
     Some(RawHit {

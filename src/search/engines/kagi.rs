@@ -50,7 +50,7 @@ impl Wire for Kagi {
         Request::post(self.endpoint.clone(), body).bearer(&self.key)
     }
 
-    /// The list is missing when it would be empty.
+    /// Reads the results, whose list is missing when it would be empty.
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         let results =
             objects(body, &["data", "search"]).or_else(|_| objects_if_any(body, &["data", "news"], "data"))?;

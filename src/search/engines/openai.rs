@@ -114,8 +114,8 @@ fn searches(body: &Value) -> impl Iterator<Item = &Value> {
     list(body, "/output").filter(|item| item["type"] == "web_search_call" && item["action"]["type"] == "search")
 }
 
-/// The pages that a text cites, each with the words before the link. Places are counted in characters and are those of
-/// the link, which stands in the text.
+/// Takes the pages that a text cites, each with the words before the link. Places are counted in characters and are
+/// those of the link, which stands in the text.
 fn take_citations(pages: &mut Pages, part: &Value) {
     let letters: Vec<char> = part["text"].as_str().unwrap_or_default().chars().collect();
     let (mut end, mut claim) = (0, None);
@@ -131,7 +131,7 @@ fn take_citations(pages: &mut Pages, part: &Value) {
     }
 }
 
-/// The last paragraph of the text, if it has words.
+/// Returns the last paragraph of the text, if it has words.
 fn said(letters: &[char]) -> Option<String> {
     let text: String = letters.iter().collect();
     let is_mark = |letter: char| letter.is_whitespace() || "().,;:[]-*•".contains(letter);

@@ -81,7 +81,7 @@ fn found(work: &Object<'_>) -> Option<RawHit> {
     })
 }
 
-/// The text of an index from words to their places.
+/// Returns the text of an index from words to their places.
 fn laid_out(index: &Json) -> String {
     let words = index.as_object().into_iter().flatten();
     let places = words.flat_map(|(word, places)| {

@@ -57,7 +57,7 @@ impl Wire for Searxng {
             .header("accept-language", "en;q=0.8, *;q=0.5")
     }
 
-    /// No results from engines that do not answer is no answer.
+    /// Reads the results. No results from engines that do not answer is no answer.
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         let found = parse(body)?;
         let silent = if found.is_empty() { unresponsive(body) } else { Vec::new() };

@@ -68,7 +68,7 @@ impl Wire for Serper {
         Ok(results.iter().filter_map(found).collect())
     }
 
-    /// A used-up account is a bad request that says so.
+    /// Returns what a refusal means. A used-up account is a bad request that says so.
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         let used_up = refused.status == 400 && refused.said.to_ascii_lowercase().contains("not enough credits");
         used_up.then(|| Problem::unpaid(refused.said))

@@ -84,7 +84,8 @@ impl Wire for StackExchange {
         Ok(objects(body, &["items"])?.iter().filter_map(found).collect())
     }
 
-    /// Too many requests are a bad one, whose sentence says for how long; a day's worth is not waited for.
+    /// Returns what a refusal means. Too many requests are a bad one, whose sentence says for how long; a day's worth
+    /// is not waited for.
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         match refused.text("/error_name") {
             "throttle_violation" => Some(Problem::limited(refused.after.or_else(|| seconds(refused.said)))),
@@ -99,7 +100,7 @@ impl Wire for StackExchange {
     }
 }
 
-/// `… more requests available in 30 seconds`.
+/// Reads the time to wait, as in `… more requests available in 30 seconds`.
 fn seconds(said: &str) -> Option<Duration> {
     let (_, rest) = said.split_once("available in ")?;
     net::asked_wait(rest.split_once(" second")?.0.parse().ok()?)

@@ -156,12 +156,12 @@ impl Wire for Tavily {
     }
 }
 
-/// Tavily's name of a country.
+/// Returns Tavily's name of a country.
 fn country(code: &str) -> Option<&'static str> {
     COUNTRIES.split(',').find_map(|country| country.strip_prefix(code)?.strip_prefix(' '))
 }
 
-/// The results of an answer, those without an address left out.
+/// Returns the results of an answer, those without an address left out.
 fn parse(body: &[u8]) -> Result<Vec<RawHit>, Error> {
     let results = objects(body, &["results"])?;
     let found = |result: crate::search::web::Object<'_>| {

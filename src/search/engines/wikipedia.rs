@@ -48,7 +48,7 @@ fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
 }
 
 impl Wikipedia {
-    /// The wiki of that language, if this is Wikipedia's own.
+    /// Returns the wiki of that language, if this is Wikipedia's own.
     fn endpoint(&self, language: Option<&str>) -> Url {
         let mut url = self.endpoint.clone();
         let host = language.filter(|_| url.host_str().is_some_and(|host| host.ends_with(".wikipedia.org")));

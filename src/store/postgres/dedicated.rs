@@ -76,7 +76,7 @@ impl Dedicated {
         tokio::time::timeout(CONNECT_LIMIT, open).await.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut.into()))
     }
 
-    /// Whether it is open just now and nobody uses it.
+    /// Returns whether it is open at the moment and nobody uses it.
     pub fn is_idle(&self) -> bool {
         self.idle.try_lock().is_ok_and(|state| matches!(*state, State::Idle(_)))
     }
@@ -93,6 +93,8 @@ impl Dedicated {
 }
 
 impl InUse<'_> {
+    /// Returns the connection.
+    ///
     /// # Errors
     /// None that could come about: it is there until it is given back.
     pub fn get(&mut self) -> Result<&mut PgConnection, Error> {

@@ -134,7 +134,7 @@ async fn open(options: &PgConnectOptions) -> Result<PgListener, sqlx::Error> {
     Ok(listener)
 }
 
-/// The next payload. A receive that is given up for the test loses nothing: what was read stays buffered.
+/// Returns the next payload. A receive that is given up for the test loses nothing: what was read stays buffered.
 async fn receive(listener: &mut PgListener) -> Result<String, sqlx::Error> {
     loop {
         match timeout(QUIET, listener.try_recv()).await {

@@ -63,7 +63,7 @@ pub struct Transaction {
 }
 
 impl Trust {
-    /// Everything made until now was to be trusted.
+    /// Creates the trust: everything made until this moment was to be trusted.
     pub fn new() -> Self {
         Self(Arc::new(Mutex::new(Instant::now())))
     }
@@ -77,7 +77,7 @@ impl Trust {
         *self.0.lock() = Instant::now();
     }
 
-    /// The same unless it was done within `pause`; was it done?
+    /// Renews as [`Self::renew`] does unless it was done within `pause`, and returns whether it was done.
     pub fn renew_after(&self, pause: Duration) -> bool {
         let mut since = self.0.lock();
         let renews = since.elapsed() >= pause;
@@ -116,7 +116,7 @@ impl Trust {
 }
 
 impl Pool {
-    /// A pool of at most so many connections, none of which is made yet.
+    /// Returns a pool of at most so many connections, none of which is made yet.
     ///
     /// # Errors
     /// [`sqlx::Error::Configuration`], which a limit of at least one never has.
@@ -174,7 +174,7 @@ impl Pool {
         Ok(Transaction { connection, open: true })
     }
 
-    /// Connections: idle ones and those in use.
+    /// Returns the number of connections: idle ones and those in use.
     pub fn connections(&self) -> (u32, u32) {
         let status = self.connections.status();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -202,8 +202,8 @@ impl managed::Manager for Connector {
     }
 }
 
-/// Whether connecting again in a moment may do: nobody listens yet, or the server says that it is coming up, or that it
-/// has given all its connections away.
+/// Returns whether connecting again in a moment may do: nobody listens yet, or the server says that it is coming up,
+/// or that it has given all its connections away.
 fn is_worth_another_try(error: &sqlx::Error) -> bool {
     const CANNOT_CONNECT_NOW: &str = "57P03";
     const TOO_MANY_CONNECTIONS: &str = "53300";

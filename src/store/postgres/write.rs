@@ -72,14 +72,14 @@ static WRITE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// The next parameter, an array of that type.
+/// Returns the next parameter, an array of that type.
 fn parameter(next: &mut u32, kind: &str) -> String {
     let parameter = format!("${next}::{kind}[]");
     *next += 1;
     parameter
 }
 
-/// The rows of a table as parameters, called `new`.
+/// Returns the rows of a table as parameters, called `new`.
 fn rows<T>(next: &mut u32, columns: &[Column<T>]) -> String {
     let mut arrays = format!("unnest({}, {}", parameter(next, "BIGINT"), parameter(next, "BIGINT"));
     for column in columns {
@@ -133,7 +133,7 @@ fn as_number(place: usize) -> i64 {
     crate::store::tables::signed(place)
 }
 
-/// Place, number and values of each row.
+/// Returns place, number and values of each row.
 fn cells<'r, T: Clone>(rows: &'r [Row<'_, T>]) -> Vec<(i64, i64, &'r T)> {
     rows.iter().map(|row| (as_number(row.run), row.number, &*row.row)).collect()
 }

@@ -208,7 +208,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A look without a lock, since most looks find nothing and should cost the writers nothing.
+    /// Returns a look without a lock, since most looks find nothing and should cost the writers nothing.
     async fn has_claimable(&self, claimant: &Claimant, wanted: ClaimFilter) -> Result<bool, Error> {
         let mut connection = self.reader().await?;
         let select = query(CLAIMABLE)
@@ -227,7 +227,7 @@ impl Engine {
         Ok(select.fetch_optional(&mut *connection).await?.is_some())
     }
 
-    /// The time by which leases are judged.
+    /// Returns the time by which leases are judged.
     pub async fn clock(&self) -> Result<Timestamp, Error> {
         const SELECT: &str = concat!("SELECT ", server_time!());
         let mut connection = self.reader().await?;
@@ -337,7 +337,7 @@ impl Engine {
         rows.iter().map(held).collect()
     }
 
-    /// Everybody who holds or has reserved a run.
+    /// Lists everybody who holds or has reserved a run.
     pub async fn workers(&self) -> Result<Vec<String>, Error> {
         const SELECT: &str = "SELECT DISTINCT claimed_by FROM runs \
             WHERE status IN ('queued', 'running') AND claimed_by IS NOT NULL";
@@ -345,7 +345,8 @@ impl Engine {
         Ok(query_scalar(SELECT).fetch_all(&mut *connection).await?)
     }
 
-    /// The worker stays in the rows, so that the one who claims them counts an end that nobody explains.
+    /// Ends the leases of a worker, which stays in the rows, so that the one who claims them counts an end that
+    /// nobody explains.
     pub async fn end_leases(&self, worker: &str) -> Result<u64, Error> {
         const END: &str =
             "UPDATE runs SET lease_expires_at = 0 WHERE claimed_by = $1 AND status IN ('queued', 'running')";
@@ -354,7 +355,7 @@ impl Engine {
     }
 }
 
-/// A time as the database counts it.
+/// Returns a time as the database counts it.
 pub fn ms(duration: Duration) -> i64 {
     signed(duration.as_millis())
 }

@@ -108,7 +108,7 @@ impl Engine {
     }
 }
 
-/// The collections of a page, and one more.
+/// Returns the collections of a page, and one more.
 pub fn page(owner: Option<&Owner>, after: Option<Cursor>, limit: u32) -> QueryBuilder<'static, Db> {
     let mut select = QueryBuilder::<Db>::new(SELECT);
     push_owner(&mut select, "collections.owner", owner);

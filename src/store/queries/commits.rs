@@ -62,7 +62,8 @@ impl Engine {
         entries.iter().map(answer).collect()
     }
 
-    /// A defect in one commit spoils the transaction for all, so then each is tried alone to find out whose it was.
+    /// Commits these together. A defect in one commit spoils the transaction for all, so then each is tried alone to
+    /// find out whose it was.
     async fn commit_rest(&self, entries: &[Entry]) -> Vec<Answer> {
         match self.commit_together(entries).await {
             Ok(answers) => answers,
@@ -109,7 +110,7 @@ impl Engine {
     }
 }
 
-/// The number of the first event of each entry whose run was written, given the numbers before them.
+/// Returns the number of the first event of each entry whose run was written, given the numbers before them.
 fn first_numbers<'a>(written: &HashMap<RunId, i64>, entries: impl Iterator<Item = &'a Entry>) -> Vec<Option<i64>> {
     let mut before = written.clone();
     let number = |entry: &Entry| {
@@ -143,7 +144,7 @@ async fn read_fences(connection: &mut Connection, entries: &[Entry]) -> Result<H
     Ok(fences)
 }
 
-/// The ids, the last one repeated up to the next power of two, so that there are few distinct statements.
+/// Returns the ids, the last one repeated up to the next power of two, so that there are few distinct statements.
 pub fn padded(ids: &BTreeSet<Uuid>) -> impl Iterator<Item = Uuid> {
     let padding = ids.len().next_power_of_two() - ids.len();
     ids.iter().copied().chain(ids.last().copied().into_iter().cycle().take(padding))

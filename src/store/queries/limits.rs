@@ -124,7 +124,7 @@ fn left(limits: &UseLimits, used: &Used, of_key: bool, at: Timestamp) -> impl It
     all.into_iter().filter_map(allowance)
 }
 
-/// The run with as much to spend as it may have.
+/// Returns the run with as much to spend as it may have.
 fn within<'a>(new_run: &'a NewRun, allowances: &[Allowance]) -> Result<Cow<'a, NewRun>, Error> {
     let least = |is_money: bool| {
         let budgets = allowances.iter().filter(|one| one.limited.is_budget() && one.limited.is_money() == is_money);
@@ -149,7 +149,7 @@ fn within<'a>(new_run: &'a NewRun, allowances: &[Allowance]) -> Result<Cow<'a, N
     Ok(Cow::Owned(capped))
 }
 
-/// The allowance, or none where what is left of it is too little for any run.
+/// Returns the allowance, or none where what is left of it is too little for any run.
 fn without_leftovers(allowance: &Allowance) -> Allowance {
     let counts_tokens = allowance.limited.is_budget() && !allowance.limited.is_money();
     let too_little = counts_tokens && allowance.for_one_run() < UseLimits::FEWEST_TOKENS;
@@ -216,7 +216,7 @@ async fn add_spent(
     Ok(())
 }
 
-/// The runs that have not ended, and what they may still spend.
+/// Returns the runs that have not ended, and what they may still spend.
 async fn add_active(
     connection: &mut Connection,
     subject: Subject<'_>,

@@ -90,7 +90,7 @@ impl Engine {
         query(select).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(step).collect()
     }
 
-    /// The sums by model, so that the last event says what the run's row says.
+    /// Returns the sums by model, so that the last event says what the run's row says.
     pub async fn usage(&self, run_id: RunId) -> Result<Usage, Error> {
         const SELECT: &str = "SELECT input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost FROM run_usage \
             WHERE run_id = $1";

@@ -43,7 +43,7 @@ impl Engine {
         rows.iter().map(|row| Ok((RunId(row.try_get("id")?), Timestamp(row.try_get("ts")?)))).collect()
     }
 
-    /// Newest first; a run that cannot be read is left out.
+    /// Returns the overviews, newest first; a run that cannot be read is left out.
     pub async fn overviews(&self, status: Option<RunStatus>, limit: u32) -> Result<Vec<RunOverview>, Error> {
         let mut select = QueryBuilder::<Db>::new(SELECT);
         match status {

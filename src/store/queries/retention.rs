@@ -57,7 +57,8 @@ impl Engine {
         Ok(deleted)
     }
 
-    /// The thread's row first, as commits lock it before they write events; another replica may have been faster.
+    /// Deletes events of a thread, up to `through`. The thread's row comes first, as commits lock it before they
+    /// write events; another replica may have been faster.
     async fn prune_thread(&self, thread_id: Uuid, through: i64) -> Result<u64, Error> {
         const ADVANCE: &str = "UPDATE threads SET pruned_through = $2 WHERE id = $1 AND pruned_through < $2";
         let mut tx = self.begin().await?;

@@ -53,13 +53,13 @@ pub fn owned(text: &str) -> String {
     clean(text).into_owned()
 }
 
-/// The variant of that stored name; each such type writes it by `as_str`.
+/// Returns the variant of that stored name; each such type writes it by `as_str`.
 pub fn named<T: DeserializeOwned>(name: &str) -> Result<T, Error> {
     let name: StrDeserializer<'_, serde_json::Error> = name.into_deserializer();
     Ok(T::deserialize(name)?)
 }
 
-/// A count that may not be negative.
+/// Returns a count that may not be negative.
 pub fn unsigned<T: TryFrom<i64>>(value: i64) -> Result<T, Error> {
     T::try_from(value).map_err(|_| Error::Corrupt(format!("{value} is out of range")))
 }

@@ -70,7 +70,7 @@ impl Engine {
         row.as_ref().map(run).transpose()
     }
 
-    /// The runs that a run goes on from, the direct one first, at most `limit`.
+    /// Returns the runs that a run goes on from, the direct one first, at most `limit`.
     pub async fn retried_by(&self, run_id: RunId, limit: u32) -> Result<Vec<RunId>, Error> {
         const CHAIN: &str = "WITH RECURSIVE chain (id, depth) AS ( \
                 SELECT retry_of, 1 FROM runs WHERE id = $1 \
@@ -91,7 +91,7 @@ impl Engine {
         Ok(query_scalar(SELECT).bind(run_id.0).fetch_optional(&mut *connection).await?)
     }
 
-    /// The beginnings of the messages that the runs of a thread answer.
+    /// Returns the beginnings of the messages that the runs of a thread answer.
     pub async fn questions(&self, thread_id: ThreadId) -> Result<HashMap<RunId, String>, Error> {
         const SELECT: &str = "SELECT runs.id, SUBSTR(messages.content, 1, 1000) AS content FROM runs JOIN messages \
             ON messages.thread_id = runs.thread_id AND messages.run_id = COALESCE(runs.question_of, runs.id) \
@@ -108,7 +108,7 @@ impl Engine {
         Ok(select.fetch_optional(&mut *connection).await?)
     }
 
-    /// The run whose message this one answers: itself, unless it is a retry.
+    /// Returns the run whose message this one answers: itself, unless it is a retry.
     pub async fn question_of(&self, run_id: RunId) -> Result<RunId, Error> {
         let mut connection = self.reader().await?;
         let select = query_scalar("SELECT question_of FROM runs WHERE id = $1").bind(run_id.0);
@@ -116,7 +116,8 @@ impl Engine {
         Ok(asked.flatten().map_or(run_id, RunId))
     }
 
-    /// Newest first. A run that cannot be read is left out, so that it does not hide the others.
+    /// Returns a page of runs, newest first. A run that cannot be read is left out, so that it does not hide the
+    /// others.
     pub async fn runs(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {
         let mut connection = self.reader().await?;
         let rows = page(filter, after, limit).build().fetch_all(&mut *connection).await?;
@@ -182,7 +183,7 @@ impl Engine {
     }
 }
 
-/// The runs of a page, and one more.
+/// Returns the runs of a page, and one more.
 pub fn page(filter: &RunFilter, after: Option<Cursor>, limit: u32) -> QueryBuilder<'static, Db> {
     let mut select = QueryBuilder::<Db>::new(concat!("SELECT ", run_columns!(), " FROM runs WHERE TRUE"));
     if let Some(thread_id) = filter.thread_id {
@@ -201,7 +202,8 @@ pub fn page(filter: &RunFilter, after: Option<Cursor>, limit: u32) -> QueryBuild
     select
 }
 
-/// A long report takes a while to be read, in which nobody else is to wait for the connection or this thread.
+/// Parses a stored report. A long one takes a while to be read, in which nobody else is to wait for the connection or
+/// this thread.
 async fn parsed_report(text: String) -> Result<Report, Error> {
     if text.len() < LONG_REPORT {
         return Ok(serde_json::from_str(&text)?);
@@ -259,7 +261,7 @@ async fn usage_by_model(
     Ok(usage)
 }
 
-/// The places of those that are queued, by age; where owners take turns they are an estimate.
+/// Returns the places of those that are queued, by age; where owners take turns they are an estimate.
 async fn queue_positions(connection: &mut Connection, runs: &[Run]) -> Result<HashMap<RunId, u64>, Error> {
     let queued = runs.iter().filter(|run| run.status == RunStatus::Queued);
     let ids: BTreeSet<Uuid> = queued.map(|run| run.id.0).collect();

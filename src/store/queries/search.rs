@@ -17,7 +17,7 @@ use crate::{
 const WINDOW: i64 = 1_000;
 
 impl Engine {
-    /// Newest first. A page may be short, or even empty, although more comes after it.
+    /// Returns a page of threads, newest first. A page may be short, or even empty, although more comes after it.
     pub async fn search(
         &self,
         owner: Option<&Owner>,
@@ -89,7 +89,7 @@ pub fn last_of_window(owner: Option<&Owner>, after: Option<Cursor>) -> QueryBuil
     select
 }
 
-/// The newest threads of the owner that come after a page, down to `end` if one is given.
+/// Selects the newest threads of the owner that come after a page, down to `end` if one is given.
 fn push_window(
     select: &mut QueryBuilder<'_, Db>,
     columns: &str,
@@ -108,7 +108,7 @@ fn push_window(
     select.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(WINDOW).push(" + 0");
 }
 
-/// The threads of the window whose state and words are those that are looked for.
+/// Returns the threads of the window whose state and words are those that are looked for.
 pub fn matching(
     owner: Option<&Owner>,
     filter: &ThreadFilter,
@@ -158,7 +158,7 @@ fn push_like(select: &mut QueryBuilder<'static, Db>, column: &str, words: &str) 
     }
 }
 
-/// Text that holds these words anywhere.
+/// Returns a pattern for text that holds these words anywhere.
 fn pattern(words: &str) -> String {
     let mut pattern = String::from("%");
     for char in words.chars() {

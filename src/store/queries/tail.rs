@@ -75,8 +75,8 @@ impl Engine {
         Ok(query_scalar(SELECT).bind(run_id.0).bind(after_seq).fetch_all(&mut *connection).await?)
     }
 
-    /// One statement says how the run stands and how far its log goes, so that the two fit: the events of a final run
-    /// are all there, and end where the next run begins.
+    /// Returns how the run stands and how far its log goes. One statement says both, so that the two fit: the events
+    /// of a final run are all there, and end where the next run begins.
     pub async fn run_position(&self, run_id: RunId, after_seq: i64) -> Result<Option<RunPosition>, Error> {
         const SELECT: &str = "SELECT runs.thread_id, runs.first_seq, runs.status, threads.last_seq, \
             threads.pruned_through, COALESCE((SELECT MIN(later.first_seq) FROM runs AS later \
@@ -96,7 +96,7 @@ impl Engine {
     }
 }
 
-/// The number before a run's first event: `first_seq` is the last one of the run before it, if there is one.
+/// Returns the number before a run's first event: `first_seq` is the last one of the run before it, if there is one.
 fn before_first(first_seq: i64) -> i64 {
     if first_seq <= 1 { 0 } else { first_seq }
 }

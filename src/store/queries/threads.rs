@@ -206,7 +206,7 @@ impl Engine {
     }
 }
 
-/// The threads of a page, and one more.
+/// Returns the threads of a page, and one more.
 pub fn page(owner: Option<&Owner>, after: Option<Cursor>, limit: u32) -> QueryBuilder<'static, Db> {
     let mut select = QueryBuilder::<Db>::new(concat!(select_threads!("threads"), " WHERE TRUE"));
     push_owner(&mut select, "threads.owner", owner);
@@ -306,7 +306,8 @@ pub const QUEUED: &str = concat!(
     in_state!("", "queued")
 );
 
-/// The place in the queue that the run will have. The limits may be passed by a few when replicas look at once.
+/// Returns the place in the queue that the run will have. The limits may be passed by a few when replicas look at
+/// once.
 async fn place_in_queue(connection: &mut Connection, new_run: &NewRun, admission: &Admission) -> Result<u64, Error> {
     let row = query(QUEUED).bind(owned(new_run.owner.as_str())).fetch_one(connection).await?;
     let (total, own): (u64, u64) = (unsigned(row.try_get("total")?)?, unsigned(row.try_get("own")?)?);
@@ -366,7 +367,7 @@ async fn keep_webhook(connection: &mut Connection, new_run: &NewRun) -> Result<(
     update.execute(connection).await.map(drop)
 }
 
-/// A trigger wipes them when the run ends.
+/// Stores the sealed keys of a run. A trigger wipes them when the run ends.
 async fn keep_keys(connection: &mut Connection, new_run: &NewRun) -> Result<(), sqlx::Error> {
     let Some(sealed) = &new_run.sealed_keys else { return Ok(()) };
     let insert =
@@ -395,7 +396,7 @@ async fn question_of(connection: &mut Connection, new_run: &NewRun) -> Result<St
     Ok(select.fetch_optional(connection).await?.unwrap_or_default())
 }
 
-/// The user's message, if there is one, and the event that the run waits, which share a number.
+/// Returns the user's message, if there is one, and the event that the run waits, which share a number.
 async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64, position: u64) -> Result<(), Error> {
     if !new_run.content.is_empty() {
         insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;

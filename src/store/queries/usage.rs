@@ -54,7 +54,7 @@ impl Engine {
     }
 }
 
-/// See [`Engine::usage_by_day`].
+/// Builds the query of [`Engine::usage_by_day`]; see there.
 pub fn by_day(filter: &UsageFilter, limit: u32) -> QueryBuilder<'static, Db> {
     const SUMS: &str = "SELECT day, owner, model, CAST(SUM(runs) AS BIGINT) AS runs, \
             CAST(SUM(searches) AS BIGINT) AS searches, CAST(SUM(calls) AS BIGINT) AS calls, \

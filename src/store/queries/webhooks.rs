@@ -50,7 +50,7 @@ impl Engine {
         Ok(deliveries)
     }
 
-    /// A look without a lock, since most looks find nothing.
+    /// Returns a look without a lock, since most looks find nothing.
     async fn has_delivery(&self, now: Timestamp) -> Result<bool, Error> {
         const SELECT: &str = "SELECT run_id FROM webhook_deliveries WHERE next_at <= $1 LIMIT 1";
         let mut connection = self.reader().await?;

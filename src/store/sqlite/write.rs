@@ -72,7 +72,7 @@ pub(super) static OBJECTS: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// The rows of a table, from the JSON that [`json`] makes of them.
+/// Returns the rows of a table, from the JSON that [`json`] makes of them.
 ///
 /// SQLite writes a value of `json_each` as text each time it is asked for, which is once for each column. So each row
 /// is made binary once; without the limit, which leaves out nothing, both selects would be merged into one that does
@@ -124,12 +124,12 @@ pub(super) async fn write_group(connection: &mut Connection, group: &Group<'_>) 
     rows.iter().map(written).collect()
 }
 
-/// Place, number and values of each row.
+/// Returns place, number and values of each row.
 fn cells<'r, T: Clone>(rows: &'r [Row<'_, T>]) -> Vec<(usize, i64, &'r T)> {
     rows.iter().map(|row| (row.run, row.number, &*row.row)).collect()
 }
 
-/// An array with an array per row: place, number, and the columns in their order.
+/// Returns an array with an array per row: place, number, and the columns in their order.
 fn json<T>(columns: &[Column<T>], rows: &[(usize, i64, &T)]) -> String {
     let mut json = String::from("[");
     for (place, number, row) in rows {
@@ -168,7 +168,7 @@ fn or_null<N: Into<Value>>(number: Option<N>) -> Value {
     number.map_or(Value::Null, Into::into)
 }
 
-/// Text as JSON: what needs an escape is rare, so whole stretches are copied.
+/// Writes text as JSON: what needs an escape is rare, so whole stretches are copied.
 fn push_text(json: &mut String, text: &str) {
     json.push('"');
     let mut rest = text;

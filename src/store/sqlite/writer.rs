@@ -83,7 +83,7 @@ impl Writer {
         Ok(Transaction { connection, open: true })
     }
 
-    /// Connections: idle ones and those in use.
+    /// Returns the number of connections: idle ones and those in use.
     pub fn connections(&self) -> (u32, u32) {
         match self.state.try_lock().as_deref() {
             Ok(State::Open { .. }) => (1, 0),
@@ -101,9 +101,9 @@ impl Writer {
     }
 }
 
-/// Whether the connection may be used again. On a full disk or a read error SQLite ends the transaction by itself,
-/// which sqlx does not notice: it believes to be inside one for ever and refuses to begin another. The ping waits until
-/// a rollback that is under way has been tried.
+/// Returns whether the connection may be used again. On a full disk or a read error SQLite ends the transaction by
+/// itself, which sqlx does not notice: it believes to be inside one for ever and refuses to begin another. The ping
+/// waits until a rollback that is under way has been tried.
 async fn is_sound(connection: &mut SqliteConnection) -> bool {
     connection.ping().await.is_ok() && Transactions::get_transaction_depth(connection) == 0
 }

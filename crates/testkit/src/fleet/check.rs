@@ -8,7 +8,8 @@ use fathom::{
 };
 use serde_json::Value;
 
-/// The sums beside the run, those in its last event and those of the single calls are the sum of the journal.
+/// Checks that the sums beside the run, those in its last event and those of the single calls are the sum of the
+/// journal.
 pub async fn check_ledger(store: &Store, run: &Run) {
     let steps = store.steps(run.id).await.expect("the journal can be read");
     let mut by_model: BTreeMap<String, ModelUsage> = BTreeMap::new();
@@ -32,7 +33,7 @@ pub async fn check_ledger(store: &Store, run: &Run) {
     assert_eq!((counted, last), (total, Some(total)), "{}: the events add up", run.id);
 }
 
-/// What a reader saw is the table: from 1 on without a gap, each event once, with one end.
+/// Checks that what a reader saw is the table: from 1 on without a gap, each event once, with one end.
 pub fn check_stream(seen: &[Value], table: &[Envelope]) {
     let table: Vec<Value> =
         table.iter().map(|envelope| serde_json::to_value(envelope).expect("it has a form")).collect();
@@ -46,7 +47,7 @@ pub fn check_stream(seen: &[Value], table: &[Envelope]) {
     assert!(ends.len() == 1 && ends.first() == seen.last().as_ref(), "one end, and it is last: {ends:?}");
 }
 
-/// Of a worker's name (`machine/pid/start/nonce`), the process.
+/// Returns the process id in a worker's name (`machine/pid/start/nonce`).
 pub fn worker_pid(worker: &str) -> Option<u32> {
     worker.split('/').nth(1)?.parse().ok()
 }

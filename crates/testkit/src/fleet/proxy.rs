@@ -45,7 +45,7 @@ impl Balancer {
         format!("http://{}{path}", self.address)
     }
 
-    /// New connections go to these from now on.
+    /// Sends new connections to these services from here on.
     pub fn serve(&self, services: Vec<String>) {
         *self.shared.services.lock() = services;
     }
@@ -77,7 +77,7 @@ impl Shared {
         }
     }
 
-    /// The next service that accepts.
+    /// Returns the next service that accepts.
     async fn next(&self) -> io::Result<TcpStream> {
         let services = self.services.lock().clone();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -112,7 +112,7 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// `url` as the tests' cluster has it, with an address and a port.
+    /// Opens a cable to the database at `url`, which is as the tests' cluster has it, with an address and a port.
     pub async fn to(url: &str) -> Self {
         let server = url.split(['@', '/']).nth(3).expect("the cluster has an address").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");

@@ -54,12 +54,12 @@ impl Reader {
         state.events.clone()
     }
 
-    /// How many events have come.
+    /// Returns how many events have come.
     pub fn count(&self) -> usize {
         self.state.lock().events.len()
     }
 
-    /// Every hint about when to come back, in milliseconds.
+    /// Returns every hint about when to come back, in milliseconds.
     pub fn hints(&self) -> Vec<u64> {
         self.state.lock().hints.clone()
     }
@@ -68,7 +68,8 @@ impl Reader {
         self.state.lock().returns
     }
 
-    /// The time between each event's own time and its arrival, of the events of that time and later; milliseconds.
+    /// Returns the time between each event's own time and its arrival, of the events of that time and later;
+    /// milliseconds.
     pub fn delays_ms(&self, since: Timestamp) -> Vec<i64> {
         let state = self.state.lock();
         let arrivals = state.events.iter().zip(&state.received_at);
@@ -80,7 +81,7 @@ impl Reader {
     }
 }
 
-/// The envelope's `ts`, in milliseconds.
+/// Returns the envelope's `ts`, in milliseconds.
 fn time_of(event: &Value) -> i64 {
     let time = event["ts"]
         .as_str()
@@ -135,7 +136,7 @@ async fn follow(state: &Mutex<State>, response: reqwest::Response) {
 }
 
 impl State {
-    /// A frame: a hint, a heartbeat or an event, which has to be the next one.
+    /// Takes a frame: a hint, a heartbeat or an event, which has to be the next one.
     fn take(&mut self, frame: &str) {
         let field = |name: &str| frame.lines().find_map(|line| line.strip_prefix(name));
         if let Some(retry) = field("retry: ") {

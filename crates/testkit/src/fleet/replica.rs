@@ -30,7 +30,7 @@ impl Replica {
         Self::start_with(world, database, &[]).await
     }
 
-    /// The same, with more in its environment, which goes first.
+    /// Returns the same, with more in its environment, which goes first.
     pub async fn start_with(world: &World, database: &Database, variables: &[(&str, &str)]) -> Self {
         let mut command = world.fathom(&["serve"]);
         command
@@ -69,7 +69,7 @@ impl Replica {
         body
     }
 
-    /// The same with an idempotency key, whatever the answer is.
+    /// Asks as [`Self::ask`] does, with an idempotency key, and returns the answer whatever it is.
     pub async fn ask_with_key(&self, question: &str, key: Option<&str>) -> (u16, Value) {
         let body = json!({"message": question, "options": {"allow_clarification": true}});
         let mut request = self.client.post(self.url(&format!("{API}/threads"))).json(&body);
@@ -127,7 +127,7 @@ impl Fleet {
         Self::start_with(world, database, count, &[]).await
     }
 
-    /// The same, with more in the environment of each, also of those that come later.
+    /// Returns the same, with more in the environment of each, also of those that come later.
     pub async fn start_with(
         world: &World,
         database: &Database,
@@ -141,7 +141,7 @@ impl Fleet {
         fleet
     }
 
-    /// These services, started one by one.
+    /// Returns these services, started one by one.
     pub async fn of(replicas: Vec<Replica>) -> Self {
         let fleet = Self { replicas, balancer: Balancer::start().await, variables: &[] };
         fleet.balance();
@@ -164,7 +164,7 @@ impl Fleet {
         Reader::start(run_id, vec![self.balancer.address.clone()])
     }
 
-    /// The place of the service with this process id.
+    /// Returns the place of the service with this process id.
     pub fn place_of(&self, pid: u32) -> Option<usize> {
         self.replicas.iter().position(|replica| replica.running.id() == Some(pid))
     }

@@ -141,7 +141,7 @@ impl Soak {
         }
     }
 
-    /// One client per run: asks until it is accepted, and reads to the end.
+    /// Starts one client per run, which asks until it is accepted, and reads to the end.
     fn clients(&mut self) -> JoinSet<(RunId, Vec<Value>, usize)> {
         let mut clients = JoinSet::new();
         let (url, address) = (self.fleet.balancer.url("/api/v1/threads"), self.fleet.balancer.address.clone());
@@ -182,8 +182,8 @@ impl Soak {
         self.thaw(Instant::now() + LONGEST_FREEZE).await;
     }
 
-    /// A run of which processes die again and again at one step is worked on alone; chance alone could do it, and then
-    /// the soak would take long.
+    /// Returns whether a process may be killed or frozen. A run of which processes die again and again at one step is
+    /// worked on alone; chance alone could do it, and then the soak would take long.
     async fn may_harm(&self) -> bool {
         let deaths = "SELECT COALESCE(MAX(deaths + unexplained), 0) FROM runs WHERE status = 'running'";
         self.database.count(deaths).await < 2

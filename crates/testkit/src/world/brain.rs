@@ -20,7 +20,8 @@ pub struct Shape {
 }
 
 impl Default for Shape {
-    /// The benchmark's run: three researchers of four turns (search, search, think, complete), two queries a search.
+    /// Returns the benchmark's run: three researchers of four turns (search, search, think, complete), two queries a
+    /// search.
     fn default() -> Self {
         Self { reflections: 0, researchers: 3, searches: 2, queries: 2, sentences: 40 }
     }
@@ -30,15 +31,16 @@ impl Shape {
     /// One researcher, one search, one query.
     pub const SMALL: Self = Self { reflections: 0, researchers: 1, searches: 1, queries: 1, sentences: 8 };
 
-    /// Model calls of a run of this shape that clarifies, when each query brings `pages` new pages with full text.
+    /// Returns the number of model calls of a run of this shape that clarifies, when each query brings `pages` new
+    /// pages with full text.
     pub fn model_calls(self, pages: usize) -> usize {
         let turns = self.searches + 2;
         let summaries = self.searches * self.queries * pages;
         2 + self.reflections + 2 + self.researchers * (turns + summaries + 1) + 1
     }
 
-    /// The model calls and the searches of its longest chain, each waiting for the one before: what researchers,
-    /// queries and pages cost side by side counts once.
+    /// Returns the model calls and the searches of its longest chain, each waiting for the one before: what
+    /// researchers, queries and pages cost side by side counts once.
     pub fn chain(self) -> (u32, u32) {
         let research = self.searches * 2 + 2 + 1;
         ((2 + self.reflections + 2 + research + 1) as u32, self.searches as u32)
@@ -51,7 +53,7 @@ const FINDING: &str = "- Established: ";
 const ASPECTS: [&str; 8] =
     ["origins", "present state", "costs", "critics", "alternatives", "measurements", "rules", "outlook"];
 
-/// The answer of the role that the call is for.
+/// Returns the answer of the role that the call is for.
 pub fn reply(shape: Shape, call: &Call) -> Reply {
     match call.kind {
         Kind::FollowUp => reply::follow_up("research"),
@@ -162,7 +164,7 @@ fn report(shape: Shape, call: &Call) -> String {
     report
 }
 
-/// Each `[S1003]` of `text`, with what stands between it and the next; ids below 1,000 are examples.
+/// Returns each `[S1003]` of `text`, with what stands between it and the next; ids below 1,000 are examples.
 fn citations(text: &str) -> Vec<(u32, &str)> {
     let mut found: Vec<(u32, &str)> = Vec::new();
     for part in text.split("[S").skip(1) {
@@ -175,14 +177,14 @@ fn citations(text: &str) -> Vec<(u32, &str)> {
     found
 }
 
-/// Up to the first full stop that ends a sentence.
+/// Returns the text up to the first full stop that ends a sentence.
 fn first_sentence(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let end = text.find(". ").or_else(|| text.find(".\n")).map(|at| at + 1).unwrap_or(text.len());
     (!text.is_empty()).then(|| clip(&text[..end], 400))
 }
 
-/// At most `bytes` of `text`, whole characters, one line.
+/// Returns at most `bytes` of `text`, whole characters, one line.
 fn clip(text: &str, bytes: usize) -> &str {
     let line = text.trim_start().lines().next().unwrap_or("");
     &line[..line.floor_char_boundary(bytes.min(line.len()))]

@@ -55,9 +55,9 @@ impl Kind {
         Self::Other,
     ];
 
-    /// By the schema asked for (or offered as a tool), then by the tools, then by the shape of the history: findings
-    /// are compressed from the tool messages of a conversation, a report is written from one human message, and so are
-    /// an answer and a revision, which their prompts' opening words tell apart.
+    /// Determines the kind by the schema asked for (or offered as a tool), then by the tools, then by the shape of
+    /// the history: findings are compressed from the tool messages of a conversation, a report is written from one
+    /// human message, and so are an answer and a revision, which their prompts' opening words tell apart.
     fn of(schema: Option<&str>, tools: &[&str], messages: &[Value]) -> Self {
         let has = |name: &str| schema == Some(name) || tools.contains(&name);
         let opens = |words: &str| messages.first().is_some_and(|message| text_of(message).starts_with(words));
@@ -143,27 +143,27 @@ impl Call {
         self.body["model"].as_str().unwrap_or("")
     }
 
-    /// As sent; empty when there are none.
+    /// Returns the messages as sent; empty when there are none.
     pub fn messages(&self) -> &[Value] {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// The messages of `role`, in order, as text.
+    /// Returns the messages of `role`, in order, as text.
     pub fn said_by(&self, role: &str) -> Vec<Cow<'_, str>> {
         self.messages().iter().filter(|message| message["role"] == role).map(text_of).collect()
     }
 
-    /// The text of the first message that is not the system's; empty when there is none.
+    /// Returns the text of the first message that is not the system's; empty when there is none.
     pub fn first_text(&self) -> Cow<'_, str> {
         self.messages().iter().find(|message| message["role"] != "system").map(text_of).unwrap_or_default()
     }
 
-    /// The text of the last message; empty when there is none.
+    /// Returns the text of the last message; empty when there is none.
     pub fn last_text(&self) -> Cow<'_, str> {
         self.messages().last().map(text_of).unwrap_or_default()
     }
 
-    /// Is `needle` anywhere in the messages (arguments of tool calls included)?
+    /// Returns whether `needle` is anywhere in the messages (arguments of tool calls included).
     pub fn says(&self, needle: &str) -> bool {
         self.messages().iter().any(|message| {
             text_of(message).contains(needle)
@@ -177,12 +177,12 @@ impl Call {
         tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()
     }
 
-    /// The name of the JSON schema the answer must have.
+    /// Returns the name of the JSON schema the answer must have.
     pub fn schema_name(&self) -> Option<&str> {
         self.body["response_format"]["json_schema"]["name"].as_str()
     }
 
-    /// The JSON schema itself, or the parameters of the one tool that stands for it.
+    /// Returns the JSON schema itself, or the parameters of the one tool that stands for it.
     pub fn schema(&self) -> &Value {
         match self.schema_name() {
             Some(_) => &self.body["response_format"]["json_schema"]["schema"],
@@ -194,7 +194,7 @@ impl Call {
         self.body["stream"] == true
     }
 
-    /// The model's earlier turns in this conversation.
+    /// Returns the model's earlier turns in this conversation.
     pub fn turns(&self) -> usize {
         self.messages().iter().filter(|message| message["role"] == "assistant").count()
     }
@@ -208,20 +208,20 @@ impl Call {
         }
     }
 
-    /// When it ended; `None` while it has not.
+    /// Returns when the call ended; `None` while it has not.
     pub fn ended_at(&self) -> Option<Instant> {
         self.ended_at.get().copied()
     }
 
-    /// The first ending stands.
+    /// Notes how the call ended; the first ending stands.
     pub(super) fn end(&self, ended: Ended) {
         let _ = self.ended_at.set(Instant::now());
         let pending = Ended::Pending as u8;
         let _ = self.ended.compare_exchange(pending, ended as u8, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// The rules every provider has, and some enforce: messages are there; each tool call has an id of its own,
-    /// arguments that are JSON, and exactly one answer right behind it; no answer is without its call.
+    /// Lists what breaks the rules every provider has, and some enforce: messages are there; each tool call has an id
+    /// of its own, arguments that are JSON, and exactly one answer right behind it; no answer is without its call.
     pub fn violations(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         if self.messages().is_empty() {
@@ -259,7 +259,7 @@ impl fmt::Debug for Call {
     }
 }
 
-/// The text of a message, its parts put together.
+/// Returns the text of a message, its parts put together.
 pub fn text_of(message: &Value) -> Cow<'_, str> {
     match &message["content"] {
         Value::String(text) => Cow::Borrowed(text),

@@ -49,7 +49,7 @@ impl Dialect {
         }
     }
 
-    /// The request as Chat Completions has it, and what is wrong with its own form.
+    /// Returns the request as Chat Completions has it, and what is wrong with its own form.
     pub(super) fn translated(self, body: Value) -> (Value, Vec<String>) {
         let mut chat = Chat::default();
         match self {
@@ -65,7 +65,7 @@ impl Dialect {
         (chat.body(&body), chat.wrong)
     }
 
-    /// The turn as a whole answer.
+    /// Returns the turn as a whole answer.
     pub(super) fn whole(self, turn: &Turn, model: &str) -> Value {
         match self {
             Self::Chat => Value::Null,
@@ -78,7 +78,7 @@ impl Dialect {
         }
     }
 
-    /// The turn as events; those of Converse are binary.
+    /// Returns the turn as events; those of Converse are binary.
     pub(super) fn frames(self, turn: &Turn, model: &str) -> Vec<Value> {
         match self {
             Self::Chat | Self::Converse(_) => Vec::new(),
@@ -127,7 +127,7 @@ impl Chat {
         self.tools.push(json!({"type": "function", "function": function}));
     }
 
-    /// A turn of the model with its calls.
+    /// Adds a turn of the model with its calls.
     fn turn(&mut self, text: &str, calls: Vec<Value>) {
         let mut message = json!({"role": "assistant", "content": text});
         if !calls.is_empty() {
@@ -274,7 +274,7 @@ fn called(id: &Value, name: &Value, arguments: &Value) -> Value {
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments.to_string()}})
 }
 
-/// These dialects do not send the name of a schema; its fields tell it.
+/// Returns the name of a schema by its fields, since these dialects do not send the name.
 fn schema_name(schema: &Value) -> &'static str {
     let has = |field: &str| schema["properties"].get(field).is_some();
     match () {
@@ -321,7 +321,7 @@ fn stop_reason(turn: &Turn) -> &'static str {
     }
 }
 
-/// Every turn that calls a tool begins with a thought.
+/// Returns every turn that calls a tool begins with a thought.
 fn blocks(turn: &Turn) -> Vec<Value> {
     let thought = turn.thinking.as_deref().or((!turn.calls.is_empty()).then_some("Let me see."));
     let thought = thought.map(|text| json!({"type": "thinking", "thinking": text, "signature": SIGNATURE}));
@@ -432,7 +432,7 @@ fn parts(turn: &Turn) -> Vec<Value> {
     thought.chain(text).chain(calls).collect()
 }
 
-/// An answer of these parts; of a turn, its end.
+/// Returns an answer of these parts; of a turn, its end.
 fn gemini(parts: &[Value], end: Option<&Turn>) -> Value {
     let reason = end.map(|turn| match turn.finish_reason {
         "length" => "MAX_TOKENS",

@@ -25,7 +25,7 @@ pub struct FakeMcp {
 }
 
 impl FakeMcp {
-    /// `folder` gets its log; the modes are in the script.
+    /// Sets up the server, and starts it if it speaks HTTP. `folder` gets its log; the modes are in the script.
     pub fn start(folder: &Path, name: &str, transport: Transport, mode: &'static str) -> Self {
         let log = folder.join(format!("{name}.mcp.jsonl"));
         let http = (transport == Transport::Http).then(|| {
@@ -40,7 +40,7 @@ impl FakeMcp {
         Self { log, mode, http }
     }
 
-    /// The server as a settings file has it.
+    /// Returns the server as a settings file has it.
     pub fn settings(&self) -> Value {
         match &self.http {
             Some((_, port)) => json!({"url": format!("http://127.0.0.1:{port}/mcp")}),
@@ -51,18 +51,18 @@ impl FakeMcp {
         }
     }
 
-    /// The origin, of one over HTTP.
+    /// Returns the origin, of one over HTTP.
     pub fn origin(&self) -> String {
         self.http.as_ref().map(|(_, port)| format!("http://127.0.0.1:{port}")).unwrap_or_default()
     }
 
-    /// The requests it got, in order.
+    /// Returns the requests it got, in order.
     pub fn asked(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// How many requests of that method it got.
+    /// Returns how many requests of that method it got.
     pub fn count(&self, method: &str) -> usize {
         self.asked().iter().filter(|request| request["method"] == method).count()
     }

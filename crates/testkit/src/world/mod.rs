@@ -62,12 +62,12 @@ pub enum Record {
 }
 
 impl World {
-    /// A world whose models follow `script`.
+    /// Returns a world whose models follow `script`.
     pub async fn start(script: Script) -> Self {
         Self::recording(script, Record::Calls).await
     }
 
-    /// The same, choosing what is kept.
+    /// Returns the same, choosing what is kept.
     pub async fn recording(script: Script, record: Record) -> Self {
         Self {
             models: FakeOpenAi::start(script, record).await,
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// A folder that lives as long as the world; the binary's `HOME` and working directory.
+    /// Returns a folder that lives as long as the world; the binary's `HOME` and working directory.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -87,7 +87,7 @@ impl World {
         self.web.set_latency(web);
     }
 
-    /// What the binary needs to know to live in this world.
+    /// Returns what the binary needs to know to live in this world.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         vec![
             ("OPENAI_BASE_URL", self.models.base_url()),
@@ -98,8 +98,8 @@ impl World {
         ]
     }
 
-    /// The real binary in this world, its environment emptied but for `PATH` and [`Self::environment`]; killed when
-    /// its handle is dropped.
+    /// Returns the real binary in this world, its environment emptied but for `PATH` and [`Self::environment`];
+    /// killed when its handle is dropped.
     pub fn fathom(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(crate::program::path());
         command
@@ -118,7 +118,7 @@ impl World {
         Running::spawn(self.fathom(arguments), self.folder())
     }
 
-    /// What went wrong on the wires so far.
+    /// Returns what went wrong on the wires so far.
     pub fn violations(&self) -> Vec<String> {
         self.models.violations()
     }

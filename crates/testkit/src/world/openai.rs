@@ -83,7 +83,7 @@ impl FakeOpenAi {
         Self { state, address, _server: server }
     }
 
-    /// With `/v1`, as `OPENAI_BASE_URL` wants it.
+    /// Returns the base URL with `/v1`, as `OPENAI_BASE_URL` wants it.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
@@ -97,7 +97,7 @@ impl FakeOpenAi {
         self.state.script.write().set_latency(latency);
     }
 
-    /// Every request so far, in order of arrival; empty when only counts are kept.
+    /// Returns every request so far, in order of arrival; empty when only counts are kept.
     pub fn calls(&self) -> Vec<Arc<Call>> {
         self.state.calls.lock().clone()
     }
@@ -119,7 +119,7 @@ impl FakeOpenAi {
         self.state.number.load(Ordering::Relaxed)
     }
 
-    /// Broken rules of the wire, requests no rule could answer, and unknown paths.
+    /// Returns broken rules of the wire, requests no rule could answer, and unknown paths.
     pub fn violations(&self) -> Vec<String> {
         self.state.violations.lock().clone()
     }
@@ -130,7 +130,8 @@ impl FakeOpenAi {
     }
 }
 
-/// With room for as many callers at the same moment as the system allows: what finds no room waits for a second.
+/// Listens on loopback with room for as many callers at the same moment as the system allows: what finds no room
+/// waits for a second.
 fn listen() -> std::io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
@@ -218,7 +219,7 @@ async fn unknown_path(State(provider): State<Arc<Provider>>, uri: Uri) -> Respon
     error(StatusCode::NOT_FOUND).into_response()
 }
 
-/// An error in OpenAI's form.
+/// Returns an error in OpenAI's form.
 fn error(status: StatusCode) -> (StatusCode, Json<Value>) {
     let (message, kind, code) = match status.as_u16() {
         400 => ("The request is invalid.", "invalid_request_error", Value::Null),
@@ -269,7 +270,7 @@ fn render(reply: &Reply, call: &Arc<Call>, dialect: Dialect) -> Response {
     }
 }
 
-/// A server-sent event with this data.
+/// Returns a server-sent event with this data.
 fn event(data: &Value) -> Bytes {
     format!("data: {data}\n\n").into()
 }
@@ -408,7 +409,7 @@ impl Frames<'_> {
     }
 }
 
-/// `text` in pieces of [`PIECE`] characters; none when it is empty.
+/// Cuts `text` into pieces of [`PIECE`] characters; none when it is empty.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::with_capacity(text.len() / PIECE + 1);
     let mut rest = text;
@@ -426,7 +427,7 @@ fn halve(text: &mut String) {
     text.truncate(middle);
 }
 
-/// About four bytes a token; of a long prompt, half is cached in blocks of 128.
+/// Returns about four bytes a token; of a long prompt, half is cached in blocks of 128.
 fn estimate(input_bytes: usize, output_bytes: usize) -> Tokens {
     let input = input_bytes as u64 / 4;
     let cached = if input < 1024 { 0 } else { input / 2 / 128 * 128 };

@@ -57,7 +57,7 @@ impl FakeCollector {
         Self::with(Received::default()).await
     }
 
-    /// One that takes nothing.
+    /// Starts a collector that takes nothing.
     pub async fn refusing(status: u16) -> Self {
         let refusing = StatusCode::from_u16(status).ok();
         Self::with(Received { refusing, ..Received::default() }).await
@@ -70,7 +70,7 @@ impl FakeCollector {
         Self { state, address, _server: server }
     }
 
-    /// As `OTEL_EXPORTER_OTLP_ENDPOINT` wants it.
+    /// Returns the endpoint as `OTEL_EXPORTER_OTLP_ENDPOINT` wants it.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -84,12 +84,12 @@ impl FakeCollector {
         self.batches().iter().any(|(body, _)| body.windows(needle.len()).any(|window| window == needle.as_bytes()))
     }
 
-    /// The `Authorization` of every batch.
+    /// Returns the `Authorization` of every batch.
     pub fn authorizations(&self) -> Vec<Option<String>> {
         self.batches().into_iter().map(|(_, authorization)| authorization).collect()
     }
 
-    /// All spans so far, in the order they ended.
+    /// Returns all spans so far, in the order they ended.
     pub fn spans(&self) -> Vec<Span> {
         let mut spans = Vec::new();
         for (body, _) in self.batches() {

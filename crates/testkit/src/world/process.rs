@@ -37,12 +37,12 @@ impl Running {
         Self { child, stdout, stderr }
     }
 
-    /// None once it has been waited for.
+    /// Returns the process id; `None` once the process has been waited for.
     pub fn id(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Everything it has written to its standard output.
+    /// Returns everything the process has written to its standard output.
     pub fn stdout(&self) -> String {
         fs::read_to_string(&self.stdout).unwrap_or_default()
     }
@@ -73,12 +73,12 @@ impl Running {
             .expect("a child can be waited for")
     }
 
-    /// SIGKILL, as a crash would.
+    /// Ends the process with SIGKILL, as a crash would.
     pub async fn kill(&mut self) {
         self.child.kill().await.expect("a child can be killed");
     }
 
-    /// SIGTERM; await [`Self::ends`] next.
+    /// Sends SIGTERM; await [`Self::ends`] next.
     pub async fn terminate(&self) {
         self.signal("TERM").await;
     }

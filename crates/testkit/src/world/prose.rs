@@ -83,14 +83,15 @@ const CLOSES: [&str; 8] = [
     "for the first time in a decade",
 ];
 
-/// A number that depends on `text` alone.
+/// Returns a number that depends on `text` alone.
 pub fn seed(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
 }
 
-/// A page of 5 to 15 thousand characters, paragraphs divided by blank lines; its first sentence names `subject`.
+/// Returns a page of 5 to 15 thousand characters, paragraphs divided by blank lines; its first sentence names
+/// `subject`.
 pub fn page(subject: &str, seed: u64) -> String {
     let mut dice = Dice(seed | 1);
     let size = 5_000 + dice.roll(9_000);
@@ -128,7 +129,7 @@ fn paragraph(n: u64) -> String {
 struct Dice(u64);
 
 impl Dice {
-    /// From 0 up to, not including, `sides`.
+    /// Returns a number from 0 up to, not including, `sides`.
     fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -68,22 +68,22 @@ enum Limit {
     Stall(usize),
 }
 
-/// A model's text.
+/// Returns a model's text.
 pub fn text(text: impl Into<String>) -> Reply {
     Reply::turn(Some(text.into()), Vec::new())
 }
 
-/// A value in the form asked for.
+/// Returns a value in the form asked for.
 pub fn json(value: Value) -> Reply {
     Reply::of(What::Structured(value))
 }
 
-/// Tool calls, in order.
+/// Creates a reply of tool calls, in order.
 pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Reply {
     Reply::turn(None, calls.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect())
 }
 
-/// One tool call with its arguments as the model wrote them, JSON or not.
+/// Creates a reply of one tool call with its arguments as the model wrote them, JSON or not.
 pub fn raw_call(name: &str, arguments: &str) -> Reply {
     Reply::turn(None, vec![(name.to_owned(), arguments.to_owned())])
 }
@@ -100,7 +100,7 @@ pub fn read_page(url: &str) -> Reply {
     calls([("read_page", json!({ "url": url }))])
 }
 
-/// One delegation per topic.
+/// Creates a reply with one delegation per topic.
 pub fn delegate<const N: usize>(topics: [&str; N]) -> Reply {
     calls(topics.map(|topic| ("ConductResearch", json!({ "research_topic": topic }))))
 }
@@ -109,12 +109,12 @@ pub fn complete_research() -> Reply {
     calls([("ResearchComplete", json!({}))])
 }
 
-/// The clarifying stage's question.
+/// Returns the clarifying stage's question.
 pub fn ask_back(question: &str) -> Reply {
     json(json!({ "need_clarification": true, "question": question, "verification": "" }))
 }
 
-/// What a message after a report needs: `answer`, `revise` or `research`.
+/// Returns what a message after a report needs: `answer`, `revise` or `research`.
 pub fn follow_up(action: &str) -> Reply {
     json(json!({ "action": action, "reason": "It follows from the message." }))
 }
@@ -123,33 +123,33 @@ pub fn brief(brief: &str) -> Reply {
     json(json!({ "research_brief": brief }))
 }
 
-/// A turn without anything in it.
+/// Returns a turn without anything in it.
 pub fn empty() -> Reply {
     text("")
 }
 
-/// The model's refusal, in the field of its own.
+/// Returns the model's refusal, in the field of its own.
 pub fn refusal(words: &str) -> Reply {
     let what = What::Turn { text: None, thinking: None, refusal: Some(words.to_owned()), calls: Vec::new() };
     Reply::of(what)
 }
 
-/// An error in the server's usual form.
+/// Returns an error in the server's usual form.
 pub fn status(code: u16) -> Reply {
     Reply::of(What::Status(StatusCode::from_u16(code).expect("a status of three digits")))
 }
 
-/// That JSON body and no other.
+/// Creates a reply with that JSON body and no other.
 pub fn body(code: u16, body: &str) -> Reply {
     verbatim(code, "application/json", body)
 }
 
-/// Those server-sent events and no other.
+/// Returns those server-sent events and no other.
 pub fn events(body: &str) -> Reply {
     verbatim(200, "text/event-stream; charset=utf-8", body)
 }
 
-/// A 200 that is a proxy's page.
+/// Returns a 200 that is a proxy's page.
 pub fn html() -> Reply {
     verbatim(200, "text/html", "<!doctype html><title>Sign in</title><p>Please sign in to this network.")
 }
@@ -159,13 +159,13 @@ pub fn verbatim(code: u16, content_type: &'static str, body: &str) -> Reply {
     Reply::of(What::Verbatim { status, content_type, body: Bytes::copy_from_slice(body.as_bytes()) })
 }
 
-/// Those bytes, which need not be text.
+/// Returns those bytes, which need not be text.
 pub fn bytes(code: u16, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
     let status = StatusCode::from_u16(code).expect("a status of three digits");
     Reply::of(What::Verbatim { status, content_type, body: body.into() })
 }
 
-/// The context window's end, in OpenAI's words.
+/// Returns the context window's end, in OpenAI's words.
 pub fn context_overflow(window: u32, asked: u32) -> Reply {
     let message = format!(
         "This model's maximum context length is {window} tokens. However, your messages resulted in {asked} tokens. \
@@ -360,7 +360,7 @@ impl Watch {
 }
 
 impl Watch {
-    /// Somebody else watches the exchange from here on.
+    /// Stops watching: somebody else watches the exchange from here on.
     pub(super) fn pass_on(mut self) {
         self.0 = None;
     }

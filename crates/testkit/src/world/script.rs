@@ -43,12 +43,13 @@ impl When {
         Self::matching(move |call| call.model() == name)
     }
 
-    /// `needle` is anywhere in the messages.
+    /// Matches when `needle` is anywhere in the messages.
     pub fn says(needle: &'static str) -> Self {
         Self::matching(move |call| call.says(needle))
     }
 
-    /// `needle` is in the first message that is not the system's: a researcher's topic, a supervisor's brief.
+    /// Matches when `needle` is in the first message that is not the system's: a researcher's topic, a supervisor's
+    /// brief.
     pub fn first_says(needle: &'static str) -> Self {
         Self::matching(move |call| call.first_text().contains(needle))
     }
@@ -57,7 +58,7 @@ impl When {
         Self::matching(move |call| call.last_text().contains(needle))
     }
 
-    /// The model has had this many turns in the conversation.
+    /// Matches when the model has had this many turns in the conversation.
     pub fn turns(turns: usize) -> Self {
         Self::matching(move |call| call.turns() == turns)
     }
@@ -70,7 +71,7 @@ impl When {
         Self::matching(move |call| self.is_met(call) && !other.is_met(call))
     }
 
-    /// The `n`-th call, from 1, of those that match.
+    /// Returns the `n`-th call, from 1, of those that match.
     pub fn nth(self, n: usize) -> Self {
         let seen = AtomicUsize::new(0);
         Self::matching(move |call| self.is_met(call) && seen.fetch_add(1, Ordering::Relaxed) + 1 == n)
@@ -135,13 +136,13 @@ impl Script {
         self
     }
 
-    /// Time before every answer that names none.
+    /// Sets the time before every answer that names none.
     pub fn latency(mut self, latency: Duration) -> Self {
         self.latency = latency;
         self
     }
 
-    /// The answer, its latency filled in; `None` when no rule has one.
+    /// Returns the answer, its latency filled in; `None` when no rule has one.
     pub(super) fn reply(&self, call: &Call) -> Option<Reply> {
         let by_rule = self.rules.iter().filter(|rule| rule.when.is_met(call)).find_map(|rule| match &rule.replies {
             Replies::Always(answer) => Some(answer(call)),

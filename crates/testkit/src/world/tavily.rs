@@ -67,7 +67,7 @@ pub enum Found {
 }
 
 impl Found {
-    /// The engine fails so.
+    /// Makes the engine fail with this reply.
     #[allow(dead_code, reason = "the benchmarks include this file")]
     pub fn fault(reply: Reply) -> Self {
         Self::Fault(Box::new(reply))
@@ -89,7 +89,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page whose excerpt is its beginning.
+    /// Returns a page whose excerpt is its beginning.
     pub fn new(url: &str, title: &str, text: &str) -> Self {
         Self {
             title: title.to_owned(),
@@ -101,7 +101,7 @@ impl Page {
         }
     }
 
-    /// A page of which the engine has its excerpt only.
+    /// Returns a page of which the engine has its excerpt only.
     pub fn without_text(mut self) -> Self {
         self.raw_content = None;
         self
@@ -117,7 +117,7 @@ impl FakeTavily {
         Self { state, address, _server: server }
     }
 
-    /// Without a path, as `TAVILY_BASE_URL` wants it.
+    /// Returns the base URL without a path, as `TAVILY_BASE_URL` wants it.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -141,7 +141,7 @@ impl FakeTavily {
         *self.state.latency.lock() = latency;
     }
 
-    /// The bodies of all searches so far, in order of arrival; empty when only counts are kept.
+    /// Returns the bodies of all searches so far, in order of arrival; empty when only counts are kept.
     pub fn searches(&self) -> Vec<Value> {
         self.state.searches.lock().clone()
     }
@@ -174,7 +174,7 @@ impl Engine {
     }
 }
 
-/// What the engine knows about `query`: always the same, and different from what it knows about any other.
+/// Returns what the engine knows about `query`: always the same, and different from what it knows about any other.
 pub fn pages(query: &str, results: usize) -> Vec<Page> {
     let seed = prose::seed(query);
     let page = |rank: usize| {
@@ -226,7 +226,7 @@ async fn search(State(engine): State<Arc<Engine>>, headers: HeaderMap, bytes: By
     }
 }
 
-/// `true`, `"markdown"` or `"text"`.
+/// Returns whether the value asks for text: `true`, `"markdown"` or `"text"`.
 fn asks_for_text(value: &Value) -> bool {
     value == true || value.is_string()
 }
@@ -254,7 +254,7 @@ fn answer(query: &str, pages: &[Page]) -> Vec<u8> {
     serde_json::to_vec(&answer).expect("strings and numbers become JSON")
 }
 
-/// A fault in Tavily's form.
+/// Returns a fault in Tavily's form.
 fn render(fault: &Reply, query: &str) -> Response {
     match &fault.what {
         What::Status(status) => {

@@ -94,8 +94,8 @@ fn address(service: &str, region: &str) -> Option<String> {
     is_name(region).then(|| format!("https://{service}.{region}.{}", domain(region)))
 }
 
-/// Below which a region's services are: those of China, of Europe's own cloud and of agencies of the United States are
-/// clouds of their own (`partitions.json` of botocore 1.44).
+/// Returns the domain below which a region's services are: those of China, of Europe's own cloud and of agencies of
+/// the United States are clouds of their own (`partitions.json` of botocore 1.44).
 fn domain(region: &str) -> &'static str {
     const PARTITIONS: [(&str, &str); 6] = [
         ("cn-", "amazonaws.com.cn"),

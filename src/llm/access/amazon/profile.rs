@@ -103,7 +103,7 @@ async fn output(words: &[String], environment: &[(&'static str, String)]) -> Res
     }
 }
 
-/// A file that is not there says nothing.
+/// Returns a file that is not there says nothing.
 async fn text(path: Option<&Path>) -> String {
     match path {
         Some(path) => files::read_text_aside(path, MAX_FILE).await.unwrap_or_default(),
@@ -111,7 +111,7 @@ async fn text(path: Option<&Path>) -> String {
     }
 }
 
-/// The `name = value` lines below a `[heading]`.
+/// Returns the `name = value` lines below a `[heading]`.
 fn section(text: &str, heading: &str) -> Vec<(String, String)> {
     let heading_of = |line: &str| {
         let inside = line.strip_prefix('[')?.split_once(']')?.0;
@@ -151,8 +151,8 @@ impl Texts {
         Values([section(&self.credentials, name), section(&self.config, &heading)].concat())
     }
 
-    /// The profile of that name, which those `above` lead to, each by naming the next one. In such a one its keys count
-    /// before its role, so a profile may name itself.
+    /// Returns the profile of that name, which those `above` lead to, each by naming the next one. In such a one its
+    /// keys count before its role, so a profile may name itself.
     fn profile(&self, name: &str, above: &[&str]) -> Result<Option<Profile>, Refused> {
         let values = self.values(name);
         let role = values.get("role_arn");
@@ -176,7 +176,7 @@ impl Texts {
         }
     }
 
-    /// The role of the last of `path`, which are the profiles that lead there.
+    /// Returns the role of the last of `path`, which are the profiles that lead there.
     fn assumed(&self, arn: String, values: &Values, path: &[&str]) -> Result<Profile, Refused> {
         let name = path.last().copied().unwrap_or_default();
         if values.get("mfa_serial").is_some() {

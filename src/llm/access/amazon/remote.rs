@@ -48,7 +48,7 @@ pub(super) struct Container {
 }
 
 impl Container {
-    /// `None` where no server is named.
+    /// Reads the container's server from the settings; `None` where no server is named.
     pub fn of_settings(endpoint: &Endpoint, clients: &ApiClients) -> Option<Self> {
         let relative = endpoint.other("container_path").map(|path| format!("{CONTAINERS}{path}"));
         Some(Self {
@@ -109,7 +109,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// `None` where it is not to be asked.
+    /// Reads the machine's server from the settings; `None` where it is not to be asked.
     pub fn of_settings(endpoint: &Endpoint, clients: &ApiClients) -> Option<Self> {
         let is_off = endpoint.other("metadata_disabled").is_some_and(|value| value.eq_ignore_ascii_case("true"));
         let address = endpoint.other("metadata_url").unwrap_or(METADATA).trim_end_matches('/').to_owned();
@@ -140,7 +140,7 @@ fn is_role(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && text.bytes().all(fits)
 }
 
-/// The token in a file.
+/// Returns the token in a file.
 pub(super) async fn token_of(path: &std::path::Path) -> Result<SecretString, Refused> {
     let unusable = |_| Refused::Credentials(format!("the token in {} cannot be read", path.display()));
     let text = files::read_text_aside(path, MAX_BYTES as u64).await.map_err(unusable)?;
@@ -158,7 +158,7 @@ struct Answer {
     expiration: Option<String>,
 }
 
-/// The credentials in such JSON.
+/// Returns the credentials in such JSON.
 pub(super) fn parse(json: &[u8], source: &'static str) -> Option<Credentials> {
     let answer: Answer = serde_json::from_slice(json).ok()?;
     let end = match answer.expiration {
@@ -181,7 +181,7 @@ pub(super) fn unreadable(who: &str) -> Refused {
     Refused::Unreachable(format!("the answer of {who} cannot be read"))
 }
 
-/// The body of an answer that says yes.
+/// Returns the body of an answer that says yes.
 pub(super) async fn body(request: RequestBuilder, limit: Duration, who: &str) -> Result<Vec<u8>, Refused> {
     let unreachable = |problem: net::Error| Refused::Unreachable(format!("{who} does not answer: {problem}"));
     let ask = async {
@@ -201,7 +201,7 @@ pub(super) async fn body(request: RequestBuilder, limit: Duration, who: &str) ->
     Err(if passes { Refused::Unreachable(detail) } else { Refused::Credentials(detail) })
 }
 
-/// The code of an error, in any of their forms.
+/// Returns the code of an error, in any of their forms.
 fn code(body: &[u8]) -> Option<String> {
     let json: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let named = ["code", "Code", "error", "__type"].iter().find_map(|name| json[*name].as_str());
@@ -211,7 +211,7 @@ fn code(body: &[u8]) -> Option<String> {
     named.or_else(|| element(body, "Code")).filter(|code| code.len() <= 60 && code.bytes().all(fits))
 }
 
-/// The text of the first element of that name, which has no others in it.
+/// Returns the text of the first element of that name, which has no others in it.
 pub(super) fn element(xml: &[u8], name: &str) -> Option<String> {
     let mut reader = Reader::from_str(std::str::from_utf8(xml).ok()?);
     let mut found: Option<String> = None;

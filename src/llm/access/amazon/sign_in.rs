@@ -141,7 +141,7 @@ impl Portal {
         Ok(TimedCredentials { credentials, counts_for: COUNTS })
     }
 
-    /// The token of the sign-in, renewed where that is due. One that cannot be renewed is used to its end.
+    /// Returns the token of the sign-in, renewed where that is due. One that cannot be renewed is used to its end.
     async fn token(&self, sign_in: &SignIn) -> Result<SecretString, Refused> {
         let over = || Refused::Credentials("the sign-in of the profile is over: run `aws sso login`".to_owned());
         let file = self.file(sign_in).ok_or_else(over)?;
@@ -164,7 +164,7 @@ impl Portal {
         }
     }
 
-    /// The name of the file is a hash, by which nobody is kept out.
+    /// Returns the file of a sign-in. Its name is a hash, by which nobody is kept out.
     fn file(&self, sign_in: &SignIn) -> Option<PathBuf> {
         let name = sign_in.session.as_deref().unwrap_or(&sign_in.start_url);
         let name = hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, name.as_bytes()).as_ref());
@@ -242,7 +242,7 @@ async fn keep(file: PathBuf, token: &Token) {
     }
 }
 
-/// A path at the server that the settings name, or at that of the region.
+/// Returns a path at the server that the settings name, or at that of the region.
 fn address(named: Option<&str>, server: &str, region: &str, path: &str) -> Result<Url, Refused> {
     let base = named.map(str::to_owned).or_else(|| super::address(server, region));
     let url = base.and_then(|base| Url::parse(&format!("{}/{path}", base.trim_end_matches('/'))).ok());

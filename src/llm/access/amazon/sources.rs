@@ -68,7 +68,7 @@ impl Sources {
         }
     }
 
-    /// The credentials that count.
+    /// Returns the credentials that count.
     pub async fn credentials(&self) -> Result<Credentials, Refused> {
         match &self.given {
             Some(given) => Ok(given.clone()),
@@ -120,7 +120,7 @@ impl Sources {
         }
     }
 
-    /// The credentials that entitle to a role.
+    /// Returns the credentials that entitle to a role.
     async fn by(&self, by: &By) -> Result<Credentials, Refused> {
         let missing = |who: &str| Refused::Credentials(format!("the role's credential_source is {who}, which is none"));
         let found = match by {
@@ -132,7 +132,7 @@ impl Sources {
         Ok(found.credentials)
     }
 
-    /// A machine that never answered has most likely no such server: waiting would not help.
+    /// Returns a machine that never answered has most likely no such server: waiting would not help.
     fn nowhere(&self, refused: Refused) -> Refused {
         match refused {
             Refused::Unreachable(problem) if self.kept.last().is_none() => {
@@ -155,7 +155,7 @@ mod tests {
         Credentials::new("AKIA1", "s1", None, end.map(|end| SystemTime::from(OffsetDateTime::now_utc()) + end), "test")
     }
 
-    /// Nobody listens where the machine's credentials are.
+    /// Creates sources; nobody listens where the machine's credentials are.
     fn sources() -> Sources {
         let others = [("metadata_url", "http://127.0.0.1:1".into())].into_iter().collect();
         let endpoint = Endpoint { others, ..Endpoint::default() };

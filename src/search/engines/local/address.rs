@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-/// A relative path as an address: `/` between names; everything that could end a link, start a scheme or hide
+/// Returns a relative path as an address: `/` between names; everything that could end a link, start a scheme or hide
 /// something is percent-encoded, letters and digits of all scripts stay.
 pub(super) fn of_path(path: &Path) -> String {
     let names = path.components().map(|name| encode(name.as_os_str().as_encoded_bytes()));
     names.collect::<Vec<_>>().join("/")
 }
 
-/// The address of the `ordinal`-th passage of a document, from 1.
+/// Returns the address of the `ordinal`-th passage of a document, from 1.
 ///
 /// `anchor` is its section's, `within` its number there, from 1: the first passage of a section is the section's own
 /// address; later ones count on, since an address stands for one passage only.
@@ -28,7 +28,7 @@ fn is_page(anchor: &str) -> bool {
     anchor.strip_prefix("page=").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A relative path for people: names as they are, control characters and torn encodings replaced.
+/// Returns a relative path for people: names as they are, control characters and torn encodings replaced.
 pub(super) fn shown(path: &Path) -> String {
     let names = path.components().map(|name| name.as_os_str().to_string_lossy().into_owned());
     let shown = names.collect::<Vec<_>>().join("/");

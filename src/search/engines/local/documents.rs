@@ -108,7 +108,7 @@ fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
     }))
 }
 
-/// The folders, each once, with names of their own.
+/// Returns the folders, each once, with names of their own.
 fn folders(text: &Path) -> Vec<Folder> {
     let mut folders: Vec<Folder> = Vec::new();
     let paths = split_folders(text).into_iter().map(|path| std::path::absolute(&path).unwrap_or(path));
@@ -126,13 +126,13 @@ fn folders(text: &Path) -> Vec<Folder> {
 }
 
 impl Documents {
-    /// The index; a folder that could not be opened is tried again by the next search.
+    /// Returns the index; a folder that could not be opened is tried again by the next search.
     async fn local(&self, folder: &Folder) -> Result<Local, Error> {
         let open = || Local::open(&folder.path, &self.index, self.settings.clone(), self.parser.clone());
         folder.local.get_or_try_init(open).await.cloned()
     }
 
-    /// The passages that fit best, of all folders together.
+    /// Returns the passages that fit best, of all folders together.
     async fn find(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
         let query = Query::parse(query);
         let Some(expression) = query.expression() else {

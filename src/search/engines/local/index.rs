@@ -81,8 +81,9 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// SQLite's CORRUPT, NOTADB, a read that hit the end of the file, a file replaced under an open connection, and ERROR:
-/// our statements are constant and fit our own tables, so it is another file that they do not fit.
+/// Returns whether the error means damage: SQLite's CORRUPT, NOTADB, a read that hit the end of the file, a file
+/// replaced under an open connection, and ERROR: our statements are constant and fit our own tables, so it is another
+/// file that they do not fit.
 fn is_damage(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
     code.is_some_and(|code| matches!(code & 0xff, 11 | 26) || matches!(code, 1 | 522 | 1032))
@@ -141,7 +142,8 @@ impl Index {
         }
     }
 
-    /// An index that is gone with its last holder; what has no room in memory goes into a file without a name.
+    /// Returns an index that is gone with its last holder; what has no room in memory goes into a file without a
+    /// name.
     pub async fn temporary() -> Result<Self, Error> {
         let options = SqliteConnectOptions::new().filename("").disable_statement_logging();
         let pool = SqlitePoolOptions::new().max_connections(1).min_connections(1).idle_timeout(None).max_lifetime(None);
@@ -201,7 +203,7 @@ impl Index {
         Ok(tx.commit().await?)
     }
 
-    /// The document of that path with all its passages, in reading order.
+    /// Returns the document of that path with all its passages, in reading order.
     pub async fn document(&self, path: &str) -> Result<Option<Opened>, Error> {
         let found = sqlx::query("select title, author, published from documents where path = $1").bind(path);
         let Some(document) = found.fetch_optional(&self.pool).await? else { return Ok(None) };
@@ -219,7 +221,7 @@ impl Index {
         }))
     }
 
-    /// The passages that fit an FTS5 expression best, titles and headings weighing more than text.
+    /// Returns the passages that fit an FTS5 expression best, titles and headings weighing more than text.
     pub async fn search(&self, expression: &str, max: usize) -> Result<Vec<Candidate>, Error> {
         let rows = sqlx::query(
             "select p.path, p.url, d.title, d.published, p.section, p.headings, p.body, p.hash,

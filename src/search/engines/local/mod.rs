@@ -123,7 +123,7 @@ impl Local {
         Ok(local)
     }
 
-    /// The folder, as an absolute path.
+    /// Returns the folder, as an absolute path.
     pub fn folder(&self) -> &Path {
         &self.shared.folder
     }
@@ -160,7 +160,7 @@ impl Local {
         candidates.map_err(|error| failed(&self.shared.index_file, &error))
     }
 
-    /// The document that has the passage of that address.
+    /// Returns the document that has the passage of that address.
     async fn opened(&self, address: &str) -> Result<Option<Opened>, Error> {
         let path = address.split('#').next().unwrap_or_default();
         let opened = self.shared.index.read().await.document(path).await;
@@ -218,7 +218,8 @@ fn failed(what: &Path, why: &dyn fmt::Display) -> Error {
     Error::Documents(format!("{}: {why}", what.display()))
 }
 
-/// A failed search becomes an event of its run, which any client reads; where things lie is for the log alone.
+/// Replaces an error that names a path, and logs it. A failed search becomes an event of its run, which any client
+/// reads; where things lie is for the log alone.
 fn without_path(error: Error) -> Error {
     match error {
         Error::Documents(detail) => {
@@ -253,7 +254,7 @@ mod tests {
     /// What a parser process says first, as the shell says it.
     const HELLO: &str = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
 
-    /// So many documents, and a parser that says hello and then does that; it has 2 s for each.
+    /// Creates a folder with so many documents, and a parser that says hello and then does that; it has 2 s for each.
     async fn folder(documents: usize, then: &str, budget: Duration) -> (Local, [tempfile::TempDir; 2]) {
         let (folder, aside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for number in 0..documents {

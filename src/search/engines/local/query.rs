@@ -44,7 +44,8 @@ impl Query {
         Self { terms }
     }
 
-    /// An FTS5 expression that holds nothing but quoted letters and digits, `OR`, and `*` of our own; `None` if empty.
+    /// Returns an FTS5 expression that holds nothing but quoted letters and digits, `OR`, and `*` of our own; `None`
+    /// if empty.
     pub fn expression(&self) -> Option<String> {
         let alternatives: Vec<_> = self.terms.iter().flat_map(Term::alternatives).collect();
         (!alternatives.is_empty()).then(|| alternatives.join(" OR "))
@@ -118,7 +119,8 @@ fn ideographs(run: &str) -> Vec<Term> {
     }
 }
 
-/// The words of a text as the index sees them: lower case, no diacritics, runs of ideographs apart from other letters.
+/// Returns the words of a text as the index sees them: lower case, no diacritics, runs of ideographs apart from other
+/// letters.
 pub(super) fn tokens(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut last = None;
@@ -138,7 +140,7 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// The indexed copy of a text: a space on both sides of each ideograph makes each a word of its own.
+/// Returns the indexed copy of a text: a space on both sides of each ideograph makes each a word of its own.
 pub(super) fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + text.len() / 8);
     for char in text.chars() {

@@ -145,7 +145,7 @@ impl Words {
     }
 }
 
-/// Singular and plural, or the same beginning.
+/// Returns whether one word is a form of the other: singular and plural, or the same beginning.
 fn is_form_of(word: &str, token: &str) -> bool {
     let plural = |one: &str, many: &str| many.strip_suffix('s') == Some(one);
     plural(word, token) || plural(token, word) || stem(word).is_some_and(|stem| token.starts_with(stem))

@@ -53,8 +53,8 @@ impl fmt::Debug for Uploads {
 }
 
 impl Engine {
-    /// The engine of a run that has documents of its own, which `load` brings when they are first searched; beside
-    /// another one, if there is one.
+    /// Returns the engine of a run that has documents of its own, which `load` brings when they are first searched;
+    /// beside another one, if there is one.
     pub fn of_uploads<F>(beside: Option<Self>, load: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<Vec<StoredDocument>, Error>> + Send + 'static,
@@ -95,7 +95,7 @@ impl Uploads {
     }
 }
 
-/// The documents cut into passages, with addresses of their own.
+/// Returns the documents cut into passages, with addresses of their own.
 fn entries(given: Vec<StoredDocument>) -> Result<Vec<Entry>, Error> {
     let mut entries: Vec<Entry> = Vec::new();
     for (number, (upload, sections)) in (1..).zip(given) {
@@ -201,7 +201,7 @@ impl ReadUpload {
     }
 }
 
-/// The last part of a path, fit to be shown.
+/// Returns the last part of a path, fit to be shown.
 fn file_name(path: &str) -> Option<String> {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = shortened(&printable_line(name), MAX_NAME_CHARS).trim().to_owned();
@@ -213,7 +213,7 @@ fn format_of(name: &str, bytes: &[u8]) -> Option<Format> {
     Format::of_bytes(bytes).or(promised)
 }
 
-/// The sections up to [`MAX_TEXT_BYTES`], and whether any is missing.
+/// Returns the sections up to [`MAX_TEXT_BYTES`], and whether any is missing.
 fn fitting(mut sections: Vec<Section>) -> (Vec<Section>, bool) {
     let mut room = MAX_TEXT_BYTES;
     let mut is_cut = false;

@@ -105,8 +105,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A link counts only if it leads to a file that the walk would not meet by itself: mounted configuration
-    /// looks like that, names that link into a hidden folder beside them.
+    /// Visits a link, which counts only if it leads to a file that the walk would not meet by itself: mounted
+    /// configuration looks like that, names that link into a hidden folder beside them.
     fn visit_link(&mut self, path: &Path) {
         let Ok(target) = path.canonicalize() else { return self.skip(path, "a link that leads nowhere") };
         let Ok(inside) = target.strip_prefix(&self.root) else {
@@ -186,7 +186,7 @@ fn is_hidden(entry: &DirEntry) -> bool {
     entry.file_name().as_encoded_bytes().starts_with(b".")
 }
 
-/// A reason for people; paths and numbers of the operating system left out.
+/// Returns a reason for people; paths and numbers of the operating system left out.
 pub(super) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "not allowed to read it".into(),

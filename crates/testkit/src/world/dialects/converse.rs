@@ -32,7 +32,7 @@ impl Chat {
         }
     }
 
-    /// The schema of the answer, which is a text that holds JSON.
+    /// Returns the schema of the answer, which is a text that holds JSON.
     fn converse_schema(&mut self, format: &Value) -> Option<Value> {
         if format.is_null() {
             return None;
@@ -70,7 +70,7 @@ impl Chat {
     }
 }
 
-/// Every turn that calls a tool begins with a thought.
+/// Returns every turn that calls a tool begins with a thought.
 fn content(turn: &Turn) -> Vec<Value> {
     let thought = turn.thinking.as_deref().or((!turn.calls.is_empty()).then_some("Let me see."));
     let thought =
@@ -101,7 +101,7 @@ pub(super) fn whole(turn: &Turn) -> Value {
         "usage": usage(turn), "metrics": {"latencyMs": 1}})
 }
 
-/// The turn as frames.
+/// Returns the turn as frames.
 pub(in crate::world) fn frames(turn: &Turn) -> Vec<Bytes> {
     let mut frames = vec![frame("messageStart", &json!({"role": "assistant"}))];
     for (index, block) in content(turn).into_iter().enumerate() {
