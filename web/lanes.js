@@ -13,7 +13,7 @@ export class Lanes {
     this.views = new Map();
   }
 
-  /** @param {import("./picture.js").Run} run */
+  /** @param {import("./types").Run} run */
   update(run) {
     for (const lane of run.lanes.values()) {
       let view = this.views.get(lane.id);
@@ -43,7 +43,7 @@ class LaneView {
     this.element = el("li", { class: "lane" }, el("header", {}, el("span", { class: "who" }, id), this.topic, this.state), this.doing, this.steps, this.warnings, this.sources, this.left, this.notes);
   }
 
-  /** @param {import("./picture.js").Lane} lane */
+  /** @param {import("./types").Lane} lane */
   update(lane) {
     this.shown = lane.changed;
     this.element.dataset.state = lane.state;
@@ -61,20 +61,20 @@ class LaneView {
   }
 }
 
-/** @param {import("./picture.js").Lane} lane */
+/** @param {import("./types").Lane} lane */
 function doing(lane) {
   if (lane.state === "failed") return word("laneFailed", { text: lane.problem });
   if (lane.state === "finished" || !lane.doing.what) return "";
   return word(lane.doing.what, { text: lane.doing.text });
 }
 
-/** @param {import("./picture.js").Step} step */
+/** @param {import("./types").Step} step */
 function step(step) {
   const end = step.problem ? word("laneFailed", { text: step.problem }) : !step.done ? "…" : step.isRead && !step.links ? word("wasRead") : word("results", { n: step.links ?? 0 });
   return el("li", { class: step.problem ? "bad" : "" }, el("span", { dir: "auto" }, step.text), " ", el("span", { class: "dim" }, end));
 }
 
-/** @param {import("./picture.js").Found} found */
+/** @param {import("./types").Found} found */
 function source(found) {
   return el("li", { dir: "auto" }, outward(found.url, found.title), " ", el("span", { class: "dim" }, found.site));
 }

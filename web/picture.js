@@ -1,24 +1,6 @@
 // What a thread's event log says, as a picture: a fold over events, without a clock and without the page. The same log
 // gives the same picture, live, after a reload, and in a replay.
-/** @import {Envelope} from "./types" */
-
-/**
- * @typedef {{id: string, url: string, title: string, site: string, published: string, number: number | null}} Found
- * @typedef {{id: string, text: string, links: number | null, isRead: boolean, done: boolean, problem: string}} Step
- * @typedef {{id: string, topic: string, state: "running" | "finished" | "failed" | "cancelled", doing: Doing, steps: Step[],
- *   sources: Found[], thoughts: string[], warnings: string[], note: string, problem: string, turns: number, left: number | null,
- *   changed: number}} Lane
- * @typedef {{what: "asking" | "searching" | "reading" | "calling" | "compressing" | "thinking" | "", text: string}} Doing
- * @typedef {{kind: "round" | "thought", text: string, n: number, max: number}} Lead
- * @typedef {{code: string, detail: string, lane: string}} Warned
- * @typedef {{id: string, question: string, retryOf: string | null, status: string, phase: string, position: number | null,
- *   options: Record<string, any>, created: string, started: string | null, ended: string | null, brief: string, lead: Lead[],
- *   lanes: Map<string, Lane>, sources: Map<string, Found>, warnings: Warned[], decision: string, asked: string,
- *   verification: string, questions: {question: string, status: "open" | "answered" | "partly" | "not_found"}[], attempt: number, text: string, written: boolean, outcome: string, problem: string, calls: number,
- *   input: number, output: number, cost: number | null, waiting: {name: string, until: string} | null, lives: number,
- *   windows: Map<string, number>, left: number | null, seq: number,
- *   changed: number}} Run
- */
+/** @import {Envelope, Lane, Run, Step} from "./types" */
 
 /** Steps and sources of a lane that are kept; a lane shows its newest ones. */
 const KEPT = 60;

@@ -27,7 +27,7 @@ export class ReportView {
     this.timer = undefined;
     /** @type {Promise<import("./types").Citation[]> | undefined} */
     this.citations = undefined;
-    /** @type {import("./picture.js").Run | null} */
+    /** @type {import("./types").Run | null} */
     this.run = null;
     this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": word("reportTools"), hidden: true });
     this.contents = el("nav", { class: "contents", "aria-label": word("contents"), hidden: true });
@@ -36,7 +36,7 @@ export class ReportView {
     this.element = el("div", { class: "read", hidden: true }, this.tools, this.contents, this.note, this.body);
   }
 
-  /** @param {import("./picture.js").Run} run */
+  /** @param {import("./types").Run} run */
   update(run) {
     this.run = run;
     this.element.hidden = run.attempt === 0;

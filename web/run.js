@@ -19,7 +19,7 @@ export class RunView {
     this.notes = null;
     /** @type {HTMLElement | null} */
     this.sources = null;
-    /** @type {import("./picture.js").Run | null} */
+    /** @type {import("./types").Run | null} */
     this.run = null;
     this.question = el("p", { class: "question text", dir: "auto" });
     this.phase = el("strong", { class: "phase" });
@@ -58,7 +58,7 @@ export class RunView {
     try { await act(); } catch (error) { this.actions.failed(error); button.disabled = false; say(button, word(button === this.stop ? "cancel" : "retry")); }
   }
 
-  /** @param {import("./picture.js").Run} run @param {{isLast: boolean, now: number, title?: string}} at */
+  /** @param {import("./types").Run} run @param {{isLast: boolean, now: number, title?: string}} at */
   update(run, at) {
     this.run = run;
     const changed = this.shown !== run.changed;
@@ -82,7 +82,7 @@ export class RunView {
     this.report.update(run);
   }
 
-  /** @param {import("./picture.js").Run} run @param {number} now */
+  /** @param {import("./types").Run} run @param {number} now */
   showFigures(run, now) {
     const end = run.ended ? Date.parse(run.ended) : now;
     const most = run.options.max_cost_usd;
@@ -98,7 +98,7 @@ export class RunView {
     fill(this.figures, ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
   }
 
-  /** @param {import("./picture.js").Run} run */
+  /** @param {import("./types").Run} run */
   showResearch(run) {
     this.briefBox.hidden = !run.brief;
     say(this.brief, run.brief);
@@ -120,7 +120,7 @@ export class RunView {
     while (this.warnings.childElementCount < run.warnings.length) this.warnings.append(warning(run.warnings[this.warnings.childElementCount]));
   }
 
-  /** One question is the user's own, and is there already. @param {import("./picture.js").Run} run */
+  /** One question is the user's own, and is there already. @param {import("./types").Run} run */
   showQuestions(run) {
     const text = run.questions.map(({ question, status }) => status + question).join("|");
     if (this.questions.dataset.text === text) return;
@@ -130,7 +130,7 @@ export class RunView {
       el("span", { dir: "auto" }, question), status !== "open" && el("span", { class: `chip ${status}` }, answers(status)))));
   }
 
-  /** @param {import("./picture.js").Run} run */
+  /** @param {import("./types").Run} run */
   showAsked(run) {
     this.asked.hidden = !run.asked;
     if (run.asked && !this.asked.childElementCount) fill(this.asked, el("h3", {}, word("asked")), el("p", { class: "text", dir: "auto" }, run.asked));
@@ -140,7 +140,7 @@ export class RunView {
 /** @param {"answered" | "partly" | "not_found"} status */
 const answers = (status) => word(/** @type {const} */ ({ answered: "fullyAnswered", partly: "partlyAnswered", not_found: "notAnswered" })[status]);
 
-/** Where a run stands, in words. @param {import("./picture.js").Run} run */
+/** Where a run stands, in words. @param {import("./types").Run} run */
 export function phase(run) {
   const lives = run.lives > 1 ? ` · ${word("lives", { n: run.lives - 1 })}` : "";
   if (run.status === "queued") return run.position ? word("queuedAt", { n: run.position }) : word("queued");
@@ -153,13 +153,13 @@ export function phase(run) {
   return named(run.status) + (decided && run.status === "completed" ? ` · ${decided}` : "") + lives;
 }
 
-/** @param {import("./picture.js").Lead} entry */
+/** @param {import("./types").Lead} entry */
 function lead(entry) {
   if (entry.kind === "round") return el("li", { class: "round" }, word("round", { n: entry.n, max: entry.max }));
   return el("li", { class: "text", dir: "auto" }, entry.text);
 }
 
-/** @param {import("./picture.js").Warned} warned */
+/** @param {import("./types").Warned} warned */
 function warning(warned) {
   return el("li", { dir: "auto" }, warned.lane && el("span", { class: "who" }, warned.lane), " ", el("code", {}, warned.code), " ", warned.detail);
 }

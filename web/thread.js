@@ -128,7 +128,7 @@ export class ThreadView {
     this.box.placeholder = this.box.ariaLabel = word(!last ? "ask" : last.outcome === "clarification" ? "reply" : "followUp");
   }
 
-  /** @param {import("./picture.js").Run} run */
+  /** @param {import("./types").Run} run */
   view(run) {
     const found = this.views.get(run.id);
     if (found) return found;

@@ -1,4 +1,5 @@
-// The shapes of the API that the page reads, as openapi.yaml has them. Only for the type checker: nothing of it is served.
+// The shapes of the API that the page reads, as openapi.yaml has them, and at the end those of the picture that the page
+// makes of it. Only for the type checker: nothing of it is served.
 
 export interface Envelope {
   seq: number;
@@ -129,4 +130,95 @@ export interface Session {
   owner: string;
   key: { id: string; name: string; scope: "read" | "write" | "admin" } | null;
   expires_at: string | null;
+}
+
+// The picture of a thread (picture.js).
+
+export interface Found {
+  id: string;
+  url: string;
+  title: string;
+  site: string;
+  published: string;
+  number: number | null;
+}
+
+export interface Step {
+  id: string;
+  text: string;
+  links: number | null;
+  isRead: boolean;
+  done: boolean;
+  problem: string;
+}
+
+export interface Lane {
+  id: string;
+  topic: string;
+  state: "running" | "finished" | "failed" | "cancelled";
+  doing: Doing;
+  steps: Step[];
+  sources: Found[];
+  thoughts: string[];
+  warnings: string[];
+  note: string;
+  problem: string;
+  turns: number;
+  left: number | null;
+  changed: number;
+}
+
+export interface Doing {
+  what: "asking" | "searching" | "reading" | "calling" | "compressing" | "thinking" | "";
+  text: string;
+}
+
+export interface Lead {
+  kind: "round" | "thought";
+  text: string;
+  n: number;
+  max: number;
+}
+
+export interface Warned {
+  code: string;
+  detail: string;
+  lane: string;
+}
+
+export interface Run {
+  id: string;
+  question: string;
+  retryOf: string | null;
+  status: string;
+  phase: string;
+  position: number | null;
+  options: Record<string, any>;
+  created: string;
+  started: string | null;
+  ended: string | null;
+  brief: string;
+  lead: Lead[];
+  lanes: Map<string, Lane>;
+  sources: Map<string, Found>;
+  warnings: Warned[];
+  decision: string;
+  asked: string;
+  verification: string;
+  questions: {question: string, status: "open" | "answered" | "partly" | "not_found"}[];
+  attempt: number;
+  text: string;
+  written: boolean;
+  outcome: string;
+  problem: string;
+  calls: number;
+  input: number;
+  output: number;
+  cost: number | null;
+  waiting: {name: string, until: string} | null;
+  lives: number;
+  windows: Map<string, number>;
+  left: number | null;
+  seq: number;
+  changed: number;
 }
