@@ -37,7 +37,6 @@ async fn begun(engine: &Engine, database: &TestDatabase, ago_ms: u64) -> Run {
     let run = engine.submit(QUESTION).await.unwrap();
     match ago_ms {
         4_000 => database.execute("UPDATE runs SET started_at = created_at - 4000").await,
-        12_000 => database.execute("UPDATE runs SET started_at = created_at - 12000").await,
         6_500 => database.execute("UPDATE runs SET started_at = created_at - 6500").await,
         7_994_000 => database.execute("UPDATE runs SET started_at = created_at - 7994000").await,
         9_500 => database.execute("UPDATE runs SET started_at = created_at - 9500").await,
@@ -153,15 +152,16 @@ async fn a_report_outlives_a_repair_for_which_there_is_no_time(database: TestDat
 /// Judges are asked when research has ended, so they are waited for as the report is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_judge_that_is_busy_is_asked_again_after_the_end_of_research() {
-    let report = reply::text("# Gate\n\nThe gate is paid by harbour dues [S1001].").after(Duration::from_secs(3));
+    let report = reply::text("# Gate\n\nThe gate is paid by harbour dues [S1001].");
     let verdicts = json!({"verdicts": [{"number": 1, "verdict": "supported", "reason": "It says so."}]});
     let script = small()
-        .first(When::kind(Kind::Researcher), [reply::search(["dues"])])
+        .first(When::kind(Kind::Supervisor), [reply::delegate(["The dues.", "The luck."])])
+        .always(When::kind(Kind::Researcher).and(When::first_says("The luck.")), reply::silence())
         .always(When::kind(Kind::Report), report)
         .first(When::kind(Kind::Judgement), [reply::status(429), reply::json(verdicts)]);
     let (world, database) = (world(script).await, TestDatabase::sqlite());
-    let engine = Engine::start(&world, &database, &["max_run_seconds=20", "verify=claims"]).await;
-    let run = begun(&engine, &database, 12_000).await;
+    let engine = Engine::start(&world, &database, &["max_run_seconds=10", "verify=claims"]).await;
+    let run = begun(&engine, &database, 4_000).await;
     let story = engine.tell(run).await;
     assert_eq!(world.models.count(Kind::Judgement), 2, "{:?} {:?}", story.warnings(), story.report().claims);
     assert_eq!(story.report().claims[0].reason.as_deref(), Some("It says so."), "{:?}", story.warnings());
