@@ -11,7 +11,7 @@ use super::SourceId;
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
     Off,
-    /// Numbers, dates and names, by code.
+    /// Numbers, dates, names and quotations, by code.
     #[default]
     Figures,
     /// Each cited statement too, by a model.
@@ -50,7 +50,7 @@ pub struct Claim {
     pub end: usize,
     /// Of all its sources together.
     pub verdict: Verdict,
-    /// Figures, dates and names, as the report has them, that stand in none of its sources.
+    /// Figures, dates, names and quotations, as the report has them, that stand in none of its sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// Why, in a model's words.
@@ -89,7 +89,7 @@ pub struct Statement {
     pub end: usize,
     /// Of all its sources together.
     pub verdict: Verdict,
-    /// Figures, dates and names, as the note has them, that stand in none of its sources.
+    /// Figures, dates, names and quotations, as the note has them, that stand in none of its sources.
     pub missing: Vec<String>,
     /// What it cites; never empty.
     pub sources: Vec<Support>,

@@ -43,7 +43,7 @@ impl Effort {
         }
     }
 
-    /// Results asked for per query.
+    /// Returns the number of results asked for per query.
     pub fn results(self) -> u32 {
         match self {
             Self::Quick => 4,
@@ -79,7 +79,7 @@ impl Effort {
         }
     }
 
-    /// Characters of a page that are read for its summary: some 1,500 tokens, or twice as many.
+    /// Returns the number of characters of a page that are read for its summary: some 1,500 tokens, or twice as many.
     pub fn chars_read(self) -> usize {
         match self {
             Self::Quick | Self::Standard => 6_000,

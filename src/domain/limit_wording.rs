@@ -5,8 +5,10 @@
 pub struct LimitWording {
     /// Over the section.
     pub heading: &'static str,
-    /// Figures that stand in no cited source.
+    /// Before figures that stand in no cited source, and statements that none holds.
     pub unsupported: &'static str,
+    /// Before statements that go further than their sources.
+    pub partly_supported: &'static str,
     /// Before the number of statements that were repaired.
     pub repaired: &'static str,
     /// Before the number of those whose sources still do not hold them.
@@ -31,6 +33,8 @@ pub struct LimitWording {
     /// Before engines, each with the one that answered in its place.
     pub replaced_engines: &'static str,
     pub unread_pages: &'static str,
+    /// Before the reason.
+    pub pages_left_out: &'static str,
     /// Before their number.
     pub missing_collections: &'static str,
     pub ended_early: &'static str,
@@ -46,6 +50,7 @@ pub struct LimitWording {
 pub const EN: LimitWording = LimitWording {
     heading: "Limits of this report",
     unsupported: "Stated here, but not found in the cited sources",
+    partly_supported: "Held only in part by the cited sources",
     repaired: "Statements written once more, as their sources did not hold them",
     still_unsupported: "still not found there",
     contradictory: "Sources disagree, and the report does not settle it",
@@ -61,6 +66,7 @@ pub const EN: LimitWording = LimitWording {
     failed_searches: "Searches that failed",
     replaced_engines: "Searched with another engine, as the chosen one failed",
     unread_pages: "Pages that could not be read",
+    pages_left_out: "Pages left unread",
     missing_collections: "Collections of documents that are not there any more",
     ended_early: "The research ended early",
     out_of_time: "the time was over",
@@ -74,6 +80,7 @@ pub const EN: LimitWording = LimitWording {
 pub const DE: LimitWording = LimitWording {
     heading: "Grenzen dieses Berichts",
     unsupported: "Hier behauptet, aber in den angegebenen Quellen nicht gefunden",
+    partly_supported: "Von den angegebenen Quellen nur zum Teil belegt",
     repaired: "Aussagen, die neu geschrieben wurden, weil ihre Quellen sie nicht belegten",
     still_unsupported: "weiterhin nicht belegt",
     contradictory: "Quellen widersprechen sich, und der Bericht klärt es nicht",
@@ -89,6 +96,7 @@ pub const DE: LimitWording = LimitWording {
     failed_searches: "Gescheiterte Suchen",
     replaced_engines: "Mit einer anderen Suchmaschine gesucht, weil die gewählte ausfiel",
     unread_pages: "Seiten, die nicht gelesen werden konnten",
+    pages_left_out: "Ungelesen gebliebene Seiten",
     missing_collections: "Sammlungen von Dokumenten, die es nicht mehr gibt",
     ended_early: "Die Recherche endete vorzeitig",
     out_of_time: "die Zeit war um",
@@ -102,6 +110,7 @@ pub const DE: LimitWording = LimitWording {
 pub const FR: LimitWording = LimitWording {
     heading: "Limites de ce rapport",
     unsupported: "Affirmé ici, mais introuvable dans les sources citées",
+    partly_supported: "Confirmé seulement en partie par les sources citées",
     repaired: "Affirmations réécrites, car leurs sources ne les confirmaient pas",
     still_unsupported: "toujours introuvables",
     contradictory: "Des sources se contredisent, sans que le rapport tranche",
@@ -117,6 +126,7 @@ pub const FR: LimitWording = LimitWording {
     failed_searches: "Recherches qui ont échoué",
     replaced_engines: "Recherches faites avec un autre moteur, celui choisi étant en panne",
     unread_pages: "Pages qui n'ont pas pu être lues",
+    pages_left_out: "Pages non lues",
     missing_collections: "Collections de documents qui n'existent plus",
     ended_early: "La recherche s'est arrêtée plus tôt",
     out_of_time: "le temps était écoulé",
@@ -130,6 +140,7 @@ pub const FR: LimitWording = LimitWording {
 pub const ES: LimitWording = LimitWording {
     heading: "Límites de este informe",
     unsupported: "Afirmado aquí, pero no encontrado en las fuentes citadas",
+    partly_supported: "Confirmado solo en parte por las fuentes citadas",
     repaired: "Afirmaciones reescritas, porque sus fuentes no las confirmaban",
     still_unsupported: "siguen sin encontrarse",
     contradictory: "Las fuentes se contradicen y el informe no lo aclara",
@@ -145,6 +156,7 @@ pub const ES: LimitWording = LimitWording {
     failed_searches: "Búsquedas que fallaron",
     replaced_engines: "Buscado con otro motor, porque el elegido falló",
     unread_pages: "Páginas que no se pudieron leer",
+    pages_left_out: "Páginas sin leer",
     missing_collections: "Colecciones de documentos que ya no existen",
     ended_early: "La investigación terminó antes",
     out_of_time: "se acabó el tiempo",
@@ -158,6 +170,7 @@ pub const ES: LimitWording = LimitWording {
 pub const IT: LimitWording = LimitWording {
     heading: "Limiti di questo rapporto",
     unsupported: "Affermato qui, ma non trovato nelle fonti citate",
+    partly_supported: "Confermato solo in parte dalle fonti citate",
     repaired: "Affermazioni riscritte, perché le loro fonti non le confermavano",
     still_unsupported: "ancora non trovate",
     contradictory: "Le fonti si contraddicono e il rapporto non lo chiarisce",
@@ -173,6 +186,7 @@ pub const IT: LimitWording = LimitWording {
     failed_searches: "Ricerche fallite",
     replaced_engines: "Cercato con un altro motore, perché quello scelto non funzionava",
     unread_pages: "Pagine che non è stato possibile leggere",
+    pages_left_out: "Pagine non lette",
     missing_collections: "Raccolte di documenti che non esistono più",
     ended_early: "La ricerca è finita prima",
     out_of_time: "il tempo era scaduto",
@@ -186,6 +200,7 @@ pub const IT: LimitWording = LimitWording {
 pub const PT: LimitWording = LimitWording {
     heading: "Limites deste relatório",
     unsupported: "Afirmado aqui, mas não encontrado nas fontes citadas",
+    partly_supported: "Confirmado apenas em parte pelas fontes citadas",
     repaired: "Afirmações reescritas, porque as suas fontes não as confirmavam",
     still_unsupported: "ainda não encontradas",
     contradictory: "As fontes contradizem-se e o relatório não o esclarece",
@@ -201,6 +216,7 @@ pub const PT: LimitWording = LimitWording {
     failed_searches: "Pesquisas que falharam",
     replaced_engines: "Pesquisado com outro motor, porque o escolhido falhou",
     unread_pages: "Páginas que não puderam ser lidas",
+    pages_left_out: "Páginas não lidas",
     missing_collections: "Coleções de documentos que já não existem",
     ended_early: "A pesquisa terminou mais cedo",
     out_of_time: "o tempo acabou",
@@ -214,6 +230,7 @@ pub const PT: LimitWording = LimitWording {
 pub const NL: LimitWording = LimitWording {
     heading: "Beperkingen van dit rapport",
     unsupported: "Hier beweerd, maar niet gevonden in de genoemde bronnen",
+    partly_supported: "Slechts gedeeltelijk bevestigd door de genoemde bronnen",
     repaired: "Uitspraken die opnieuw geschreven zijn, omdat hun bronnen ze niet bevestigden",
     still_unsupported: "nog steeds niet gevonden",
     contradictory: "Bronnen spreken elkaar tegen en het rapport beslecht dat niet",
@@ -229,6 +246,7 @@ pub const NL: LimitWording = LimitWording {
     failed_searches: "Mislukte zoekopdrachten",
     replaced_engines: "Gezocht met een andere zoekmachine, omdat de gekozen uitviel",
     unread_pages: "Pagina's die niet gelezen konden worden",
+    pages_left_out: "Niet gelezen pagina's",
     missing_collections: "Documentverzamelingen die er niet meer zijn",
     ended_early: "Het onderzoek eindigde eerder",
     out_of_time: "de tijd was om",
@@ -242,6 +260,7 @@ pub const NL: LimitWording = LimitWording {
 pub const ZH: LimitWording = LimitWording {
     heading: "本报告的局限",
     unsupported: "文中提到但在所引来源中未找到",
+    partly_supported: "所引来源仅部分支持",
     repaired: "因来源不支持而重写的陈述",
     still_unsupported: "仍未找到",
     contradictory: "来源相互矛盾，本报告未作澄清",
@@ -257,6 +276,7 @@ pub const ZH: LimitWording = LimitWording {
     failed_searches: "失败的搜索",
     replaced_engines: "所选搜索引擎失败，改用其他引擎搜索",
     unread_pages: "无法读取的网页",
+    pages_left_out: "未读取的网页",
     missing_collections: "已不存在的文档集",
     ended_early: "研究提前结束",
     out_of_time: "时间用尽",
@@ -270,6 +290,7 @@ pub const ZH: LimitWording = LimitWording {
 pub const JA: LimitWording = LimitWording {
     heading: "本レポートの限界",
     unsupported: "本文にあるが引用元で確認できなかったもの",
+    partly_supported: "引用元では一部しか確認できなかったもの",
     repaired: "出典で確認できず書き直した記述",
     still_unsupported: "なお確認できず",
     contradictory: "出典の記述が食い違い、本レポートでは解決されていない点",
@@ -285,6 +306,7 @@ pub const JA: LimitWording = LimitWording {
     failed_searches: "失敗した検索",
     replaced_engines: "選ばれた検索エンジンが使えず、別のエンジンで検索",
     unread_pages: "読めなかったページ",
+    pages_left_out: "未読のページ",
     missing_collections: "存在しなくなった文書コレクション",
     ended_early: "調査は途中で終了した",
     out_of_time: "時間切れ",
@@ -298,6 +320,7 @@ pub const JA: LimitWording = LimitWording {
 pub const KO: LimitWording = LimitWording {
     heading: "이 보고서의 한계",
     unsupported: "본문에 있으나 인용한 출처에서 찾지 못한 것",
+    partly_supported: "인용한 출처가 일부만 뒷받침하는 것",
     repaired: "출처가 뒷받침하지 않아 다시 쓴 진술",
     still_unsupported: "여전히 찾지 못함",
     contradictory: "출처가 서로 다르며 보고서가 정리하지 못한 것",
@@ -313,6 +336,7 @@ pub const KO: LimitWording = LimitWording {
     failed_searches: "실패한 검색",
     replaced_engines: "선택한 검색 엔진이 실패하여 다른 엔진으로 검색",
     unread_pages: "읽지 못한 페이지",
+    pages_left_out: "읽지 않은 페이지",
     missing_collections: "더 이상 없는 문서 모음",
     ended_early: "조사가 일찍 끝남",
     out_of_time: "시간이 다 됨",
@@ -326,6 +350,7 @@ pub const KO: LimitWording = LimitWording {
 pub const RU: LimitWording = LimitWording {
     heading: "Ограничения этого отчёта",
     unsupported: "Указано здесь, но не найдено в приведённых источниках",
+    partly_supported: "Подтверждено приведёнными источниками лишь частично",
     repaired: "Утверждения, переписанные, так как источники их не подтверждали",
     still_unsupported: "по-прежнему не найдено",
     contradictory: "Источники противоречат друг другу, и отчёт этого не разрешает",
@@ -341,6 +366,7 @@ pub const RU: LimitWording = LimitWording {
     failed_searches: "Неудавшиеся поиски",
     replaced_engines: "Поиск выполнен другой системой, так как выбранная отказала",
     unread_pages: "Страницы, которые не удалось прочитать",
+    pages_left_out: "Непрочитанные страницы",
     missing_collections: "Коллекции документов, которых больше нет",
     ended_early: "Исследование закончилось раньше",
     out_of_time: "вышло время",
@@ -354,6 +380,7 @@ pub const RU: LimitWording = LimitWording {
 pub const AR: LimitWording = LimitWording {
     heading: "حدود هذا التقرير",
     unsupported: "ورد هنا ولم يوجد في المصادر المذكورة",
+    partly_supported: "تؤيده المصادر المذكورة جزئيًا فقط",
     repaired: "عبارات أُعيدت كتابتها لأن مصادرها لم تؤيدها",
     still_unsupported: "ما زالت غير موجودة",
     contradictory: "تتعارض المصادر ولم يحسم التقرير ذلك",
@@ -369,6 +396,7 @@ pub const AR: LimitWording = LimitWording {
     failed_searches: "عمليات بحث فشلت",
     replaced_engines: "بُحث بمحرك آخر لأن المحرك المختار تعطل",
     unread_pages: "صفحات تعذرت قراءتها",
+    pages_left_out: "صفحات لم تُقرأ",
     missing_collections: "مجموعات مستندات لم تعد موجودة",
     ended_early: "انتهى البحث قبل أوانه",
     out_of_time: "انتهى الوقت",

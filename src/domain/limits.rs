@@ -67,6 +67,8 @@ pub struct Limits {
     pub replaced_engines: Vec<((String, String), usize)>,
     /// Pages that could not be read, each once.
     pub unread_pages: Vec<String>,
+    /// Whether pages were left unread because the run might read no more.
+    pub pages_left_out: bool,
     /// Collections of documents that were not there any more.
     pub missing_collections: usize,
     /// Parts of the question without an answer, and those with only a part of one.
@@ -90,6 +92,18 @@ impl Limits {
     /// Counts a search that `by` answered in place of that engine.
     pub fn engine_replaced(&mut self, engine: &str, by: &str) {
         count(&mut self.replaced_engines, (engine.to_owned(), by.to_owned()));
+    }
+
+    /// Names a page that could not be read, once.
+    pub fn page_unread(&mut self, address: &str) {
+        if !self.unread_pages.iter().any(|page| page == address) {
+            self.unread_pages.push(address.to_owned());
+        }
+    }
+
+    /// Takes out a page that was read after all.
+    pub fn page_read(&mut self, address: &str) {
+        self.unread_pages.retain(|page| page != address);
     }
 
     /// Adds what the report does not answer, or not wholly.
@@ -117,14 +131,16 @@ impl Limits {
             line(words.not_researched, unresearched),
             line(words.excerpts_only, self.excerpts_only.iter().map(|text| quoted(text))),
             line(words.repaired, repaired(self.repaired, self.still_unsupported, words)),
-            line(words.unsupported, unsupported(claims, citations)),
+            line(words.unsupported, doubtful(claims, citations, is_unsupported)),
+            line(words.partly_supported, doubtful(claims, citations, is_partly_supported)),
             line(words.contradictory, self.open_contradictions.iter().map(contradiction)),
             line(words.other_language, self.other_language.map(|(asked, written)| format!("{asked} → {written}"))),
             line(words.ended_early, self.ended_by.map(|by| by.said(words).to_owned())),
             line(words.failed_searches, searches),
             line(words.replaced_engines, replaced),
             line(words.missing_collections, collections.map(|number| number.to_string())),
-            line(words.unread_pages, self.unread_pages.iter().map(|page| text(page))),
+            line(words.unread_pages, self.unread_pages.iter().map(|page| text(without_scheme(page)))),
+            line(words.pages_left_out, self.pages_left_out.then(|| words.out_of_budget.to_owned())),
         ];
         let lines: Vec<String> = lines.into_iter().flatten().collect();
         if lines.is_empty() { String::new() } else { format!("{}{}\n", heading(wording), lines.join("\n")) }
@@ -144,8 +160,20 @@ pub fn heading(wording: &Wording) -> String {
     format!("## {}\n\n", wording.limits.heading)
 }
 
-/// Returns what a report says that its sources do not: the figure, and the number of the source.
-fn unsupported(claims: &[Claim], citations: &[Citation]) -> Vec<String> {
+/// Returns whether the sources of a statement hold nothing of it, or lack figures, names or quotations of it.
+fn is_unsupported(claim: &Claim) -> bool {
+    let is_lacking = || claim.verdict == Verdict::Partly && !claim.missing.is_empty();
+    claim.verdict == Verdict::NotSupported || is_lacking()
+}
+
+/// Returns whether a statement goes further than its sources, without a figure of which that can be said.
+fn is_partly_supported(claim: &Claim) -> bool {
+    claim.verdict == Verdict::Partly && claim.missing.is_empty()
+}
+
+/// Returns what a report says that its sources do not: the figure, or else the statement, and the numbers of the
+/// sources.
+fn doubtful(claims: &[Claim], citations: &[Citation], is_such: impl Fn(&Claim) -> bool) -> Vec<String> {
     let of_claim = |claim: &Claim| {
         let numbers: Vec<String> = claim.among(citations).iter().map(|citation| citation.number.to_string()).collect();
         let what = match claim.missing.is_empty() {
@@ -154,8 +182,7 @@ fn unsupported(claims: &[Claim], citations: &[Citation]) -> Vec<String> {
         };
         format!("{what} ({})", numbers.join(", "))
     };
-    let is_wrong = |claim: &&Claim| matches!(claim.verdict, Verdict::NotSupported | Verdict::Partly);
-    claims.iter().filter(is_wrong).map(of_claim).collect()
+    claims.iter().filter(|claim| is_such(claim)).map(of_claim).collect()
 }
 
 /// Says how many statements were repaired, and how many of them are wrong all the same.
@@ -184,11 +211,17 @@ fn quoted(words: &str) -> String {
     format!("“{}”", text(words))
 }
 
+/// Returns the address of a page without the beginning by which programs take it for a link.
+fn without_scheme(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    rest.strip_prefix("www.").unwrap_or(rest)
+}
+
 /// Puts text from elsewhere on one line, without what could make a link, a citation or other markup of it.
 fn text(text: &str) -> String {
     let plain: String =
         text.chars().map(|char| if "[]<>`\\*_|#{}".contains(char) || char.is_control() { ' ' } else { char }).collect();
-    let plain = plain.replace("://", ": ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain = plain.replace("://", ": ").replace("www.", "www. ").split_whitespace().collect::<Vec<_>>().join(" ");
     if plain.chars().count() <= TEXT_CHARS {
         return plain;
     }
@@ -248,9 +281,25 @@ mod tests {
             - Collections of documents that are not there any more: 2\n";
         assert_eq!(section, expected);
         assert_eq!(Limits::default().section(&[], &[], Wording::of("")), "");
+        let further = Claim { verdict: Verdict::Partly, missing: Vec::new(), ..claim.clone() };
+        let section =
+            Limits::default().section(&[further], &[Citation::new(3, SourceId(1001), 23, 26)], Wording::of(""));
+        let expected = "- Held only in part by the cited sources: “It cost 413,000 crowns” (3)\n";
+        assert!(section.ends_with(expected) && !section.contains("not found"), "{section}");
         let all_held = Limits { repaired: 4, ..Limits::default() };
         let section = all_held.section(&[claim], &[Citation::new(3, SourceId(1001), 23, 26)], Wording::of(""));
         assert!(section.contains("did not hold them: 4\n"), "another statement is wrong: {section}");
+    }
+
+    #[test]
+    fn a_page_is_named_once_unless_it_was_read_after_all() {
+        let mut limits = Limits::default();
+        for address in ["https://www.a.test/x", "https://b.test/", "https://www.a.test/x"] {
+            limits.page_unread(address);
+        }
+        limits.page_read("https://b.test/");
+        let section = limits.section(&[], &[], Wording::of(""));
+        assert!(section.ends_with("- Pages that could not be read: a.test/x\n"), "{section}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod digest;
 mod effort;
 pub mod estimate;
 pub mod event;
+mod evidence;
 #[cfg(test)]
 pub mod growth;
 pub mod ids;
@@ -48,6 +49,7 @@ pub use claim::Verify;
 pub use effort::Effort;
 pub use estimate::Estimate;
 pub use event::{Agent, Envelope, Event, FollowUpAction, Scope, ToolKind, Wait, WaitKind, WarningCode};
+pub use evidence::{Evidence, Finding};
 pub use ids::{ApiKeyId, CollectionId, DocumentId, MessageId, RunId, ShareId, SourceId, ThreadId};
 pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::{
     Cost, MessageId, RunId, RunOptions, ThreadId, Timestamp,
     event::{Phase, Wait, WaitKind},
+    printable_line,
 };
 
 /// The state of a run. `Completed`, `Failed` and `Cancelled` are final.
@@ -209,9 +210,9 @@ pub struct Thread {
 impl Thread {
     pub const TITLE_CHARS: usize = 120;
 
-    /// Returns the title of a thread that begins with this message.
+    /// Returns the title of a thread that begins with this message: one printable line.
     pub fn title_of(message: &str) -> String {
-        let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = printable_line(message);
         if line.chars().count() <= Self::TITLE_CHARS {
             return line;
         }
@@ -409,7 +410,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Tokens read and written.
+    /// Returns the tokens read and written.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }

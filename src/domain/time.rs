@@ -48,7 +48,7 @@ impl Timestamp {
         Duration::from_millis(u64::try_from(self.since(earlier)).unwrap_or(0))
     }
 
-    /// Milliseconds from `earlier` to this time; negative if `earlier` is later.
+    /// Returns the milliseconds from `earlier` to this time; negative if `earlier` is later.
     pub fn since(self, earlier: Timestamp) -> i64 {
         self.0.saturating_sub(earlier.0)
     }

@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     context::{Call, Cx, Deadline, Error, Role, Standing},
-    domain::{Event, SourceId, ToolKind, WarningCode},
+    domain::{Event, Evidence, SourceId, ToolKind, WarningCode},
     journal::Stop,
     llm::{Message, Part, Text, ToolCall},
-    offline::{Evidence, Task},
+    offline::Task,
     tools::ToolSet,
 };
 

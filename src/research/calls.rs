@@ -207,14 +207,14 @@ fn remember(cx: &Cx, tool: &dyn Tool, arguments: &Value, result: &Result<ToolOut
             for (link, evidence) in output.links.iter().zip(&output.evidence) {
                 let hash = digest::sha256_hex(evidence.text.as_bytes());
                 cx.keep_other_text(&link.url, hash, evidence.text.as_str().into());
+                cx.limit(|limits| limits.page_read(&link.url));
             }
         }
-        Err(ToolError::Model(problem)) if !is_refusal(problem) => {
+        Err(ToolError::Model(problem)) => {
             let Some(address) = tool.opened_address(arguments) else { return };
-            cx.limit(|limits| {
-                if !limits.unread_pages.iter().any(|page| page == address) {
-                    limits.unread_pages.push(address.to_owned());
-                }
+            cx.limit(|limits| match is_refusal(problem) {
+                true => limits.pages_left_out = true,
+                false => limits.page_unread(address),
             });
         }
         _ => {}

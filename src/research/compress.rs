@@ -7,9 +7,9 @@ use serde_json::json;
 use super::cut;
 use crate::{
     context::{Cx, Deadline, Error, Role},
-    domain::{Event, FailureCode, WarningCode},
+    domain::{Event, Evidence, FailureCode, WarningCode},
     llm::{Message, Part, StopReason, Text},
-    offline::{Evidence, Task},
+    offline::Task,
     prompts::untrusted,
 };
 

@@ -129,7 +129,7 @@ fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
     Entry { sources, notes, ..Entry::new(known) }
 }
 
-/// Readers hear of each source of a run once, wherever it comes from.
+/// Adds an event for each source. Readers hear of each source of a run once, wherever it comes from.
 fn with_events(cx: &Cx, entry: Entry<EarlierFindings>) -> Entry<EarlierFindings> {
     let found = |source: &Source| Event::source_found(source, &source.snapshot, "");
     let own: HashSet<SourceId> =

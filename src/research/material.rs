@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     context::{Cx, Error},
-    domain::{Note, Source, SourceId},
+    domain::{Evidence, Finding, Note, Source, SourceId},
     llm::Text,
-    offline::{Evidence, Finding, Task},
+    offline::Task,
     prompts::{Flexible, Prompts, untrusted},
 };
 

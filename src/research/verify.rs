@@ -55,6 +55,9 @@ struct Judgements {
 struct Judgement {
     number: usize,
     verdict: Verdict,
+    /// Ids of the sources whose passages hold the statement, or a part of it.
+    #[serde(default)]
+    sources: Vec<String>,
     #[serde(default)]
     reason: String,
 }
@@ -349,9 +352,10 @@ async fn judged(
             "properties": {
                 "number": {"type": "integer"},
                 "verdict": {"type": "string", "enum": verdicts},
+                "sources": {"type": "array", "items": {"type": "string"}},
                 "reason": {"type": "string"},
             },
-            "required": ["number", "verdict", "reason"],
+            "required": ["number", "verdict", "sources", "reason"],
             "additionalProperties": false,
         }}},
         "required": ["verdicts"],
@@ -366,7 +370,8 @@ async fn judged(
     Ok(judgements.verdicts)
 }
 
-/// Applies a judgement to a claim: the worse of what code and model say counts.
+/// Applies a judgement to a claim: the worse of what code and model say counts. Of several citations those
+/// stand as the claim does that the judge names, or in which code has found all; nobody knows of the others.
 fn apply(claim: &mut Claim, citations: &mut [Citation], judgement: Option<&Judgement>) {
     let verdict = match (claim.verdict, judgement.map(|judgement| judgement.verdict)) {
         (
@@ -381,14 +386,42 @@ fn apply(claim: &mut Claim, citations: &mut [Citation], judgement: Option<&Judge
     claim.reason = judgement.map(|judgement| judgement.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     claim.verdict = verdict;
     let own = claim.among_mut(citations);
+    let is_named =
+        |citation: &Citation| judgement.is_some_and(|judgement| named(judgement).any(|id| id == citation.source_id));
+    let is_of_all = own.len() == 1 || judgement.is_none() || verdict == Verdict::NotSupported;
     for citation in own.iter_mut().filter(|citation| citation.verdict != Some(Verdict::NotSupported)) {
-        citation.verdict = Some(verdict);
+        citation.verdict = Some(match citation.verdict {
+            _ if is_of_all || is_named(citation) => verdict,
+            Some(Verdict::Supported) => verdict,
+            Some(Verdict::Partly) => Verdict::Partly,
+            _ => Verdict::NotCheckable,
+        });
     }
+}
+
+/// Returns the sources that a judge names.
+fn named(judgement: &Judgement) -> impl Iterator<Item = SourceId> {
+    judgement.sources.iter().flat_map(|source| cited_ids(&format!("[{}]", source.trim().trim_matches(['[', ']']))))
 }
 
 #[cfg(test)]
 mod tests {
+    use Verdict::{NotCheckable, NotSupported, Partly, Supported};
+
     use super::*;
+
+    fn claim(verdict: Verdict) -> Claim {
+        Claim {
+            text: String::new(),
+            start: 0,
+            end: 0,
+            verdict,
+            missing: Vec::new(),
+            reason: None,
+            first_citation: 0,
+            citations: 0,
+        }
+    }
 
     #[test]
     fn statements_are_replaced_and_the_rest_keeps_its_citations() {
@@ -428,24 +461,36 @@ mod tests {
         assert!(is_of("12 [S7]", "13 [S7]", &[]) && is_of("gostó 412 [S7]", "5 [S7]", &["gostó 412".to_owned()]));
     }
 
+    /// A citation that stands beside the one that holds the statement is no better for it.
+    #[test]
+    fn of_several_citations_those_are_supported_that_the_judge_names() {
+        let check = |by_code: [Option<Verdict>; 2], sources: &[&str], expected: [Verdict; 2]| {
+            let cite = |number, verdict| Citation { verdict, ..Citation::new(number, SourceId(1000 + number), 0, 3) };
+            let mut citations = [cite(1, by_code[0]), cite(2, by_code[1])];
+            let mut claim = Claim { citations: 2, ..claim(NotCheckable) };
+            let sources = sources.iter().map(|id| (*id).to_owned()).collect();
+            let judgement = Judgement { number: 1, verdict: Supported, sources, reason: String::new() };
+            apply(&mut claim, &mut citations, Some(&judgement));
+            assert_eq!(claim.verdict, Supported);
+            assert_eq!(citations.map(|citation| citation.verdict), expected.map(Some), "{judgement:?}");
+        };
+        let unknown = [Some(NotCheckable); 2];
+        check(unknown, &["S1001"], [Supported, NotCheckable]);
+        check(unknown, &["[S1002]", "S1001"], [Supported, Supported]);
+        check(unknown, &[], [NotCheckable, NotCheckable]);
+        check([Some(Supported), Some(Partly)], &["S7"], [Supported, Partly]);
+        check([Some(NotSupported), Some(Supported)], &["S1001"], [NotSupported, Supported]);
+    }
+
     #[test]
     fn the_worse_verdict_counts() {
         let judged = |by_code, by_model: Option<Verdict>| {
-            let mut claim = Claim {
-                text: String::new(),
-                start: 0,
-                end: 0,
-                verdict: by_code,
-                missing: Vec::new(),
-                reason: None,
-                first_citation: 0,
-                citations: 0,
-            };
-            let judgement = by_model.map(|verdict| Judgement { number: 1, verdict, reason: String::new() });
+            let mut claim = claim(by_code);
+            let judgement =
+                by_model.map(|verdict| Judgement { number: 1, verdict, sources: Vec::new(), reason: String::new() });
             apply(&mut claim, &mut [], judgement.as_ref());
             claim.verdict
         };
-        use Verdict::{NotCheckable, NotSupported, Partly, Supported};
         assert_eq!(judged(Supported, Some(NotSupported)), NotSupported);
         assert_eq!(judged(NotSupported, Some(Supported)), NotSupported);
         assert_eq!(judged(Supported, None), NotCheckable);

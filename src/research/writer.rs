@@ -150,8 +150,14 @@ impl<'a> Writing<'a> {
             self.calls += 1;
             let key = if self.calls == 1 { self.name.to_owned() } else { format!("{}/{}", self.name, self.calls) };
             let request = self.cx.request(Role::FinalReport, messages.to_vec(), Arc::clone(task));
-            let broken = match self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await? {
+            let mut answer = self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await?;
+            let thought_aloud = answer.as_mut().is_ok_and(Completion::drop_unopened_thinking);
+            let broken = match answer {
                 Ok(completion) if !completion.text.trim().is_empty() || !written.is_empty() => {
+                    if thought_aloud {
+                        page = self.start(own_wording(self.cx, task), written).await?;
+                        page.take(&completion.text).await?;
+                    }
                     page.end_piece(&completion).await;
                     self.page = Some(page);
                     return Ok(completion);

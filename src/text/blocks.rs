@@ -282,7 +282,7 @@ fn is_greeting(text: &str) -> bool {
     GREETINGS.contains(&text.as_str())
 }
 
-/// Pieces of at most [`LONGEST_SENTENCE`] characters, torn between words where there are any.
+/// Returns pieces of at most [`LONGEST_SENTENCE`] characters, torn between words where there are any.
 fn torn(text: &str) -> Vec<&str> {
     let (mut pieces, mut rest) = (Vec::new(), text);
     loop {

@@ -35,6 +35,11 @@ impl Language {
         }
     }
 
+    /// Returns the language with this ISO 639-1 code.
+    pub fn of_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|language| language.code() == code)
+    }
+
     /// Returns the likeliest language of `text`; English when in doubt, and for every other language.
     ///
     /// Small words decide, since they do so in a single question already; trigrams where small words do not.
@@ -104,7 +109,7 @@ fn is_unspaced_letter(char: char) -> bool {
     super::is_unspaced(char)
 }
 
-/// Letters that only one of the languages has.
+/// Returns the language that alone has letters of the text.
 fn by_letters(text: &str) -> Option<Language> {
     let has = |letters: &str| text.chars().any(|char| letters.contains(char));
     if has("äöüßÄÖÜ") {

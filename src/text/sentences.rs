@@ -7,10 +7,23 @@ use super::{Language, start};
 const ABBREVIATIONS: &[&str] = &[
     "al", "approx", "apr", "art", "aug", "bzw", "ca", "cf", "co", "corp", "dec", "dez", "dept", "dr", "e.g", "eg",
     "est", "etc", "ev", "evtl", "feb", "fig", "figs", "gen", "ggf", "hr", "i.e", "ie", "inc", "inkl", "jan", "jr",
-    "jul", "jun", "ltd", "mme", "mr", "mrs", "ms", "mt", "nov", "nr", "no", "okt", "oct", "p", "pp", "prof", "rd", "s",
+    "jul", "jun", "ltd", "mme", "mr", "mrs", "ms", "mt", "nov", "nr", "okt", "oct", "p", "pp", "prof", "rd", "s",
     "sen", "sep", "sept", "sog", "sr", "sra", "st", "std", "str", "tel", "u.a", "u.k", "u.s", "vgl", "vol", "vs",
-    "z.b", "d.h", "zzgl", "abschn", "chap", "ext", "para", "sect", "ziff",
+    "z.b", "d.h", "zzgl", "abschn", "chap", "ext", "para", "sect", "ziff", "exkl", "insg", "lt", "z.t", "i.d.r",
+    "bijv", "blz", "núm", "pág", "págs", "aprox", "pag", "sig", "dott", "стр", "рис", "табл", "т.е", "проф", "акад",
 ];
+
+/// Abbreviations in front of a number, which are words of their own elsewhere: `no. 17`, `Abs. 3`, `env. 400`.
+const BEFORE_NUMBERS: &[&str] = &["no", "abs", "env", "max", "min", "mind", "rs", "fr", "sfr"];
+
+/// Abbreviations of how much a number counts, and of what, where nouns have capital letters. The amount goes on behind
+/// them: `4,2 Mrd. Euro`, `413 Fr. Miete`.
+const OF_AMOUNTS: &[&str] = &["mio", "mia", "mrd", "tsd", "mill", "fr", "sfr", "rp", "stk"];
+/// Those of languages where it goes on with a capital letter only if that is of a currency: `5 bn. USD`. Else a
+/// sentence ends: `It cost $5bn. Revenue fell.`
+const OF_MONEY: &[&str] = &["mln", "mlrd", "mld", "mds", "md", "bn", "bln", "mn", "тыс", "млн", "млрд", "трлн"];
+/// Words of amounts in a row: `5 Mio. Fr.`
+const MOST_OF_AMOUNT: usize = 3;
 
 /// The first letters of months, with which dates go on.
 const MONTHS: &[&str] =
@@ -70,15 +83,19 @@ fn is_abbreviated(before: &str, after: &str) -> bool {
     let word = word.to_lowercase();
     let is_letter = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
     // `in basement B. Until then`: what begins with a small word is a sentence, and no surname.
-    let begins_small = || {
-        let first = super::words(start(after, 16)).first().map(|first| first.to_lowercase());
-        first.is_some_and(|first| first.len() > 2 && Language::ALL.iter().any(|of| super::is_stop_word(&first, *of)))
-    };
-    if is_letter && begins_small() {
-        return false;
+    if is_letter {
+        return !begins_small(after, 3);
     }
-    if is_letter || ABBREVIATIONS.contains(&word.as_str()) {
-        return word != "no" || after.starts_with(|char: char| char.is_ascii_digit());
+    let is_number = after.starts_with(|char: char| char.is_ascii_digit());
+    if ABBREVIATIONS.contains(&word.as_str()) || is_number && BEFORE_NUMBERS.contains(&word.as_str()) {
+        return true;
+    }
+    if is_of_amount(&word, OF_AMOUNTS, words.clone()) {
+        return !begins_small(after, 2);
+    }
+    if is_of_amount(&word, OF_MONEY, words.clone()) {
+        let currency = super::words(start(after, 16)).first().copied().unwrap_or_default();
+        return currency == "Euro" || currency.chars().count() == 3 && currency.chars().all(char::is_uppercase);
     }
     let is_ordinal = (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
     if !is_ordinal {
@@ -86,6 +103,25 @@ fn is_abbreviated(before: &str, after: &str) -> bool {
     }
     let article = words.next().map(|word| start(word, 8).to_lowercase()).unwrap_or_default();
     begins_with_month(after) || BEFORE_ORDINALS.contains(&article.as_str())
+}
+
+/// Returns whether the text begins with a small word of so many bytes at least.
+fn begins_small(text: &str, least: usize) -> bool {
+    let first = super::words(start(text, 16)).first().map(|first| first.to_lowercase());
+    first.is_some_and(|first| first.len() >= least && Language::ALL.iter().any(|of| super::is_stop_word(&first, *of)))
+}
+
+/// Returns whether the word is one of `abbreviations` that belongs to the number glued to it or before it; `before` has
+/// the words before, the last one first.
+fn is_of_amount<'a>(word: &str, abbreviations: &[&str], before: impl Iterator<Item = &'a str>) -> bool {
+    let bare = word.trim_start_matches(|char: char| !char.is_alphabetic());
+    let of_amount = |word: &str| abbreviations.contains(&word);
+    // `5 Mio. Fr.`
+    let mut counted =
+        before.take(MOST_OF_AMOUNT).skip_while(|word| of_amount(&word.trim_end_matches('.').to_lowercase()));
+    // `Umsatz in Mio. Euro: 412`
+    let is_counted = |word: &str| word == "in" || word.ends_with(|char: char| char.is_numeric());
+    of_amount(bare) && (bare.len() < word.len() || counted.next().is_some_and(is_counted))
 }
 
 /// Returns whether the text begins with the name of a month.
@@ -97,6 +133,7 @@ pub(super) fn begins_with_month(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::growth;
 
     #[test]
     fn full_stops_inside_sentences_end_nothing() {
@@ -128,8 +165,38 @@ mod tests {
             ],
         );
         check(
+            "Es kostet 4,2 Mrd. Euro, ca. 5 Mio. Kronen und 3–4 Tsd. Franken. Am Ende 7 Mrd. Im Jahr 2030 nicht.",
+            &[
+                "Es kostet 4,2 Mrd. Euro, ca. 5 Mio. Kronen und 3–4 Tsd. Franken.",
+                "Am Ende 7 Mrd.",
+                "Im Jahr 2030 nicht.",
+            ],
+        );
+        check(
+            "Das sind 5 Mio. Fr. Miete. Доход 412 млн. USD. Laut Abs. 3 env. 400. It took a min. The old mill. Boats.",
+            &[
+                "Das sind 5 Mio. Fr. Miete.",
+                "Доход 412 млн. USD.",
+                "Laut Abs. 3 env. 400.",
+                "It took a min.",
+                "The old mill.",
+                "Boats.",
+            ],
+        );
+        check(
+            "It cost $5bn. Revenue fell by £413mn. Ministers paid 5 bn. USD and 7 mln. Euro.",
+            &["It cost $5bn.", "Revenue fell by £413mn.", "Ministers paid 5 bn. USD and 7 mln. Euro."],
+        );
+        check(
             "成人票6欧元\u{3002}儿童免费\u{ff01}真的吗\u{ff1f}是的吧",
             &["成人票6欧元\u{3002}", "儿童免费\u{ff01}", "真的吗\u{ff1f}", "是的吧"],
         );
+    }
+
+    #[test]
+    fn words_of_amounts_take_time_that_grows_with_their_number() {
+        for shape in ["Mio. ", "bn. USD ", "5 Mio. "] {
+            growth::check(shape, 8_000, |text| drop(sentences(&format!("Das sind 5 {text}"))));
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn restored(text: &str) -> String {
     restored
 }
 
-/// Lines of the table that begins here, header included; 0 when none does.
+/// Returns the number of lines of the table that begins here, header included; 0 when none does.
 fn table_length(lines: &[&str]) -> usize {
     let [header, rows @ ..] = lines else { return 0 };
     let columns = rows.first().map_or(0, |row| number_columns(row));

@@ -64,7 +64,7 @@ impl Index {
 /// Returns the words of `de: kosten preis`.
 fn words_of(part: &'static str) -> Vec<(&'static str, Language)> {
     let Some((code, words)) = part.split_once(':') else { return Vec::new() };
-    let language = Language::ALL.into_iter().find(|language| language.code() == code.trim());
+    let language = Language::of_code(code.trim());
     language.map(|language| words.split_whitespace().map(|word| (word, language)).collect()).unwrap_or_default()
 }
 

@@ -10,8 +10,9 @@ pub fn is_unspaced(char: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{323af}' | '々' | '〇')
 }
 
-/// Adds the base letter of a letter with diacritics, as SQLite's `remove_diacritics` has it; others as they are.
-pub fn fold(char: char, folded: &mut String) {
+/// Returns the base letter of a letter with diacritics, as SQLite's `remove_diacritics` has it, and others as they
+/// are; `None` of a mark that stands over the letter before.
+pub fn fold(char: char) -> Option<char> {
     let base = match char {
         'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' | 'ā' | 'ă' | 'ą' | 'ǎ' => 'a',
         'ç' | 'ć' | 'ĉ' | 'ċ' | 'č' => 'c',
@@ -28,10 +29,10 @@ pub fn fold(char: char, folded: &mut String) {
         'ù' | 'ú' | 'û' | 'ü' | 'ũ' | 'ū' | 'ŭ' | 'ů' | 'ű' | 'ų' => 'u',
         'ý' | 'ÿ' => 'y',
         'ź' | 'ż' | 'ž' => 'z',
-        '\u{300}'..='\u{36f}' => return,
+        '\u{300}'..='\u{36f}' => return None,
         other => other,
     };
-    folded.push(base);
+    Some(base)
 }
 
 /// Returns whether the word has a digit.

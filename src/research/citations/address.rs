@@ -13,8 +13,8 @@ pub(super) fn is_address(text: &str) -> bool {
     starts("http://") || starts("https://") || starts("www.")
 }
 
-/// Bytes before the address in a word such as `ftp://host`, `mailto:me@host` or `xhttps://host`; `None` when the word
-/// that `text` begins with holds no address.
+/// Returns the bytes before the address in a word such as `ftp://host`, `mailto:me@host` or `xhttps://host`; `None`
+/// when the word that `text` begins with holds no address.
 pub(super) fn address_in_word(text: &str) -> Option<usize> {
     if let Some(rest) = text.strip_prefix("//") {
         let host = rest.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-' | ':'))).next()?;
@@ -65,7 +65,8 @@ fn behind_name<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
     rest
 }
 
-/// Bytes of the DOI that a text begins with, whose part of its publisher's own has so many bytes at least.
+/// Returns the bytes of the DOI that a text begins with, whose part of its publisher's own has so many bytes at
+/// least.
 fn doi(text: &str, least: usize) -> Option<usize> {
     let id = &text[..address_length(text)];
     let (publisher, own) = id.strip_prefix("10.")?.split_once('/')?;
@@ -73,7 +74,7 @@ fn doi(text: &str, least: usize) -> Option<usize> {
     (fits && own.len() >= least).then_some(id.len())
 }
 
-/// Bytes of the number of arXiv that a text begins with.
+/// Returns the bytes of the number of arXiv that a text begins with.
 fn arxiv(text: &str) -> Option<usize> {
     let id = &text[..address_length(text)];
     let (month, own) = id.split_once('.')?;
@@ -94,7 +95,7 @@ pub(super) fn behind_scheme(text: &str) -> Option<&str> {
     (fits && !rest.contains(char::is_whitespace)).then(|| rest.trim_start_matches('/'))
 }
 
-/// Bytes of the address that `text` begins with, without the punctuation of the sentence around it.
+/// Returns the bytes of the address that `text` begins with, without the punctuation of the sentence around it.
 pub(super) fn address_length(text: &str) -> usize {
     let address = &text[..to_its_end(text)];
     address.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*', '_', '~']).len()

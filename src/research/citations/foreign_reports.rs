@@ -209,7 +209,7 @@ fn title(number: u32) -> &'static str {
     PAGES[number as usize - 1].1
 }
 
-/// Numbers with those that follow each other written as a range.
+/// Returns the numbers with those that follow each other written as a range.
 fn ranges(numbers: &[u32]) -> String {
     match numbers {
         [first, .., last] if usize::try_from(last - first).unwrap() + 1 == numbers.len() => format!("{first}-{last}"),
@@ -259,7 +259,8 @@ fn report(cite: impl Fn(&[u32]) -> String, list: &str) -> String {
     format!("{report}{END}\n\n{list}\n")
 }
 
-/// Citations kept, of those whose page was retrieved; none may lead elsewhere, and nothing else may be touched.
+/// Returns the citations kept, and those whose page was retrieved; none may lead elsewhere, and nothing else may be
+/// touched.
 ///
 /// # Errors
 /// What is wrong with the settled report.

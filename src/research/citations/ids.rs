@@ -9,7 +9,7 @@ pub(super) const LONGEST_LIST: usize = 512;
 /// Ids of one range.
 const LONGEST_RANGE: u32 = 100;
 
-/// Ids in `text` as (start, end, number), each a word of its own.
+/// Returns the ids in `text` as (start, end, number), each a word of its own.
 pub(super) fn ids_in(text: &str) -> Vec<(usize, usize, u32)> {
     let mut found = Vec::new();
     let mut previous = '\0';

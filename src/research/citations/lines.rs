@@ -181,7 +181,7 @@ pub(super) fn without_containers(line: &str) -> &str {
     }
 }
 
-/// Bytes of the list marker (`-`, `12.`) that `text` begins with.
+/// Returns the bytes of the list marker (`-`, `12.`) that `text` begins with.
 fn marker(text: &str) -> Option<usize> {
     let digits = text.bytes().take(10).take_while(u8::is_ascii_digit).count();
     match text.as_bytes().get(digits)? {
@@ -193,6 +193,18 @@ fn marker(text: &str) -> Option<usize> {
 
 fn is_part_of_marker(rest: &str) -> bool {
     marker(rest) == Some(rest.len()) || (rest.len() <= 9 && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Returns whether a line opens a block of code that says that it is Markdown.
+pub(super) fn opens_markdown(line: &str) -> bool {
+    let name = line.trim_start_matches('`');
+    line.len() - name.len() >= 3 && matches!(name.trim().to_ascii_lowercase().as_str(), "markdown" | "md")
+}
+
+/// Returns whether a line is the end of a block of code and nothing else.
+pub(super) fn closes_code(line: &str) -> bool {
+    let line = line.trim_end();
+    line.len() >= 3 && line.bytes().all(|byte| byte == b'`')
 }
 
 /// An open fenced code block.
@@ -247,7 +259,7 @@ fn behind_quotes(line: &str, quotes: usize) -> Option<&str> {
     Some(rest)
 }
 
-/// Columns of white space at the front, a tab reaching to the next fourth, and the rest.
+/// Returns the columns of white space at the front, a tab reaching to the next fourth, and the rest.
 fn indented(line: &str) -> (usize, &str) {
     let mut column = 0;
     for (at, byte) in line.bytes().enumerate() {
@@ -325,7 +337,7 @@ fn opening(text: &str) -> Option<(char, usize)> {
     (count >= 3 && (mark == '~' || !text[count..].contains('`'))).then_some((mark, count))
 }
 
-/// Bytes before a fence that CommonMark might see on this line, wherever its containers begin.
+/// Returns the bytes before a fence that CommonMark might see on this line, wherever its containers begin.
 pub(super) fn possible_fence(line: &str) -> Option<usize> {
     let rest = without_containers(line);
     opening(rest).map(|_| line.len() - rest.len())

@@ -211,7 +211,8 @@ impl SourceList {
         }
     }
 
-    /// Entries may be broken: an item whose address stands on the next line, or an indented line behind a reference.
+    /// Returns whether the line is a part of a broken entry: an item whose address stands on the next line, or an
+    /// indented line behind a reference.
     fn belongs_to_a_reference(&self, at: usize, roles: &[Role]) -> bool {
         let Line { text, states, .. } = &self.lines[at];
         let next = self.lines.get(at + 1).is_some_and(|next| lines::begins_with_address(&next.text));

@@ -192,7 +192,7 @@ fn raised_numbers_cite_unless_they_are_powers() {
     under("In 2031 members² paid 40 crowns.³ Dues¹.", "In 2031 members[1] paid 40 crowns.[2] Dues[3].", 0);
 }
 
-/// Words in no list of the code.
+/// Generates words in no list of the code.
 fn word() -> impl Strategy<Value = String> {
     "[bdfgklmnprtvwz]{5,9}"
 }

@@ -217,7 +217,7 @@ impl<'a> Reader<'a, '_> {
         None
     }
 
-    /// Numbers in superscript digits, or one between carets, `^1^`.
+    /// Takes the numbers in superscript digits, or one between carets, `^1^`.
     fn superscript(&mut self, at: usize, rest: &str) -> Option<usize> {
         let carets = || {
             let (inside, _) = rest.strip_prefix('^')?.get(..4.min(rest.len() - 1))?.split_once('^')?;
@@ -274,7 +274,7 @@ impl<'a> Reader<'a, '_> {
         if tag || rest.starts_with(['!', '?']) { self.replace(at, at + 1, [Piece::Angle]) } else { at + 1 }
     }
 
-    /// Numbers in brackets stay inside a formula.
+    /// Takes a formula as a whole, since numbers in brackets stay inside one.
     pub(super) fn dollar(&mut self, at: usize, to: usize) -> usize {
         if at < self.formula {
             return at + 1;

@@ -75,6 +75,8 @@ pub struct Resolver {
     segmenter: Segmenter,
     lists: Lists,
     fence: Option<Fence>,
+    /// The block of code in which the model has put its whole text, as if Markdown were asked for as code.
+    wrapper: Wrapper,
     list: Option<SourceList>,
     /// Whether code spans are recognised. They are not behind a run of backticks that may find its partner on a later
     /// line.
@@ -97,6 +99,16 @@ pub struct Resolver {
     before: String,
     dropped: u32,
     removed: u32,
+}
+
+/// Whether the text stands within a block of code that says that it is Markdown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Wrapper {
+    /// Nothing but blank lines has been read.
+    #[default]
+    Possible,
+    Open,
+    None,
 }
 
 /// How the current line is read.
@@ -135,6 +147,7 @@ impl Resolver {
             segmenter: Segmenter::default(),
             lists: Lists::default(),
             fence: None,
+            wrapper: Wrapper::default(),
             list: None,
             spans: true,
             after_blank: true,
@@ -213,12 +226,12 @@ impl Resolver {
         self.output.citations()
     }
 
-    /// Sources cited so far.
+    /// Returns the number of sources cited so far.
     pub fn cited(&self) -> usize {
         self.output.order().len()
     }
 
-    /// Citations and links removed because nothing retrieved stands behind them.
+    /// Returns the number of citations and links removed because nothing retrieved stands behind them.
     pub fn dropped(&self) -> u32 {
         self.dropped + self.output.parted()
     }
@@ -316,8 +329,17 @@ impl Resolver {
 
     fn end_line(&mut self, end: &str) {
         self.line_number = self.kinds.len();
+        if matches!(self.reading, Reading::Head | Reading::Whole) && self.is_wrapper() {
+            self.line.clear();
+            self.removed += 1;
+            self.kinds.push(Kind::Text);
+            self.line_number = self.kinds.len();
+            self.reading = Reading::Head;
+            return;
+        }
         match self.reading {
             Reading::Segments => {
+                self.begin();
                 self.end_segments(end);
                 self.kinds.push(Kind::Text);
             }
@@ -335,6 +357,36 @@ impl Resolver {
         }
         self.line_number = self.kinds.len();
         self.reading = Reading::Head;
+    }
+
+    /// Notes that the text has begun.
+    fn begin(&mut self) {
+        if self.wrapper == Wrapper::Possible {
+            self.wrapper = Wrapper::None;
+        }
+    }
+
+    /// Returns whether the line is all there and begins or ends the block of code that the whole text stands in. It is
+    /// taken away, so that the text is none.
+    fn is_wrapper(&mut self) -> bool {
+        let line = self.line.trim();
+        match self.wrapper {
+            Wrapper::Possible if lines::opens_markdown(line) => {
+                self.wrapper = Wrapper::Open;
+                true
+            }
+            Wrapper::Open if self.fence.is_none() && lines::closes_code(&self.line) => {
+                self.end_list();
+                self.wrapper = Wrapper::None;
+                true
+            }
+            _ => {
+                if !line.is_empty() {
+                    self.begin();
+                }
+                false
+            }
+        }
     }
 
     fn end_segments(&mut self, end: &str) {

@@ -121,7 +121,7 @@ impl Numbering {
         Self { highest, bare: Bare::Cites, ..Self::default() }
     }
 
-    /// Entries of the model's own lists that have no labels.
+    /// Returns the number of entries of the model's own lists that have no labels.
     pub(super) fn unnumbered(&self) -> u32 {
         self.unnumbered
     }

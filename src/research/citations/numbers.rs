@@ -261,7 +261,8 @@ fn is_place_of_result(list: &str) -> bool {
     list.trim().split_once(':').is_some_and(|(message, result)| is_number(message) && is_number(result))
 }
 
-/// Bytes of the mark of a chat program that `text` begins with: `turn0search3`, `citeturn0search0turn0news1`.
+/// Returns the bytes of the mark of a chat program that `text` begins with: `turn0search3`,
+/// `citeturn0search0turn0news1`.
 pub(super) fn tool_mark(text: &str) -> Option<usize> {
     let between = |c: char| matches!(c, '\u{E200}'..='\u{E20F}' | '⟦' | '⟧');
     let rest = text.trim_start_matches(between);

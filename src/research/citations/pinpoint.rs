@@ -108,7 +108,7 @@ pub(super) fn is_place(text: &str) -> bool {
     begins && text.len() <= LONGEST_PLACE && rest.iter().any(|word| is_number(word)) && rest.iter().all(fits)
 }
 
-/// Runs of digits, of letters and of section signs; what is no separator between them is a piece too.
+/// Returns the runs of digits, of letters and of section signs; what is no separator between them is a piece too.
 fn pieces(text: &str) -> Vec<&str> {
     let kind = |c: char| match c {
         c if c.is_ascii_digit() => 0,

@@ -187,7 +187,7 @@ impl Finder<'_> {
         self.edits.extend(tags);
     }
 
-    /// Parts of one text follow each other without a gap.
+    /// Adds a part of a text. Parts of one follow each other without a gap.
     fn add_text(&mut self, range: Range<usize>) {
         if self.text.end != range.start {
             self.end_text();
@@ -233,7 +233,7 @@ impl Finder<'_> {
     }
 }
 
-/// Backslashes before everything that can mark a link, HTML or code.
+/// Returns backslashes before everything that can mark a link, HTML or code.
 fn escapes(markdown: &str) -> Vec<Edit> {
     let listed = text_alone(markdown).len();
     let marks = markdown[..listed].match_indices(['\\', '[', ']', '<', '`', '~', '!']);

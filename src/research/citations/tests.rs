@@ -478,7 +478,7 @@ const WORDS: [&str; 77] = [
     "\r",
 ];
 
-/// Lines of such words, nested and broken.
+/// Generates lines of such words, nested and broken.
 fn nasty_markdown() -> impl Strategy<Value = String> {
     let start = prop::sample::select(vec![
         "", "", "", "> ", "- ", "1. ", "  ", "    ", "      ", "> > ", "- > ", "> - ", "\t", "10) ", "# ", "| ", "* ",

@@ -63,9 +63,7 @@ fn is_of_figure(word: &str) -> bool {
 }
 
 fn folded(chars: &[char]) -> String {
-    let mut folded = String::new();
-    chars.iter().for_each(|char| text::fold(*char, &mut folded));
-    folded
+    chars.iter().filter_map(|char| text::fold(*char)).collect()
 }
 
 /// Returns the pairs, by their places.

@@ -1,14 +1,17 @@
 //! A statement held against the pages it cites.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     figures::{self, Figure, Number, PlacedFigure, Reading},
+    ordinals::numbering,
     page::{Page, PlacedNumber, WordKey, word_keys},
+    phrases::{self, TEMPERATURE},
     roles::Roles,
     tokens::Token,
-    words::{self, ONE},
+    words::{self, ONE, Unit},
 };
+use crate::text::is_unspaced;
 
 /// Smaller numbers stand on every page, so theirs has to be about the same.
 const SMALL: i128 = 100 * ONE;
@@ -18,6 +21,9 @@ const MOST_PLACES: usize = 200;
 const MOST_READ: usize = 24;
 /// Written as words, numbers up to this one may be counts of the writer's.
 const COUNTED: i128 = 12 * ONE;
+
+/// Between a part of a year and the year.
+const BEFORE_YEAR: [&str; 8] = ["", "/", "-", ",", "of", "de", "del", "du"];
 
 /// A statement as it is checked.
 #[derive(Debug)]
@@ -52,7 +58,9 @@ impl Standing {
 
 impl<'a> Statement<'a> {
     pub fn read(text: &'a str, tokens: &[Token<'_>]) -> Self {
-        let figures = figures::figures(text, tokens);
+        let mut figures = figures::figures(text, tokens);
+        figures.extend(parts_of_year(text));
+        figures.sort_by_key(|found| found.start);
         let counted =
             |figure: &PlacedFigure| Some(tokens.get(tokens.partition_point(|token| token.at < figure.end))?.at);
         let counted: BTreeSet<usize> = figures.iter().filter_map(counted).collect();
@@ -70,7 +78,7 @@ impl<'a> Statement<'a> {
     pub fn standings(&self, page: &Page) -> Vec<Standing> {
         let roles = Roles::of(self, page);
         let mut standings: Vec<Standing> =
-            self.figures.iter().map(|found| self.standing(&found.figure, page, &roles)).collect();
+            self.figures.iter().map(|found| self.standing(found, page, &roles)).collect();
         if let Some(sentence) = standings.iter().find_map(|standing| standing.place())
             && roles.has_years_swapped(sentence)
         {
@@ -89,10 +97,10 @@ impl<'a> Statement<'a> {
         })
     }
 
-    fn standing(&self, figure: &Figure, page: &Page, roles: &Roles<'_>) -> Standing {
-        let place = match figure {
+    fn standing(&self, found: &PlacedFigure, page: &Page, roles: &Roles<'_>) -> Standing {
+        let place = match &found.figure {
             Figure::Number(number) => {
-                let place = self.number(number, page, roles);
+                let place = self.number(number, &(found.start..found.end), page, roles);
                 if place.is_none() && number.is_word && number.readings.iter().all(|reading| reading.value <= COUNTED) {
                     return Standing::Free;
                 }
@@ -101,17 +109,33 @@ impl<'a> Statement<'a> {
             Figure::Date(dates) => dates.iter().find_map(|date| page.sentence_with_date(*date)),
             Figure::Time(hour, minute) => page.sentence_with_time(*hour, *minute),
             Figure::Code(code) => {
-                let place = page.sentence_with_code(code);
-                if place.is_none() && words::is_otherwise_named(code) {
+                let place = page.sentence_with_code(code).or_else(|| self.substance(code, found, page));
+                let is_in_words = !self.text[found.start..found.end].eq_ignore_ascii_case(code);
+                // A source may name the part of a year in words that are not known.
+                let is_unknown = || words::is_part_of_year(code) && is_in_words && !names_other_part(code, page);
+                if place.is_none() && (words::is_otherwise_named(code) || is_unknown()) {
                     return Standing::Free;
                 }
                 place
             }
+            Figure::Identifier(identifier) => page.sentence_with_code(identifier),
         };
         place.map_or(Standing::Missing, Standing::In)
     }
 
-    fn number(&self, number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+    /// Returns the sentence with the substance that a code names, unless it is a part of a year: `H2 2030`.
+    fn substance(&self, code: &str, found: &PlacedFigure, page: &Page) -> Option<usize> {
+        let between = |other: &PlacedFigure| match other.start >= found.end {
+            true => self.text.get(found.end..other.start),
+            false => self.text.get(other.end..found.start),
+        };
+        let is_year = |other: &&PlacedFigure| matches!(&other.figure, Figure::Number(number) if number.is_year());
+        let mut years = self.figures.iter().filter(is_year).filter_map(between).map(str::trim);
+        let is_of_year = years.any(|between| BEFORE_YEAR.contains(&between));
+        page.sentence_with_any(words::substance(code).iter().copied()).filter(|_| !is_of_year)
+    }
+
+    fn number(&self, number: &Number, at: &Range<usize>, page: &Page, roles: &Roles<'_>) -> Option<usize> {
         let place = |value: i128| self.place(number, value, page, roles);
         let direct = number.readings.iter().find_map(|reading| place(reading.value));
         let unmultiplied = || {
@@ -121,18 +145,34 @@ impl<'a> Statement<'a> {
                 || number.multiple > 1 && page.sentence_with_any(words::multiples(number.multiple)).is_some();
             names_multiple().then(|| raw.into_iter().find_map(place)).flatten()
         };
-        let parts = || page.side_by_side(&number.parts);
+        let scaled = || {
+            // As in a table whose head says `in thousands`, of which the statement has the whole number.
+            page.heads().iter().find_map(|multiple| self.scaled(number, *multiple, page, roles))
+        };
+        let share = || if number.is_percent { share_in_words(number, page) } else { None };
+        let parts = || page.side_by_side(number);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
-        let ordinal = || self.ordinal(number, page);
+        let ordinal = || self.ordinal(number, at, page);
         let found = direct.or_else(parts).or_else(unmultiplied).or_else(|| converted(number, page, roles));
-        found.or_else(ordinal).or_else(around)
+        found.or_else(ordinal).or_else(scaled).or_else(share).or_else(around)
     }
 
-    /// Returns the sentence with the number as an ordinal in words or in Roman figures: `nineteenth`, `XIX`.
-    fn ordinal(&self, number: &Number, page: &Page) -> Option<usize> {
+    /// Returns the sentence with the number in so many thousands or millions, of which only this number says the
+    /// whole.
+    fn scaled(&self, number: &Number, multiple: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+        let of_multiple = |reading: &&Reading| reading.value >= multiple * ONE && reading.value % multiple == 0;
+        let mut raw = number.readings.iter().filter(of_multiple).map(|reading| reading.value / multiple);
+        let plain = Number { unit: None, multiple: 1, ..number.clone() };
+        raw.find_map(|value| self.place(&plain, value, page, roles))
+    }
+
+    /// Returns the sentence with the number as an ordinal in words or in Roman figures, `nineteenth` or `XIX`, if the
+    /// statement numbers something with it.
+    fn ordinal(&self, number: &Number, at: &Range<usize>, page: &Page) -> Option<usize> {
         let is_plain = number.unit.is_none() && !number.is_percent && number.multiple == 1;
         let value = number.readings.first().filter(|reading| is_plain && reading.step == ONE)?.value;
-        page.sentences_with_ordinal(value).find(|sentence| page.is_about(*sentence, &self.keys))
+        let numbering = numbering(self.text, at)?;
+        page.sentences_with_ordinal(value, &numbering).find(|sentence| page.is_about(*sentence, &self.keys))
     }
 
     /// Returns the first sentence with the number that is, for a small number, about the same as the statement, and
@@ -150,16 +190,62 @@ impl<'a> Statement<'a> {
     }
 }
 
+/// Returns the parts of a year that a text names in words, as their codes.
+fn parts_of_year(text: &str) -> Vec<PlacedFigure> {
+    let lower = text.to_lowercase();
+    // Some letters have a longer lower case: then places would not be those of the text.
+    if lower.len() != text.len() {
+        return Vec::new();
+    }
+    let is_end = |char: Option<char>| char.is_none_or(|char| !char.is_alphanumeric() || is_unspaced(char));
+    let find = |words: &str| {
+        let mut places = lower.match_indices(words).map(|(at, _)| at..at + words.len());
+        places.find(|at| is_end(lower[..at.start].chars().next_back()) && is_end(lower[at.end..].chars().next()))
+    };
+    let figure = |(code, words): (&'static str, &'static [&'static str])| {
+        let place = words.iter().find_map(|words| find(words))?;
+        Some(PlacedFigure { figure: Figure::Code(code.to_owned()), start: place.start, end: place.end })
+    };
+    words::parts_of_year().filter_map(figure).collect()
+}
+
+/// Returns whether a page names another quarter, or another half, of a year.
+fn names_other_part(code: &str, page: &Page) -> bool {
+    let is_other = |other: &str| other != code && other.get(..1) == code.get(..1);
+    words::parts_of_year().any(|(other, _)| is_other(other) && page.sentence_with_code(other).is_some())
+}
+
+/// Returns the sentence that says the share in words: `two thirds` for 67 %.
+fn share_in_words(number: &Number, page: &Page) -> Option<usize> {
+    let is_it = |share: i128| number.readings.iter().any(|reading| rounds_to(share, *reading));
+    page.shares().iter().find(|(share, _)| is_it(*share)).map(|(_, sentence)| *sentence)
+}
+
 /// Returns a number that is the same in another unit, rounded, or, being `about`, near.
 fn converted(number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
     let is_same = |other: &Number| {
         other.readings.iter().any(|there| number.readings.iter().any(|here| same_amount(number, *here, other, *there)))
     };
+    // On two scales of temperature the same counts otherwise.
+    let is_warmth = |unit: Option<Unit>| unit.is_some_and(|unit| unit.quantity == TEMPERATURE);
     let mut same = page.numbers().iter().filter(|placed| is_same(&placed.number)).take(MOST_READ);
-    same.find(|placed| roles.is_meant(number, placed)).map(|placed| placed.sentence)
+    let found = same.find(|placed| is_warmth(placed.number.unit) || roles.is_meant(number, placed));
+    let is_sum = |placed: &&PlacedNumber| {
+        let of_unit =
+            placed.number.unit == number.unit && number.readings.iter().any(|here| placed.number.is(here.value));
+        of_unit || is_same(&placed.number)
+    };
+    found.or_else(|| page.sums().iter().find(is_sum)).map(|placed| placed.sentence)
 }
 
 fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -> bool {
+    if let (Some(unit), Some(known)) = (number.unit, other.unit)
+        && unit.quantity == TEMPERATURE
+        && unit.quantity == known.quantity
+        && unit.kind != known.kind
+    {
+        return phrases::on_other_scale(there.value, known.kind).into_iter().any(|value| rounds_to(value, here));
+    }
     let in_unit = match (number.unit, other.unit) {
         (Some(unit), Some(known)) if unit.quantity == known.quantity && unit.size != known.size => {
             let amount = there.value.checked_mul(known.size);

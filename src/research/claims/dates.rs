@@ -18,6 +18,13 @@ pub struct Date {
 const SELDOM_MONTHS: [&str; 6] = ["out", "set", "ago", "mag", "gen", "Mars"];
 /// Those that are months with a year behind them.
 const OFTEN_MONTHS: [&str; 3] = ["may", "mar", "march"];
+/// Words before a day in German.
+const BEFORE_DAY: [&str; 8] = ["am", "vom", "zum", "bis", "ab", "dem", "den", "seit"];
+/// Signs of numbers in dates, and how many of them make the longest one.
+const SIGNS: &str = "〇零一二三四五六七八九十";
+const LONGEST_NUMERAL: usize = 4;
+/// Signs for the second half of a day.
+const AFTERNOON: [&str; 4] = ["午後", "下午", "晚上", "오후"];
 /// Words between days, where the month stands behind the last one.
 const BETWEEN_DAYS: &str = "to and bis und au et al y a e à до и til";
 /// Those where it stands before both.
@@ -30,7 +37,8 @@ impl<'a> Reader<'a> {
         (token.text.chars().count() <= digits).then(|| plain(token.text)).flatten()
     }
 
-    fn year(self, ahead: usize) -> Option<i32> {
+    /// Returns the year of four digits at a token.
+    pub fn year(self, ahead: usize) -> Option<i32> {
         let year = self.whole(ahead, 4).filter(|year| (1000..=2200).contains(year))?;
         i32::try_from(year).ok()
     }
@@ -57,6 +65,9 @@ impl<'a> Reader<'a> {
     /// Reads a date in numbers, as in `2030-11-14`, `14.11.2030` or `11/14/2030`.
     fn by_numbers(self) -> Option<(Figure, usize)> {
         let token = self.token(0).filter(Token::is_number)?;
+        if let Some(found) = self.day_and_month() {
+            return Some(found);
+        }
         let mut dotted = token.text.split('.').map(plain);
         if let [Some(Some(one)), Some(Some(two)), Some(Some(three)), None] = [(); 4].map(|()| dotted.next()) {
             return Some((Figure::Date(dates([one, two, three])?), 1));
@@ -70,6 +81,21 @@ impl<'a> Reader<'a> {
         Some((Figure::Date(dates(parts)?), 5))
     }
 
+    /// Reads the German `03.10.`, or `3.10.` behind a word such as `am`: elsewhere this is a number at the end of a
+    /// sentence.
+    fn day_and_month(self) -> Option<(Figure, usize)> {
+        let (day, month) = self.token(0)?.text.split_once('.')?;
+        let has_zero = day.len() == 2 && month.len() == 2 && (day.starts_with('0') || month.starts_with('0'));
+        let is_dated =
+            || self.back(1).and_then(|before| before.word(0)).is_some_and(|word| BEFORE_DAY.contains(&&*word));
+        let is_ended = self.token(1).is_some_and(|token| token.is('.')) && self.is_glued(0);
+        let is_short = day.len() <= 2 && month.len() <= 2 && !day.starts_with("00");
+        let [day, month] = [day, month].map(|part| plain(part).and_then(|part| u8::try_from(part).ok()));
+        let (day, month) = day.zip(month).filter(|(day, month)| (1..=31).contains(day) && (1..=12).contains(month))?;
+        let is_date = is_short && is_ended && (has_zero || is_dated());
+        is_date.then(|| (Figure::Date(vec![Date { year: None, month: Some(month), day: Some(day) }]), 2))
+    }
+
     /// Reads the month of a year, as in `2030-05`; `2009-10` may be a season as well, and is two numbers.
     fn month_of_year(self) -> Option<(Figure, usize)> {
         let is_dash = |ahead: usize| self.token(ahead).is_some_and(|mark| mark.is('-'));
@@ -81,33 +107,52 @@ impl<'a> Reader<'a> {
         is_month.then(|| (Figure::Date(vec![Date { year: Some(year), month: Some(month), day: None }]), 3))
     }
 
-    /// Reads `2030年11月14日`, `11月14日`, and the Korean ones.
+    /// Reads `2030年11月14日`, `11月14日`, `二〇三〇年十一月`, and the Korean ones.
     fn by_signs(self) -> Option<(Figure, usize)> {
         let sign = |ahead: usize, signs: &str| self.token(ahead).is_some_and(|token| signs.contains(token.text));
+        let part = |ahead: usize, signs: &str, most: i64| {
+            let (value, tokens) = self.numeral_at(ahead)?;
+            let is_part = (1..=most).contains(&value) && sign(ahead + tokens, signs);
+            is_part.then_some((value, ahead + tokens + 1))
+        };
         let mut date = Date::default();
         let mut used = 0;
-        if let Some(year) = self.year(0).filter(|_| sign(1, "年년")) {
-            date.year = Some(year);
-            used = 2;
+        if let Some((year, end)) = part(0, "年년", 2_200).filter(|(year, _)| *year >= 1_000) {
+            (date.year, used) = (i32::try_from(year).ok(), end);
         }
-        let month = self.day(used).filter(|month| *month <= 12 && sign(used + 1, "月월"))?;
-        date.month = Some(month);
-        used += 2;
-        if let Some(day) = self.day(used).filter(|_| sign(used + 1, "日일号")) {
-            date.day = Some(day);
-            used += 2;
+        let (month, end) = part(used, "月월", 12)?;
+        (date.month, used) = (u8::try_from(month).ok(), end);
+        if let Some((day, end)) = part(used, "日일号", 31) {
+            (date.day, used) = (u8::try_from(day).ok(), end);
         }
         (date.year.is_some() || date.day.is_some()).then(|| (Figure::Date(vec![date]), used))
+    }
+
+    /// Returns a whole number in digits or in Chinese signs, and how many tokens it takes.
+    fn numeral_at(self, ahead: usize) -> Option<(i64, usize)> {
+        if let Some(value) = self.whole(ahead, 4) {
+            return Some((value, 1));
+        }
+        let signs = (ahead..ahead + LONGEST_NUMERAL)
+            .map_while(|at| self.token(at).filter(|token| SIGNS.contains(token.text)))
+            .map(|token| token.text)
+            .collect::<Vec<_>>();
+        let value = words::ideographs(&signs.concat()).filter(|_| !signs.is_empty())? / words::ONE;
+        Some((i64::try_from(value).ok()?, signs.len()))
     }
 
     /// Reads `14 November 2030`, `14. November`, `14 de noviembre de 2030`, `1er mars`, `14-Nov-2030`; of `14–16
     /// November` the first day, with the month of the last one.
     fn day_first(self) -> Option<(Figure, usize)> {
         let (day, own) = (self.day(0)?, self.day_end(0));
-        let (mut newest, mut at) = (day, own);
+        let (mut newest, mut at, mut separator) = (day, own, own);
         // `14, 15 and 16 November`, `14–16 November`.
         while let Some(later) = self.day(at + 1).filter(|later| *later > newest && self.is_between_days(at)) {
-            (newest, at) = (later, self.day_end(at + 1));
+            (newest, at, separator) = (later, self.day_end(at + 1), at);
+        }
+        // Of `Article 5, 14 November` only the last number is a day.
+        if newest > day && self.is_comma(separator) {
+            return None;
         }
         let at = at + usize::from(self.is_of(at) || self.is_joined(at));
         let month = self.month(at)?;
@@ -178,10 +223,13 @@ impl<'a> Reader<'a> {
         self.token(ahead).is_some_and(|token| matches!(token.kind, Kind::Mark('-' | '‑' | '–' | '—')))
     }
 
+    fn is_comma(self, ahead: usize) -> bool {
+        self.token(ahead).is_some_and(|token| token.is(','))
+    }
+
     fn is_between_days(self, ahead: usize) -> bool {
-        let is_comma = self.token(ahead).is_some_and(|token| token.is(','));
         let is_word = || self.word(ahead).is_some_and(|word| BETWEEN_DAYS.split(' ').any(|known| known == word));
-        self.is_dash(ahead) || is_comma || is_word()
+        self.is_dash(ahead) || self.is_comma(ahead) || is_word()
     }
 
     /// Returns whether a range goes on here: `4–5`, `4 to 5`.
@@ -211,6 +259,9 @@ impl<'a> Reader<'a> {
 
     /// Reads a time of day, as in `16:00`, `4 pm`, `16 Uhr`, `16.30 Uhr`, `16h30`.
     pub fn time(self) -> Option<(Figure, usize)> {
+        if let Some(found) = self.time_by_signs() {
+            return Some(found);
+        }
         let (hour, minute, mut used) = self.clock()?;
         let word = self.word(used).unwrap_or_default();
         let is_dotted = self.token(used + 1).is_some_and(|token| token.is('.'));
@@ -226,11 +277,26 @@ impl<'a> Reader<'a> {
             _ => hour,
         };
         used += match (half, &*word) {
-            (Some(_), "pm" | "am") | (None, "uhr" | "点" | "時" | "시") => 1,
+            (Some(_), "pm" | "am") | (None, "uhr") => 1,
             (Some(_), _) => 3,
             _ if used == 3 => 0,
             _ => return None,
         };
+        Some((Figure::Time(u8::try_from(hour).ok()?, u8::try_from(minute).ok()?), used))
+    }
+
+    /// Reads `15時30分`, `午後3時半` and `下午3点`.
+    fn time_by_signs(self) -> Option<(Figure, usize)> {
+        let sign = |ahead: usize, signs: &str| self.token(ahead).is_some_and(|token| signs.contains(token.text));
+        let hour = self.whole(0, 2).filter(|hour| *hour <= 24 && sign(1, "点時시"))?;
+        let minute = self.whole(2, 2).filter(|minute| *minute < 60 && sign(3, "分분"));
+        let (minute, used) = match minute {
+            Some(minute) => (minute, 4),
+            None if sign(2, "半반") => (30, 3),
+            None => (0, 2),
+        };
+        let is_afternoon = self.back(2).is_some_and(|before| AFTERNOON.contains(&before.text_of(2)));
+        let hour = if is_afternoon && hour < 12 { hour + 12 } else { hour };
         Some((Figure::Time(u8::try_from(hour).ok()?, u8::try_from(minute).ok()?), used))
     }
 
@@ -255,7 +321,8 @@ fn has_two_digits(token: Token<'_>) -> bool {
     token.text.chars().count() == 2
 }
 
-fn is_ordinal(word: &str) -> bool {
+/// Returns whether letters behind a day make an ordinal of it.
+pub fn is_ordinal(word: &str) -> bool {
     ["st", "nd", "rd", "th", "er", "ère", "e", "º", "ª"].contains(&word)
 }
 

@@ -34,8 +34,9 @@ pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, O
     };
     // Of two years, or two small numbers, anything follows.
     let is_long = |reading: &Reading| reading.digits() >= 3 && !number.is_year();
-    let allowed = number.is_percent || number.readings.iter().any(is_long) || is_computed();
-    allowed && number.readings.iter().any(|reading| follows(*reading, &operands))
+    let is_said = number.is_percent || is_computed();
+    let allowed = is_said || number.readings.iter().any(is_long);
+    allowed && number.readings.iter().any(|reading| follows(*reading, &operands, is_said))
 }
 
 /// Returns the numbers nearest to a sentence, in their order.
@@ -56,9 +57,10 @@ fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand> {
     (0..near.len()).filter_map(operand).collect()
 }
 
-/// Returns whether the reading is sum, difference, product, ratio or share of two of the numbers, or the sum of
-/// several in a row. What is a part of another number is not added to it.
-fn follows(reading: Reading, operands: &[Operand]) -> bool {
+/// Returns whether the reading is sum or difference of two of the numbers, or the sum of several in a row; product,
+/// ratio or share of two only where the statement says that it computes, for among a dozen numbers some two have nearly
+/// any ratio. What is a part of another number is not added to it.
+fn follows(reading: Reading, operands: &[Operand], with_ratios: bool) -> bool {
     let is_it = |value: Option<i128>| value.and_then(i128::checked_abs).is_some_and(|value| rounds_to(value, reading));
     let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
     let pairs = (0..operands.len()).flat_map(|one| (one + 1..operands.len()).map(move |other| (one, other)));
@@ -69,9 +71,9 @@ fn follows(reading: Reading, operands: &[Operand]) -> bool {
         let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
         // Next to a number, a far smaller one tells nothing.
         let comparable = one.unsigned_abs().min(other.unsigned_abs()) >= reading.value.unsigned_abs() / 50;
-        [
-            one.checked_add(other).filter(|_| comparable && !is_part),
-            one.checked_sub(other).filter(|_| comparable),
+        let sums =
+            [one.checked_add(other).filter(|_| comparable && !is_part), one.checked_sub(other).filter(|_| comparable)];
+        let ratios = [
             one.checked_mul(other).map(|product| product / ONE),
             ratio(one, other),
             ratio(other, one),
@@ -79,7 +81,8 @@ fn follows(reading: Reading, operands: &[Operand]) -> bool {
             share(other, one),
             rise(one, other),
             rise(other, one),
-        ]
+        ];
+        sums.into_iter().chain(ratios.into_iter().filter(move |_| with_ratios))
     });
     let sums = || {
         (0..operands.len()).any(|from| {

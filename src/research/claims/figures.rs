@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use super::{
+    compounds::add,
     dates::Date,
+    phrases,
     tokens::{Kind, Token, digit, is_space},
     words::{self, MONEY, ONE, Unit},
 };
@@ -11,6 +13,8 @@ use crate::text::is_unspaced;
 
 /// Characters of a number in Chinese or Japanese; a longer run of them is none.
 const MOST_SIGNS: usize = 32;
+/// The largest number of tenths that is said by one of them.
+const MOST_TENTHS: i128 = 10 * ONE;
 
 /// A part of a text that is right or wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +25,8 @@ pub enum Figure {
     Time(u8, u8),
     /// Letters and digits in one: `HR-2217`, `Q3`. In lower case.
     Code(String),
+    /// Hexadecimal digits that count nothing: `ac9f0d6f`, a UUID. In lower case.
+    Identifier(String),
 }
 
 /// A figure and its bytes in the text.
@@ -105,7 +111,8 @@ impl Reading {
         step
     }
 
-    /// Digits from the first to the last one that is written; zeros at the end of a whole number do not count.
+    /// Returns the number of digits from the first to the last one that is written; zeros at the end of a whole
+    /// number do not count.
     pub fn digits(self) -> usize {
         let mut value = self.value / self.step.max(1);
         while value != 0 && value % 10 == 0 && self.step >= ONE {
@@ -144,8 +151,14 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn read(self) -> Option<(Figure, usize)> {
         let token = self.token(0)?;
+        if let Some(found) = self.identifier() {
+            return Some(found);
+        }
         match token.kind {
-            Kind::Number => self.date().or_else(|| self.time()).or_else(|| Some(self.number())),
+            Kind::Number => {
+                let named = || self.part_of_year().or_else(|| self.decade_of_century());
+                self.date().or_else(|| self.time()).or_else(named).or_else(|| Some(self.number()))
+            }
             Kind::Word => self.date().or_else(|| self.code()).or_else(|| self.number_word()),
             Kind::Mark(_) => None,
         }
@@ -153,6 +166,12 @@ impl<'a> Reader<'a> {
 
     pub fn token(self, ahead: usize) -> Option<Token<'a>> {
         self.tokens.get(self.at + ahead).copied()
+    }
+
+    /// Returns the text of so many tokens.
+    pub fn text_of(self, tokens: usize) -> &'a str {
+        let (first, last) = (self.token(0), tokens.checked_sub(1).and_then(|last| self.token(last)));
+        first.zip(last).and_then(|(first, last)| self.text.get(first.at..last.end())).unwrap_or_default()
     }
 
     /// Returns the same, so many tokens before.
@@ -174,8 +193,9 @@ impl<'a> Reader<'a> {
     /// Reads a code, as in `HR-2217`, `IR-2030-11`, `Q3` or `A4`.
     fn code(self) -> Option<(Figure, usize)> {
         let first = self.token(0)?;
-        let is_capital = first.text.chars().all(char::is_uppercase) && !is_currency(first.text);
-        if !is_capital || first.text.len() > 8 {
+        let is_capital = first.text.chars().all(char::is_uppercase) && !words::is_currency_code(first.text);
+        let is_begin = is_capital || is_of_elements(first.text) && self.is_glued(0);
+        if !is_begin || first.text.len() > 8 {
             return None;
         }
         let mut used = 1;
@@ -183,6 +203,12 @@ impl<'a> Reader<'a> {
         while self.is_glued(used - 1) {
             let Some(next) = self.token(used) else { break };
             let joins = matches!(next.kind, Kind::Mark('-' | '‑' | '/')) && self.is_glued(used);
+            // The year of `H2/2030` is a figure of its own.
+            let is_of_year =
+                || self.year(used + 1).is_some() && words::is_part_of_year(&self.text_of(used).to_lowercase());
+            if joins && is_of_year() {
+                break;
+            }
             if !(next.is_number() || joins || next.is_word() && has_digits) {
                 break;
             }
@@ -192,29 +218,38 @@ impl<'a> Reader<'a> {
         while used > 0 && self.token(used - 1).is_some_and(|last| matches!(last.kind, Kind::Mark(_))) {
             used -= 1;
         }
-        let last = self.token(used.checked_sub(1)?)?;
-        let code = self.text[first.at..last.end()].to_lowercase();
+        // One element alone is as well a word, as in `No5`.
+        let is_formula = || self.text_of(used).chars().filter(|char| char.is_uppercase()).count() > 1;
+        if !is_capital && !is_formula() {
+            return None;
+        }
+        let code = self.text_of(used).to_lowercase();
         // `CO₂` is `CO2`.
         let plain = |char: char| digit(char).map_or(char, |digit| char::from(b'0' + digit));
         has_digits.then(|| (Figure::Code(code.chars().map(plain).collect()), used))
     }
 
     /// Returns what a character of a script without spaces multiplies by that follows another one at once.
-    fn multiple_sign(self, ahead: usize) -> Option<i128> {
+    pub fn multiple_sign(self, ahead: usize) -> Option<i128> {
         let token = self.token(ahead).filter(|token| token.text.starts_with(is_unspaced))?;
         words::multiple(token.text).filter(|_| self.is_glued(ahead - 1))
     }
 
     fn number(self) -> (Figure, usize) {
         let text = self.tokens[self.at].text;
-        let (mut readings, parts) = readings(text);
+        let (readings, parts) = readings(text);
+        let (mut number, mut used) = (Number { readings, parts, ..EMPTY }, 1);
         let fraction = self.token(1).filter(|_| self.is_glued(0)).and_then(|token| words::fraction(token.text));
-        for reading in readings.iter_mut().filter(|reading| fraction.is_some() && reading.step == ONE) {
-            *reading = Reading { value: reading.value.saturating_add(fraction.unwrap_or_default()), step: ONE / 100 };
+        if let Some(fraction) = fraction {
+            add(&mut number, fraction);
+            used += 1;
         }
-        readings.extend(self.last_year());
-        let number = Number { readings, parts, ..EMPTY };
-        self.with_words(number, 1 + usize::from(fraction.is_some()))
+        number.readings.extend(self.last_year().or_else(|| self.decade()).or_else(|| self.year_of_quarter()));
+        if let Some((fraction, tokens)) = self.half(used).or_else(|| self.fraction_behind(used)) {
+            add(&mut number, fraction);
+            used += tokens;
+        }
+        self.with_words(number, used)
     }
 
     /// Returns the year 1945 of `1939–45`.
@@ -230,6 +265,11 @@ impl<'a> Reader<'a> {
     fn number_word(self) -> Option<(Figure, usize)> {
         let word = self.word(0)?;
         let is_sign = |ahead: usize| self.token(ahead).is_some_and(|token| is_numeral(token.text));
+        // `三割` is thirty per cent.
+        if let Some(tenths) = words::ideographs(&word).filter(|tenths| *tenths <= MOST_TENTHS && self.is_tenths(1)) {
+            let number = Number { readings: vec![Reading { value: tenths, step: ONE }], is_word: true, ..EMPTY };
+            return Some(self.with_words(number, 1));
+        }
         if is_sign(0) {
             let signs = (0..=MOST_SIGNS).take_while(|ahead| is_sign(*ahead));
             let signs: Vec<&str> = signs.map(|ahead| self.tokens[self.at + ahead].text).collect();
@@ -238,40 +278,74 @@ impl<'a> Reader<'a> {
             let number = Number { readings: vec![Reading { value, step: ONE }], is_word: true, ..EMPTY };
             return Some((Figure::Number(number), signs.len()));
         }
+        if let Some(half) = self.half_of_one(&word) {
+            return Some(half);
+        }
         if self.is_coin(&word) {
             return None;
         }
         let (mut value, mut used) = (words::number(&word)?, 1);
-        // `twenty-one`, `two hundred`.
-        if let (Some(mark), Some(ones)) = (self.token(1), self.word(2).and_then(|word| words::number(&word)))
+        // `twenty-one`, `twenty-first`, `quatre-vingt-douze`, `two hundred`.
+        let ones = || self.word(2).and_then(|word| words::number(&word).or_else(|| words::ordinal(&word)));
+        if let Some((compound, tokens)) = self.french() {
+            (value, used) = (compound, tokens);
+        } else if let (Some(mark), Some(ones)) = (self.token(1), ones())
             && mark.is('-')
             && value >= 20 * ONE
             && ones < 10 * ONE
         {
             (value, used) = (value + ones, 3);
-        } else if let Some(hundred) =
-            self.word(1).and_then(|word| words::number(&word)).filter(|next| [100 * ONE, 1_000 * ONE].contains(next))
-        {
+        } else if let Some(hundred) = self.hundred(1) {
             (value, used) = (value * (hundred / ONE), 2);
         }
-        let number = Number { readings: vec![Reading { value, step: ONE }], is_word: true, ..EMPTY };
+        let mut number = Number { readings: vec![Reading { value, step: ONE }], is_word: true, ..EMPTY };
+        if let Some((half, tokens)) = self.half(used) {
+            add(&mut number, half);
+            used += tokens;
+        }
         Some(self.with_words(number, used))
     }
 
-    /// Returns whether `cent`, which is a hundred in French, is a coin here: `50 Cent`, `5-cent`.
+    /// Reads a hundred or a thousand behind a number in words.
+    fn hundred(self, ahead: usize) -> Option<i128> {
+        let word = self.word(ahead)?;
+        let hundred = words::number(&word).filter(|value| [100 * ONE, 1_000 * ONE].contains(value))?;
+        (!Self { at: self.at + ahead, ..self }.is_coin(&word)).then_some(hundred)
+    }
+
+    /// Returns whether `cent`, which is a hundred in French, is a coin here: `50 Cent`, `5-cent`, `fifty cent`.
     fn is_coin(self, word: &str) -> bool {
-        let before = |back: usize| self.at.checked_sub(back).and_then(|at| self.tokens.get(at));
-        let is_joined = before(1).is_some_and(|token| token.is('-'));
-        word == "cent" && before(if is_joined { 2 } else { 1 }).is_some_and(Token::is_number)
+        let is_joined = || self.back(1).and_then(|before| before.token(0)).is_some_and(|token| token.is('-'));
+        let is_foreign = |number: &str| words::number(number).is_some() && !words::are_of_one_language(number, word);
+        let counts_coins = |before: Self| match before.word(0) {
+            Some(number) => is_foreign(&number),
+            None => before.token(0).is_some_and(|token| token.is_number()),
+        };
+        word == "cent" && self.back(if is_joined() { 2 } else { 1 }).is_some_and(counts_coins)
     }
 
     /// Returns the number with what stands around it; `own` tokens are its own.
-    fn with_words(self, mut number: Number, own: usize) -> (Figure, usize) {
-        let (multiple, used) = self.multiple(own);
+    pub fn with_words(self, mut number: Number, own: usize) -> (Figure, usize) {
+        let (multiple, mut used) = self.multiple(own);
         number.multiple = multiple;
         for reading in &mut number.readings {
             let Reading { value, step } = *reading;
             *reading = Reading { value: value.saturating_mul(multiple), step: step.saturating_mul(multiple) };
+        }
+        let (mut last, is_sign) = (multiple, used > own && self.multiple_sign(used - 1).is_some());
+        while let Some((part, tokens)) = self.smaller_part(used, last).filter(|_| is_sign) {
+            for reading in &mut number.readings {
+                *reading = Reading { value: reading.value.saturating_add(part), step: ONE };
+            }
+            (last, number.multiple, used) = (part / ONE, 1, used + tokens);
+        }
+        // `1万2千亿`.
+        while let Some(more) = self.multiple_sign(used).filter(|_| number.multiple == 1 && last < multiple) {
+            for reading in &mut number.readings {
+                *reading =
+                    Reading { value: reading.value.saturating_mul(more), step: reading.step.saturating_mul(more) };
+            }
+            used += 1;
         }
         number.is_compound = self.is_more(used) || self.word(used + 1).is_some_and(|next| words::unit(&next).is_some());
         // Of `$4–5 billion` the first number is so many billions, too.
@@ -279,6 +353,11 @@ impl<'a> Reader<'a> {
         number.unit = self.unit(used).or_else(|| self.currency_before().filter(|_| !begins_range));
         let percent = self.percent(used);
         number.is_percent = percent > 0;
+        if self.is_tenths(used) {
+            for reading in &mut number.readings {
+                *reading = Reading { value: reading.value.saturating_mul(10), step: reading.step.saturating_mul(10) };
+            }
+        }
         let before = |back: usize| self.at.checked_sub(back).and_then(|at| self.tokens.get(at));
         number.is_about = (1..=2)
             .any(|back| before(back).is_some_and(|token| token.is_word() && words::is_about(&lower(token.text))));
@@ -289,9 +368,10 @@ impl<'a> Reader<'a> {
 
     /// Returns what the words behind a number multiply it by, and the tokens used until then.
     fn multiple(self, own: usize) -> (i128, usize) {
-        let first = self.word(own).and_then(|word| words::multiple(&word)).or_else(|| self.multiple_letter(own));
+        let own_word = own + usize::from(self.is_hyphen(own));
+        let first = self.word(own_word).and_then(|word| words::multiple(&word)).or_else(|| self.multiple_letter(own));
         let Some(mut multiple) = first else { return (1, own) };
-        let mut used = own + 1;
+        let mut used = own_word + 1;
         // `1万亿`, `3百万`, `5 mil millones`.
         let word = |ahead: usize| words::multiple(&self.word(ahead)?);
         while let Some(more) = self.multiple_sign(used).or_else(|| word(used).filter(|more| *more > multiple)) {
@@ -302,7 +382,13 @@ impl<'a> Reader<'a> {
         (multiple, used)
     }
 
-    /// Reads the letter of a multiple, as in `$5m`, `2.3B` or `5 M€`.
+    /// Returns whether a hyphen joins two words here, as in `412-million`.
+    pub fn is_hyphen(self, ahead: usize) -> bool {
+        let is_hyphen = self.token(ahead).is_some_and(|token| token.is('-') || token.is('‑'));
+        is_hyphen && self.is_glued(ahead - 1) && self.is_glued(ahead)
+    }
+
+    /// Reads the letter of a multiple, as in `$5m`, `2.3B`, `5 M€` or `$5m-a-year`.
     fn multiple_letter(self, ahead: usize) -> Option<i128> {
         let text = self.token(ahead)?.text;
         let power = match text {
@@ -311,12 +397,16 @@ impl<'a> Reader<'a> {
             "T" | "t" => 12,
             _ => return None,
         };
-        let is_money = || {
-            let behind = self.unit(ahead + 1).filter(|unit| unit.quantity == MONEY);
-            behind.or_else(|| self.currency_before()).is_some()
+        let is_paid = || self.currency_before().is_some();
+        let is_money = || self.unit(ahead + 1).is_some_and(|unit| unit.quantity == MONEY) || is_paid();
+        let is_glued_capital = || ["M", "B"].contains(&text) && self.is_glued(ahead - 1);
+        // Nobody pays metres: of `$5m-a-year` the sum is counted, of `€500 m²` the area.
+        let is_power = self.token(ahead + 1).is_some_and(|token| "²³".contains(token.text));
+        let is_multiple = match self.is_more(ahead) {
+            true => !is_power && self.is_glued(ahead - 1) && is_paid(),
+            false => is_glued_capital() || is_money(),
         };
-        let is_glued_capital = ["M", "B"].contains(&text) && self.is_glued(ahead - 1);
-        (!self.is_more(ahead) && (is_glued_capital || is_money())).then(|| 10_i128.pow(power))
+        is_multiple.then(|| 10_i128.pow(power))
     }
 
     /// Returns whether a unit goes on behind its word: `km/h`, `m²`.
@@ -324,8 +414,21 @@ impl<'a> Reader<'a> {
         self.token(ahead + 1).is_some_and(|token| "/²³-‑·".contains(token.text)) && self.is_glued(ahead)
     }
 
-    fn unit(self, ahead: usize) -> Option<Unit> {
-        words::unit(&lower(self.token(ahead)?.text))
+    pub fn unit(self, ahead: usize) -> Option<Unit> {
+        let word = lower(self.token(ahead)?.text);
+        let scale = || {
+            let is_behind_degrees = phrases::is_degrees(&word);
+            let name = if is_behind_degrees { lower(self.token(ahead + 1)?.text) } else { word.clone() };
+            phrases::scale(&name).filter(|_| is_behind_degrees || !name.is_ascii())
+        };
+        // `m²`, `square kilometres`.
+        let area = || {
+            let is_square = word == "square";
+            let name = if is_square { lower(self.token(ahead + 1)?.text) } else { word.clone() };
+            let is_raised = self.token(ahead + 1).is_some_and(|token| token.text == "²") && self.is_glued(ahead);
+            phrases::area(&name).filter(|_| is_square || is_raised)
+        };
+        area().or_else(|| words::unit(&word)).or_else(scale)
     }
 
     /// Returns the currency in front of a number or of its range, unless it stands behind another number.
@@ -350,7 +453,7 @@ impl<'a> Reader<'a> {
         let word = lower(token.text);
         let is_hundred = || self.word(ahead + 1).is_some_and(|next| ["cent", "cento", "ciento"].contains(&&*next));
         match &*word {
-            "%" | "％" | "٪" => 1,
+            "%" | "％" | "٪" | "割" => 1,
             "percent" | "prozent" | "procent" | "процент" | "процента" | "процентов" => 1,
             "per" | "pour" | "por" if is_hundred() => 2,
             _ => 0,
@@ -358,7 +461,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-const EMPTY: Number = Number {
+pub const EMPTY: Number = Number {
     readings: Vec::new(),
     parts: Vec::new(),
     multiple: 1,
@@ -369,6 +472,25 @@ const EMPTY: Number = Number {
     is_about: false,
 };
 
+/// Returns whether a word may be the beginning of a chemical formula such as `TiO2`: a capital and at most one small
+/// letter for each element, and not capitals alone.
+fn is_of_elements(word: &str) -> bool {
+    let mut is_behind_capital = false;
+    word.chars().all(|char| {
+        let fits = char.is_ascii_uppercase() || is_behind_capital && char.is_ascii_lowercase();
+        is_behind_capital = char.is_ascii_uppercase();
+        fits
+    }) && word.contains(char::is_lowercase)
+}
+
+/// Returns the number in the first two parts of a version of three or more, `1.85` of `1.85.0`.
+pub fn version_begin(text: &str) -> Option<i128> {
+    let mut parts = text.split('.');
+    let (whole, fraction) = (parts.next()?, parts.next()?);
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    (is_plain && parts.next().is_some()).then(|| reading(whole, fraction)).flatten().map(|reading| reading.value)
+}
+
 /// Returns the word in lower case. Most words are, and a page has thousands.
 fn lower(word: &str) -> Cow<'_, str> {
     match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
@@ -377,18 +499,13 @@ fn lower(word: &str) -> Cow<'_, str> {
     }
 }
 
-fn is_currency(word: &str) -> bool {
-    ["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RMB", "US", "A", "C", "R", "NOK", "SEK", "DKK", "PLN", "CZK"]
-        .contains(&word)
-}
-
 fn is_numeral(text: &str) -> bool {
     text.starts_with(is_unspaced) && text.chars().all(|char| "〇零一二两兩三四五六七八九十百千万萬亿億".contains(char))
 }
 
 /// Returns which numbers a run of digits with separators may be: one number, read in one of several ways, or several
 /// numbers.
-fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
+pub fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return (reading(text, "").into_iter().collect(), Vec::new());
     }

@@ -1,22 +1,30 @@
 //! Holds the cited statements of a report against the texts they cite, without a model.
 //!
-//! Every number, date, time, code and name of a statement has to stand in the text of a source it cites, in whatever
-//! spelling, or to follow from what stands there: as a sum, a difference, a share, in another unit, rounded.
+//! Every number, date, time, code, name and quotation of a statement has to stand in the text of a source it cites, in
+//! whatever spelling, or to follow from what stands there: as a sum, a difference, a share, in another unit, rounded.
 //! `statements.rs` tells which statement a citation stands behind, `figures.rs` what is to be checked in it
-//! (`tokens.rs`, `dates.rs`, `words.rs`, `names.rs`), `page.rs` reads a source once, `check.rs` compares, `roles.rs`
-//! tells the number that is meant from the same one of another matter, `derived.rs` computes, `across.rs` compares
-//! statements in different languages. Everything takes time that grows with the length of the texts alone.
+//! (`tokens.rs`, `dates.rs`, `compounds.rs`, `identifiers.rs`, `words.rs`, `phrases.rs`, `names.rs`, `quotations.rs`),
+//! `page.rs` reads a source once, `check.rs` compares, `ordinals.rs` tells numbers that number something from those
+//! that count, `roles.rs` the number that is meant from the same one of another matter, `derived.rs` computes,
+//! `verbatim.rs` finds whole sentences, `across.rs` compares statements in different languages. Everything takes time
+//! that grows with the length of the texts alone, but that each quotation is looked for in all of what it cites.
 
 mod across;
 mod check;
+mod compounds;
 mod dates;
 mod derived;
 mod figures;
+mod identifiers;
 mod names;
+mod ordinals;
 mod page;
+mod phrases;
+mod quotations;
 mod roles;
 mod statements;
 mod tokens;
+mod verbatim;
 mod words;
 
 use std::{
@@ -31,6 +39,7 @@ use self::{
     check::{Standing, Statement},
     figures::Figure,
     page::{Page, WordKey, word_keys},
+    quotations::{Letters, Quotation},
     tokens::{Token, tokens},
 };
 use crate::{
@@ -54,18 +63,80 @@ pub struct Texts {
     pages: HashMap<SourceId, CitedPage>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct CitedPage {
     page: Page,
+    /// What else is known of it.
+    around: String,
     language: OnceLock<Option<&'static str>>,
+    /// The letters of its text and of what is known of it.
+    letters: OnceLock<[Letters; 2]>,
+    /// What tells its language where its letters alone do not.
+    guess: OnceLock<Guess>,
+}
+
+/// What the beginning of a text tells of its language.
+#[derive(Debug)]
+struct Guess {
+    /// ISO 639-1, of a few letters.
+    code: Option<&'static str>,
+    /// Its words in lower case.
+    words: HashSet<String>,
+    /// Which forms of Chinese it is in.
+    chinese: [bool; 2],
 }
 
 impl CitedPage {
     /// Returns the ISO 639-1 code of the text, as far as its beginning tells. Few statements depend on it, and
     /// telling takes time.
     fn language(&self) -> Option<&'static str> {
+        *self.language.get_or_init(|| wording::any_language_code(self.beginning()))
+    }
+
+    fn beginning(&self) -> &str {
         let text = self.page.text();
-        *self.language.get_or_init(|| wording::language_code(&text[..text.floor_char_boundary(LANGUAGE_BYTES)]))
+        &text[..text.floor_char_boundary(LANGUAGE_BYTES)]
+    }
+
+    /// Returns what is guessed of its language, read on first use.
+    fn guess(&self) -> &Guess {
+        self.guess.get_or_init(|| {
+            let words = text::words(self.beginning()).into_iter().map(str::to_lowercase).collect();
+            let chinese = quotations::chinese(self.beginning());
+            Guess { code: wording::language_code_of_few(self.beginning()), words, chinese }
+        })
+    }
+
+    /// Returns whether the quotation stands there word for word.
+    fn quotes(&self, quotation: &Quotation) -> bool {
+        let read = || [self.page.text(), &self.around].map(Letters::of);
+        self.letters.get_or_init(read).iter().any(|letters| letters.hold(quotation))
+    }
+
+    /// Returns whether a quotation is in the language of this page, so that it is no translation: as far as its letters
+    /// tell, or else the language of the `report` around it, or because most of its words stand here. Names, and small
+    /// words of the report's language, tell nothing.
+    fn has_language_of(&self, quotation: &Quotation, report: Option<&str>) -> bool {
+        if let (of_quotation @ ([true, false] | [false, true]), of_page) =
+            (quotations::chinese(&quotation.text), self.guess().chinese)
+            && of_page == of_quotation.map(|has| !has)
+        {
+            return false;
+        }
+        let there = self.language().or_else(|| self.guess().code);
+        let shares_words = || {
+            let language = |code: Option<&str>| code.and_then(Language::of_code);
+            let (here, around) = (language(there), language(report).filter(|_| report != there));
+            let is_small = |word: &str, of: Option<Language>| of.is_some_and(|of| text::is_stop_word(word, of));
+            let words = text::words(&quotation.text).into_iter().filter(|word| !word.starts_with(char::is_uppercase));
+            let words: Vec<String> = words.map(str::to_lowercase).filter(|word| !is_small(word, around)).collect();
+            let is_known = |word: &&String| is_small(word, here) || self.guess().words.contains(*word);
+            words.iter().filter(is_known).count() * 2 > words.len()
+        };
+        let Some(own) = wording::language_code_of_few(&quotation.text) else {
+            return there.is_some() && report == there || shares_words();
+        };
+        there == Some(own)
     }
 }
 
@@ -91,7 +162,7 @@ impl Texts {
                     .join("\n")
                     .into(),
             };
-            (source.id, CitedPage { page: Page::read(text, &around), language: OnceLock::new() })
+            (source.id, CitedPage { page: Page::read(text, &around), around, ..CitedPage::default() })
         };
         Self { pages: sources.into_iter().map(read).collect() }
     }
@@ -184,18 +255,22 @@ impl Reference {
     }
 }
 
-/// Checks all cited statements of a text; each citation gets its verdict and passage. What the words of `question` name
-/// need not stand in a source.
+/// Checks all cited statements of a text; each citation gets its verdict and passage. What the words of `question`
+/// name or quote need not stand in a source.
 pub fn check(text: &str, citations: &mut [Citation], texts: &Texts, question: &str) -> Vec<Claim> {
     let asked = keys(question);
-    let language = wording::language_code(text);
+    let language = wording::any_language_code(text);
     let names = Names { asked, language, known: names::always_capitalised(language, text) };
+    let quoting = Quoting {
+        asked: quotations::letters(question),
+        language: language.or_else(|| wording::language_code_of_few(text)),
+    };
     let cited = cited(text, citations);
     let mut chars = CharCount::new(text);
     let claims = cited.into_iter().map(|cited| {
         let place = (chars.at(cited.place.start), chars.at(cited.place.end));
         let own = &mut citations[cited.citations.clone()];
-        let (verdict, missing) = checked(&cited.text, own, texts, &names);
+        let (verdict, missing) = checked(&cited, own, texts, &names, &quoting);
         Claim {
             text: cited.text.chars().take(CLAIM_CHARS).collect(),
             start: place.0,
@@ -213,8 +288,10 @@ pub fn check(text: &str, citations: &mut [Citation], texts: &Texts, question: &s
 /// A page that a statement cites, and what of the statement stands there.
 struct PageMatch<'a> {
     page: &'a Page,
-    /// Of what is checked, figures first, then names.
+    /// Of what is checked, figures first, then names, then quotations.
     found: HashSet<usize>,
+    /// Whether the statement is a sentence of the page.
+    is_verbatim: bool,
     /// The sentence that is nearest to the statement.
     best: Option<usize>,
 }
@@ -244,8 +321,42 @@ impl Names {
     }
 }
 
+/// What tells the quotations in a text that have to stand in its sources.
+struct Quoting {
+    /// The letters of the question, whose words need not stand in a source.
+    asked: String,
+    /// ISO 639-1 of the text, or a guess.
+    language: Option<&'static str>,
+}
+
+impl Quoting {
+    /// Returns those of a statement that are checked against what it cites, each with the places of the citations
+    /// whose pages hold it. One that stands nowhere may be a translation of what a page in another language says, or
+    /// from a page without a text: it is left out.
+    fn of(&self, cited: &Cited, citations: &[Citation], texts: &Texts) -> Vec<(Quotation, Vec<usize>)> {
+        let pages: Vec<Option<&CitedPage>> =
+            citations.iter().map(|citation| texts.pages.get(&citation.source_id)).collect();
+        let held = |quotation: Quotation| {
+            let holds = |at: &usize| pages[*at].is_some_and(|page| page.quotes(&quotation));
+            let holding: Vec<usize> = (0..pages.len()).filter(holds).collect();
+            let is_checked =
+                |page: &Option<&CitedPage>| page.is_some_and(|page| page.has_language_of(&quotation, self.language));
+            (!holding.is_empty() || pages.iter().all(is_checked)).then_some((quotation, holding))
+        };
+        let is_own = |quotation: &Quotation| !quotation.stands_in(&self.asked);
+        cited.quotations.iter().filter(|quotation| is_own(quotation)).cloned().filter_map(held).collect()
+    }
+}
+
 /// Checks one statement against the sources behind its citations.
-fn checked(text: &str, citations: &mut [Citation], texts: &Texts, all: &Names) -> (Verdict, Vec<String>) {
+fn checked(
+    cited: &Cited,
+    citations: &mut [Citation],
+    texts: &Texts,
+    all: &Names,
+    quoting: &Quoting,
+) -> (Verdict, Vec<String>) {
+    let text = &cited.text;
     let tokens = tokens(text);
     let statement = Statement::read(text, &tokens);
     let names = all.of(&tokens, !statement.figures.is_empty());
@@ -257,19 +368,33 @@ fn checked(text: &str, citations: &mut [Citation], texts: &Texts, all: &Names) -
     });
     let mut held: Vec<Option<PageMatch<'_>>> = held.collect();
     add_derived(&statement, &checkable, &mut held);
+    let quoted = quoting.of(cited, citations, texts);
+    let first_quoted = statement.figures.len() + names.len();
+    for (number, (_, holding)) in (first_quoted..).zip(&quoted) {
+        checkable.insert(number);
+        for at in holding {
+            held[*at].iter_mut().for_each(|held| _ = held.found.insert(number));
+        }
+    }
+    // Who said what is not half right.
+    let is_misquoted = quoted.iter().any(|(_, holding)| holding.is_empty());
+    let verdict = |found: usize| if is_misquoted { Verdict::NotSupported } else { verdict(found, checkable.len()) };
     for (citation, held) in citations.iter_mut().zip(&held) {
-        let verdict = held.as_ref().map(|held| verdict(held.found.len(), checkable.len()));
-        citation.verdict = Some(verdict.unwrap_or(Verdict::NotCheckable));
+        let own =
+            held.as_ref().map(|held| if held.is_verbatim { Verdict::Supported } else { verdict(held.found.len()) });
+        citation.verdict = Some(own.unwrap_or(Verdict::NotCheckable));
         citation.passage = held.as_ref().and_then(|held| held.page.passage(held.best?));
     }
+    if held.iter().flatten().any(|held| held.is_verbatim) {
+        return (Verdict::Supported, Vec::new());
+    }
     let found: HashSet<usize> = held.iter().flatten().flat_map(|held| held.found.iter().copied()).collect();
-    let label = |number: &usize| match statement.figures.get(*number) {
-        Some(found) => text[found.start..found.end].to_owned(),
-        None => names[*number - statement.figures.len()].0.clone(),
-    };
-    let mut missing: Vec<usize> = checkable.difference(&found).copied().collect();
-    missing.sort_unstable();
-    (verdict(found.len(), checkable.len()), missing.iter().map(label).collect())
+    let figures = statement.figures.iter().map(|found| text[found.start..found.end].to_owned());
+    let labels = figures.chain(names.iter().map(|(name, _)| name.clone()));
+    let labels = labels.chain(quoted.iter().map(|(quotation, _)| quotation.text.clone()));
+    let is_missing = |number: &usize| checkable.contains(number) && !found.contains(number);
+    let missing = (0..).zip(labels).filter(|(number, _)| is_missing(number)).map(|(_, label)| label);
+    (verdict(found.len()), missing.collect())
 }
 
 fn held_against<'a>(
@@ -296,7 +421,9 @@ fn held_against<'a>(
             found.insert(number);
         }
     }
-    PageMatch { page, found, best: page.best_sentence(&statement.keys, &sentences) }
+    let is_whole = !found.is_empty() && found.len() == checkable.len();
+    let is_verbatim = !is_whole && page.states(statement.text, &statement.keys);
+    PageMatch { page, found, is_verbatim, best: page.best_sentence(&statement.keys, &sentences) }
 }
 
 /// Adds what stands nowhere, but follows from what stands in all of the pages together.

@@ -2,7 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::tokens::{Kind, Token, tokens};
+use super::{
+    tokens::{Kind, Token, tokens},
+    words,
+};
+use crate::text::{self, Language};
 
 /// Languages in which a capital letter inside a sentence begins a name.
 const LANGUAGES: [&str; 6] = ["en", "fr", "es", "it", "pt", "nl"];
@@ -48,12 +52,25 @@ pub fn names(tokens: &[Token<'_>]) -> Vec<Vec<usize>> {
     names
 }
 
-/// Returns whether the words stand at the begin, before a colon: `Total Annual Cost: 5 crowns`.
+/// Returns whether the words stand at the begin, before a colon, and one of them is no name of anybody: `Total Annual
+/// Cost: 5 crowns`, not `Maud Tregarrow: 5 crowns`.
 fn is_label(tokens: &[Token<'_>], name: &[usize]) -> bool {
-    name.first() == Some(&0) && name.last().and_then(|last| tokens.get(last + 1)).is_some_and(|token| token.is(':'))
+    let ends = || name.last().and_then(|last| tokens.get(last + 1)).is_some_and(|token| token.is(':'));
+    name.first() == Some(&0) && ends() && name.iter().any(|at| is_general(tokens[*at].text))
 }
 
-/// Names of one word: those with a capital letter inside a sentence, and `known` ones wherever they stand.
+/// Returns whether it is a word of general language.
+fn is_general(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    let is_known = |language: Language| !text::related(&text::stem(&lower, language), language).is_empty();
+    is_common(&lower)
+        || words::is_computed(&lower)
+        || words::unit(&lower).is_some()
+        || Language::ALL.into_iter().any(is_known)
+}
+
+/// Returns the names of one word: those with a capital letter inside a sentence, and `known` ones wherever they
+/// stand.
 pub fn single(tokens: &[Token<'_>], known: &HashSet<String>) -> Vec<Vec<usize>> {
     let is_joined =
         |at: usize| tokens.get(at).is_some_and(|token| matches!(token.kind, Kind::Mark('-' | '‑' | '/' | '&')));
@@ -87,7 +104,8 @@ fn is_inside(tokens: &[Token<'_>], at: usize) -> bool {
     is_plain || before.is_number() || before.is(',')
 }
 
-/// Words in capital letters among others. In a heading or a shout, where most words are such, they tell nothing.
+/// Returns the words in capital letters among others. In a heading or a shout, where most words are such, they tell
+/// nothing.
 fn acronyms(tokens: &[Token<'_>]) -> impl Iterator<Item = Vec<usize>> {
     let words = || tokens.iter().filter(|token| token.is_word());
     let are_few = words().filter(|token| is_acronym(token.text)).count() * 3 <= words().count();
@@ -107,8 +125,11 @@ pub fn is_acronym(word: &str) -> bool {
 
 /// Returns whether the word tells this name from others.
 pub fn is_telling(word: &str) -> bool {
-    let lower = word.to_lowercase();
-    word.chars().count() >= SHORTEST && !COMMON.split_whitespace().any(|known| known == lower)
+    word.chars().count() >= SHORTEST && !is_common(&word.to_lowercase())
+}
+
+fn is_common(lower: &str) -> bool {
+    COMMON.split_whitespace().any(|known| known == lower)
 }
 
 fn is_capitalised(token: &Token<'_>) -> bool {

@@ -54,6 +54,11 @@ fn words_and_letters_for_thousands_and_millions() {
         ("The gate cost $4–5 billion", "The gate cost between $4bn and $5bn."),
         ("The gate cost €4-5m", "The gate cost 4 to 5 million euros."),
         ("The gate cost between €4m and €5m", "The gate cost 4 to 5 million euros."),
+        ("It cost $412-million", "It cost $412 million."),
+        ("A $412-million-a-year deal", "The deal is worth 412 million dollars a year."),
+        ("It costs $5m-a-year", "It costs 5 million dollars a year."),
+        ("It costs $5m/year", "It costs 5 million dollars a year."),
+        ("It is a 300-thousand-crown boat", "The boat cost 300,000 crowns."),
         ("Revenue was $412M, up 12% YoY", "Revenue of $412 million rose 12 percent."),
     ]);
     other(&[
@@ -63,6 +68,9 @@ fn words_and_letters_for_thousands_and_millions() {
         ("The repair cost 412 euros", "The repair cost 412 thousand euros."),
         ("The repair cost $412", "The repair cost $412 thousand."),
         ("The wall is 1.2m high", "The wall is 1.2 million years old."),
+        ("It cost $412-million", "It cost $412 a day."),
+        ("It costs $5m-a-year", "It costs 5 dollars a year."),
+        ("It is a 5m-high wall", "It is 5 million years old."),
     ]);
 }
 
@@ -75,6 +83,12 @@ fn units_and_currencies() {
         ("The plan lasts 18 months", "The plan lasts 1.5 years."),
         ("Es kostet 50 Cent", "It costs 50 cents."),
         ("It is a 5-cent coin", "The coin is worth 5 cents."),
+        ("It is a 50-cent coin", "It is a fifty-cent coin."),
+        ("It costs 50 cents", "It costs fifty cent."),
+        ("Es kostet 21 Cent", "Es kostet einundzwanzig Cent."),
+        ("It has 500 boats", "Il y a cinq cent bateaux."),
+        ("The dues are INR2,400", "The dues are 2,400 rupees."),
+        ("The dues are INR2,400 or SEK300", "The dues are 2,400 rupees or 300 kronor."),
         ("In 2030, €500 m² were paved", "In 2030, 500 m² were paved for euros."),
         ("Prices were 50 € 2030 and 60 € 2031", "Prices were 50 euros in 2030 and 60 euros in 2031."),
     ]);
@@ -85,6 +99,8 @@ fn units_and_currencies() {
         ("The disk has 5 TB", "The disk has 5 GB."),
         ("The repair cost 412 million euros", "The repair cost 412 million dollars."),
         ("The repair cost €412", "The repair cost $412."),
+        ("The repair cost NOK 412", "The repair cost SEK 412."),
+        ("It has 5,000 boats", "It has fifty cent coins."),
         ("The share is 5 %", "The price is $5 in the share shop."),
     ]);
 }
@@ -127,9 +143,12 @@ fn days_of_one_month() {
         ("The fair ran from 3 to 5 May 2030", "The fair ran on 3, 4 and 5 May 2030."),
         ("It was signed on 14 November 2030", "Signed 14-Nov-2030 by all."),
         ("It ran 1939–45", "It ran from 1939 to 1945."),
+        ("It is in Article 5, 14 November 2030", "Article 5 of 14 November 2030 says so."),
+        ("It is of 14 November 2030", "It is in Article 5, 14 November 2030."),
         ("It ran until 1945", "It ran 1939–45."),
     ]);
     other(&[
+        ("It was signed on 5 November 2030", "It is in Article 5, 14 November 2030."),
         ("The fair began on 12 November 2030", "The fair ran 14–16 November 2030."),
         ("The fair ran on November 14–17, 2030", german),
         ("The fair ended on 16 November 2031", "The fair ran November 14–16, 2030."),
@@ -157,8 +176,21 @@ fn ordinals_and_roman_figures() {
         ("It is the 3rd largest town", "It is the third largest town."),
         ("The 21st boat sank", "The twenty-first boat sank."),
         ("2/3 of the boats sank", "Two thirds of the boats sank."),
+        ("World War 2 cost it boats", "Boats were lost in World War II."),
+        ("World War 2 cost it boats", "Im Zweiten Weltkrieg verlor sie viele Boote."),
+        ("Article 5 is about boats", "Article V is about boats."),
+        ("Article 15 is about boats", "Article XV is about boats."),
+        ("Art. 5 is about boats", "L'article cinquième est sur les boats."),
+        ("King Henry 8 had boats", "King Henry VIII had boats."),
+        ("The law is of the 19. century", "The law is of the nineteenth century."),
     ]);
     other(&[
+        ("In all, 2 boats were lost", "In World War II the harbour lost many boats."),
+        ("It lost 2 boats", "In World War II the harbour lost many boats."),
+        ("In Norway 2 boats were lost", "The boats of Norway were lost when World War II began."),
+        ("It lost 5 boats", "Article V is about boats."),
+        ("It lost 5 boats", "Captain V lost boats."),
+        ("Article 3 is about boats", "Article V is about the third of the boats."),
         ("The law is of the 18th century", "La loi est du XIXe siècle."),
         ("It is the 4th largest town", "It is the third largest town."),
         ("The 22nd boat sank", "The twenty-first boat sank."),
@@ -174,10 +206,41 @@ fn codes_and_what_else_they_are_called() {
         ("In Q3 2030 sales were 412 boats", "In the third quarter of 2030 sales were 412 boats."),
         ("In Q3 2030 sales were 412 boats", "Im dritten Quartal 2030 wurden 412 Boote verkauft."),
         ("In FY2030 sales were 412 boats", "In fiscal year 2030 sales were 412 boats."),
+        ("In FY25 sales were 412 boats", "In fiscal year 2025 sales were 412 boats."),
+        ("In FY2025 sales were 412 boats", "In FY25 sales were 412 boats."),
+        ("In H2 2030 sales were 412 boats", "In the second half of 2030 sales were 412 boats."),
+        ("In H2/2030 sales were 412 boats", "In the second half of 2030 sales were 412 boats."),
+        ("In Q3-2030 sales were 412 boats", "In the third quarter of 2030 sales were 412 boats."),
+        ("Boats with H2 were 412", "There were 412 boats with hydrogen."),
+        ("Boats with H2 were 412 in 2030", "Es gab 2030 nur 412 Boote mit Wasserstoff."),
     ]);
     other(&[
         ("In Q3 2030 sales were 412 boats", "In the second quarter of 2030 sales were 412 boats."),
         ("In FY2031 sales were 412 boats", "In fiscal year 2030 sales were 412 boats."),
+        ("In FY25 sales were 412 boats", "In fiscal year 2024 sales were 412 boats, 25 of them new."),
+        ("In H2 2030 sales were 412 boats", "In the first half of 2030 sales were 412 boats."),
+        ("In H2 2030 sales were 412 boats", "In the first half of 2030 sales of hydrogen boats were 412."),
+        ("In H2 sales were 412 boats", "In the first half of 2030 sales were 412 boats."),
+    ]);
+}
+
+/// Their digits count nothing.
+#[test]
+fn identifiers_stand_in_a_source_or_do_not() {
+    let fixed = "It was fixed in commit ac9f0d6f7b21, at address 0x3fa2, as CVE-2024-1234.";
+    same(&[
+        ("Commit ac9f0d6f7b21 fixed it", fixed),
+        ("Commit ac9f0d6f fixed it", fixed),
+        ("Commit `AC9F0D6F7B21` fixed it at 0x3FA2", fixed),
+        ("It is CVE-2024-1234 that was fixed", fixed),
+        ("It is node 550e8400-e29b-41d4-a716-446655440000", "Node 550E8400-E29B-41D4-A716-446655440000 it is."),
+    ]);
+    other(&[
+        ("Commit ac9f0d6e fixed it", fixed),
+        ("It is at address 0x3fa3", fixed),
+        ("It is CVE-2024-1235 that was fixed", fixed),
+        ("It is node 550e8400-e29b-41d4-a716-446655440001", "Node 550E8400-E29B-41D4-A716-446655440000 it is."),
+        ("It was fixed in 9 days", fixed),
     ]);
 }
 
@@ -193,5 +256,112 @@ fn names_with_and_without_diacritics_titles_and_labels() {
         ("There António Guterres signed it", "Ban Moon signed it there."),
         ("There Prime Minister Maud Penhallow signed it", "PM Maud Tregarrow signed it there."),
         ("Annual Cost: Maud Penhallow paid 412,000", "Maud Tregarrow paid 412,000 a year."),
+        ("Maud Penhallow: 412,000 crowns", "Maud Tregarrow paid 412,000 crowns a year."),
+        ("Ada Penhallow: 412,000 crowns", "Maud Tregarrow paid 412,000 crowns a year."),
     ]);
+}
+
+#[test]
+fn shares_in_words_and_in_hundredths() {
+    same(&[
+        ("67% agreed there", "Two thirds of the boats agreed there."),
+        ("25 % stimmten zu", "Ein Viertel stimmte zu."),
+        ("One in five, or 20% of them, came", "Jeder Fünfte von ihnen kam."),
+        ("Costs fell by 50%", "Costs were cut in half."),
+        ("30% are women", "三割が女性。"),
+    ]);
+    other(&[("77% agreed there", "Two thirds of the boats agreed there."), ("30% of them came", "Jeder Fünfte kam.")]);
+}
+
+#[test]
+fn numbers_in_several_parts() {
+    same(&[
+        ("The trip takes 3.5 hours", "The trip takes three and a half hours."),
+        ("The film lasts 135 minutes", "The film lasts 2 h 15 min."),
+        ("0.5 litres are enough", "Half a litre is enough."),
+        ("It is 1.5 miles", "It is 1 1/2 miles."),
+        ("It employs 92 people", "Elle emploie quatre-vingt-douze personnes."),
+        ("It has about 45,000 employees", "従業員は約4万5千人。"),
+        ("It cost 1.2 trillion yuan", "耗资1万2千亿元。"),
+        ("It was the twenty-first congress", "It was the 21st congress."),
+        ("In the 1980s the plant grew", "20世纪80年代该厂扩张。"),
+        ("In the 1990s cars were sold", "En los años 90 se vendieron coches."),
+    ]);
+    other(&[
+        ("The trip takes 4.5 hours", "The trip takes three and a half hours."),
+        ("The film lasts 145 minutes", "The film lasts 2 h 15 min."),
+        ("It employs 82 people", "Elle emploie quatre-vingt-douze personnes."),
+        ("It has about 54,000 employees", "従業員は約4万5千人。"),
+        ("In the 1970s the plant grew", "20世纪80年代该厂扩张。"),
+    ]);
+}
+
+#[test]
+fn a_head_says_what_the_cells_of_its_table_count() {
+    let table = "| Year | Visitors (thousands) | Income (€ m) |\n| --- | --- | --- |\n| 2021 | 412 | 3.5 |\n| 2022 | 508 | 4.1 |\n\
+        | 2023 | 530 | 4.4 |";
+    same(&[
+        ("In 2021 there were 412,000 visitors", table),
+        ("Income was €4.1 million in 2022", table),
+        ("Income was 4.4 in 2023", table),
+    ]);
+    other(&[("In 2021 there were 421,000 visitors", table), ("Income was €4.7 million in 2022", table)]);
+}
+
+#[test]
+fn versions_codes_and_formulas() {
+    same(&[
+        ("Rust 1.85 brought it", "Rust 1.85.0 brought it."),
+        ("Flight LH401 left", "Flight LH 401 left."),
+        ("TiO₂ is the catalyst", "The catalyst is TiO2."),
+        ("In the second quarter of 2023 sales were 412", "In 2Q23 sales were 412, in 3Q23 they were 440."),
+    ]);
+    other(&[
+        ("Rust 1.84 brought it", "Rust 1.85.0 brought it."),
+        ("Rust 1.85.1 brought it", "Rust 1.85.0 brought it."),
+        ("Flight LH410 left", "Flight LH 401 left."),
+        ("TiO3 is the catalyst", "The catalyst is TiO2."),
+        ("In the third quarter of 2023 sales were 412", "In Q2 2023 sales were 412."),
+        ("2023年第三季度销量为412台", "In Q2 2023 sales were 412."),
+    ]);
+}
+
+#[test]
+fn scales_and_squares() {
+    same(&[
+        ("Water reached 70.7 °F", "Water reached 21.5 °C."),
+        ("The wavelength is 0.55 µm", "The wavelength is 550 nm."),
+        ("The area is 1.5 hectares", "The area is 15,000 m²."),
+    ]);
+    other(&[
+        ("Water reached 21.5 °F", "Water reached 21.5 °C."),
+        ("The wavelength is 0.65 µm", "The wavelength is 550 nm."),
+        ("The area is 2.5 hectares", "The area is 15,000 m²."),
+        ("3,4 Milliarden kamen", "3,4 Millionen kamen."),
+        ("3,4 kg kamen", "3,4 km kamen."),
+    ]);
+}
+
+#[test]
+fn days_and_hours_by_signs() {
+    same(&[
+        ("Es begann am 03.10. um 14:30 Uhr", "Am 3. Oktober um 14.30 Uhr begann es."),
+        ("The project began in May 2023", "项目于二〇二三年五月启动。"),
+        ("The meeting starts at 3:30 pm", "会議は午後3時半から。"),
+        ("It opens at 9:15 am", "午前9時15分に始業する。"),
+    ]);
+    other(&[
+        ("Es begann am 03.11. um 14:30 Uhr", "Am 3. Oktober um 14.30 Uhr begann es."),
+        ("The project began in June 2023", "项目于二〇二三年五月启动。"),
+        ("The meeting starts at 4:30 pm", "会議は午後3時半から。"),
+    ]);
+}
+
+/// Among a dozen numbers some two have nearly any ratio.
+#[test]
+fn a_ratio_that_nothing_speaks_of_is_no_proof() {
+    let rich =
+        "The mass is 5.97 units, the wavelength 550, the dose 1.6, the count 1,204, the share 95, the ratio 3.4.";
+    other(&[("The mass is 5.79 units", rich)]);
+    same(&[("The share of 95 is a ratio of 17.3 %, 95 to 550", rich)]);
 }

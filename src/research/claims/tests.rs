@@ -90,6 +90,45 @@ fn what_was_altered_is_not_supported() {
     assert_eq!(judged("The repair cost 412,000 crowns", "").0, NotSupported);
 }
 
+/// Without a figure or a name, what is said word by word is all that code can see.
+#[test]
+fn a_whole_sentence_of_the_page_is_supported() {
+    let page = "The bearing of the shaft had failed. It is not so that the gulls ate the net. It cost dearly.\n\n\
+        They said: \"The gate will be shut for good. The boats have to be sold to others. So it is.\"";
+    for (statement, expected) in [
+        ("The bearing of the shaft had failed", Supported),
+        ("The **bearing** of the shaft had failed", Supported),
+        ("The bearing of the shaft failed", NotCheckable),
+        ("the gulls ate the net", NotCheckable),
+        ("The boats have to be sold to others", NotCheckable),
+        ("It cost dearly", NotCheckable),
+    ] {
+        assert_eq!(judged(statement, page).0, expected, "{statement}");
+    }
+    let texts = Texts::read(vec![source(1001, page), source(1002, "Gulls nest on the roof.")], &HashMap::new());
+    let text = "The bearing of the shaft had failed [1][2].";
+    let mut citations = vec![Citation::new(1, SourceId(1001), 36, 39), Citation::new(2, SourceId(1002), 39, 42)];
+    assert_eq!(check(text, &mut citations, &texts, "")[0].verdict, Supported);
+    assert_eq!([citations[0].verdict, citations[1].verdict], [Some(Supported), Some(NotCheckable)]);
+    assert_eq!(citations[0].passage.as_ref().unwrap().text, "The bearing of the shaft had failed.");
+}
+
+/// The full stop of an abbreviation cuts no amount off a statement.
+#[test]
+fn an_amount_with_an_abbreviation_is_checked() {
+    for (statement, page) in [
+        ("Der Umsatz lag bei 4,2 Mrd. Euro", "Der Umsatz lag bei 3,9 Mrd. Euro."),
+        ("Der Bau kostete ca. 5 Mio. Kronen im Jahr 2031", "Der Bau kostete 7 Mio. Kronen im Jahr 2031."),
+        ("Der Bau kostete 412 Tsd. Kronen", "Der Bau kostete 413 Tsd. Kronen."),
+        ("Es kostet 413 Fr. Miete", "Es kostet 412 Fr. Miete."),
+        ("Доход составил 412 млн. USD", "Доход составил 413 млн. USD."),
+    ] {
+        let found = judged(statement, page);
+        assert!(matches!(found.0, NotSupported | Partly), "{statement}: {found:?}");
+        assert_eq!(judged(statement, statement).0, Supported, "{statement}");
+    }
+}
+
 /// Both years and both figures stand in the page, and in other pairs.
 #[test]
 fn years_that_are_swapped_are_not_supported() {
@@ -184,6 +223,66 @@ fn a_single_name_is_checked_where_it_is_all_there_is() {
         judged_after("", "Der Vertrag wurde von Penhallow für die Gemeinde unterschrieben", &page).0,
         NotCheckable
     );
+}
+
+/// A quotation stands word for word in the page that it is said to be from, or the statement is wrong.
+#[test]
+fn a_quotation_has_to_stand_in_the_page_that_is_cited() {
+    let filler = "The harbour of the island is old, and its people know the sea and the weather very well. ";
+    let said = "The mayor said: “The gate will never[4] be built here, since nobody pays for it.”";
+    let page = format!("{filler}{said} Maud Tregarrow left. {PAGE}");
+    let judged = |statement: &str, page: &str| judged_after(filler, statement, page);
+    for statement in [
+        "The mayor said: \"The gate will never be built here\"",
+        "The mayor said that “[t]he gate … never be built here”",
+        "The mayor of the town gave as the reason: «since nobody pays for it»",
+    ] {
+        assert_eq!(judged(statement, &page), (Supported, Vec::new()), "{statement}");
+    }
+    let invented = "In 2030 Maud Tregarrow said: “The gate will soon be built here”";
+    assert_eq!(judged(invented, &page), (NotSupported, vec!["The gate will soon be built here".to_owned()]));
+    // Taken from another page.
+    let other = format!("{filler}{filler}{PAGE}");
+    assert_eq!(judged("The mayor said: “The gate will never be built here”", &other).0, NotSupported);
+    assert_eq!(judged("They call it “the gate” and “never to be”", &other).0, NotCheckable);
+    assert_eq!(judged("They ask: “What happened at Skelderwick?”", &other).0, NotCheckable, "the question");
+    let german = "Der Hafen der Insel ist alt, und die Leute kennen das Meer und das Wetter sehr gut, auch im Winter.";
+    assert_eq!(judged("The mayor said: “The gate will soon be built here”", german).0, NotCheckable, "translated");
+    assert_eq!(judged("He said: „Die Leute kennen das Meer und das Wetter“", german).0, Supported, "as it stands");
+    assert_eq!(judged("He said: „Die Leute kennen weder das Meer noch den Berg“", german).0, NotSupported);
+    let german = format!("{german} Das Projekt Petrel wird von der Europäischen Kommission in Sallow Bay bezahlt.");
+    for translated in [
+        "the Petrel project was funded",
+        "financed by the European Commission",
+        "built in Sallow Bay",
+        "a Kommission in Sallow Bay",
+    ] {
+        assert_eq!(judged(&format!("He said: “{translated}”"), &german).0, NotCheckable, "{translated}");
+    }
+    let traditional = "市長說：「這個城門永遠不會在這裡建成，因為沒有人為它付錢。」居民們都知道這件事。";
+    let simplified = "他说：“这个城门永远不会在这里建成”";
+    assert_eq!(judged_after("居民们都知道这个港口很旧。", simplified, traditional).0, NotCheckable);
+    let code = "Run `git commit -m \"mend the broken gate now\"` in it";
+    assert_eq!(judged(code, &other).0, NotCheckable, "code");
+}
+
+/// A page may say something else when it is read again: each text that was seen under its address counts.
+#[test]
+fn a_quotation_from_a_page_that_has_changed_stands_as_it_was_read() {
+    let filler = "The harbour of the island is old, and its people know the sea and the weather very well. ";
+    let text = format!("{filler}They say “the gate will never be built here” and “the gate opens next year” [1].");
+    let at = text.chars().count() - 4;
+    let read = |snapshot: String, others: &[&str]| {
+        let mut citations = vec![Citation::new(1, SourceId(1001), at, at + 3)];
+        let source = source(1001, &snapshot);
+        let others = others.iter().map(|text| Arc::from(*text)).collect();
+        let texts = Texts::read(vec![source.clone()], &HashMap::from([(source.url, others)]));
+        check(&text, &mut citations, &texts, "").pop().map(|claim| (claim.verdict, claim.missing))
+    };
+    let before = format!("{filler}{filler}The gate will never be built here.");
+    let now = "The gate opens next year.";
+    assert_eq!(read(before.clone(), &[now]), Some((Supported, Vec::new())));
+    assert_eq!(read(before, &[]), Some((NotSupported, vec!["the gate opens next year".to_owned()])));
 }
 
 /// What two sources state may be added up; what is a part of a sum is in it already.
@@ -341,6 +440,9 @@ fn long_texts_take_time_that_grows_with_their_length() {
     });
     growth::check("The day costs 77 dues of 9,999 crowns [1]. ", 4_000, |text| checked(text, PAGE));
     growth::check("1.2,3 ", 8_000, |text| checked(text, text));
+    for marks in ["“a [b … ", "\"«„\" ", "»one two three four« "] {
+        growth::check(marks, 8_000, |text| checked(&format!("{text} [1]."), text));
+    }
     for numerals in ["九", "九万", "一二三四五六七八九十"] {
         growth::check(numerals, 8_000, |page| checked("It cost 77 dues [1].", page));
     }

@@ -1,6 +1,11 @@
-//! A text as words, numbers and marks.
+//! A text as sentences, and as words, numbers and marks.
+
+use std::ops::Range;
 
 use crate::text::is_unspaced;
+
+/// A stretch without an end is cut into sentences of so many bytes.
+const LONGEST_SENTENCE: usize = 600;
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +86,7 @@ pub fn is_space(char: char) -> bool {
     matches!(char, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}')
 }
 
-/// Bytes of the number that `text` begins with.
+/// Returns the bytes of the number that `text` begins with.
 fn number_length(text: &str) -> usize {
     let digits = |text: &str| text.find(|char| digit(char).is_none()).unwrap_or(text.len());
     let (mut end, mut in_threes) = (digits(text), true);
@@ -104,6 +109,30 @@ fn number_length(text: &str) -> usize {
     end
 }
 
+/// Finds a text's sentences: they end at a line's end, and at a full stop before a space.
+pub fn sentences(text: &str) -> Vec<Range<usize>> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    let begins_with_space = |rest: &str| rest.chars().next().is_none_or(char::is_whitespace);
+    // Bytes of ASCII are never a part of another character.
+    for (at, byte) in text.bytes().enumerate() {
+        let end = match byte {
+            b'\n' => at + 1,
+            b'.' | b'!' | b'?' if at + 1 - start > 20 && begins_with_space(&text[at + 1..]) => at + 1,
+            b' ' if at + 1 - start > LONGEST_SENTENCE => at + 1,
+            // The first byte of the full stops of Chinese and Japanese.
+            0xe3 | 0xef if text[at..].starts_with(['。', '！', '？']) => at + 3,
+            _ => continue,
+        };
+        sentences.push(start..end);
+        start = end;
+    }
+    if start < text.len() {
+        sentences.push(start..text.len());
+    }
+    sentences
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,5 +149,21 @@ mod tests {
         check("耗资4亿元。", &["耗", "资", "4", "亿", "元", "。"]);
         check("٣٫٥ é\u{301}t", &["٣٫٥", "é\u{301}t"]);
         check("CO₂, 5²", &["CO", "₂", ",", "5", "²"]);
+    }
+
+    #[test]
+    fn sentences_end_at_stops_at_line_ends_and_when_they_are_long() {
+        let check = |text: &str, expected: &[&str]| {
+            let found: Vec<&str> = sentences(text).into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, expected, "{text}");
+        };
+        check("", &[]);
+        check("It cost 5 crowns in all. More", &["It cost 5 crowns in all.", " More"]);
+        check("It cost 5 crowns in all.\u{a0}More.", &["It cost 5 crowns in all.", "\u{a0}More."]);
+        check("It cost 5.4 crowns, see p. 4, in 2030!", &["It cost 5.4 crowns, see p.", " 4, in 2030!"]);
+        check("Short. Line\nzwei.\n", &["Short. Line\n", "zwei.\n"]);
+        check("耗资4亿元。贵！是？“对”", &["耗资4亿元。", "贵！", "是？", "“对”"]);
+        let long = "word ".repeat(LONGEST_SENTENCE / 5 + 1);
+        check(&format!("{long}end"), &[&long, "end"]);
     }
 }

@@ -63,7 +63,7 @@ pub const MONEY: &str = "money";
 const UNITS: &[(&str, &str)] = &[
     (
         "length",
-        "mm=10 cm=100 m=10000 metre=10000 metres=10000 meter=10000 meters=10000 metern=10000 mètre=10000 mètres=10000 metro=10000 metros=10000 metri=10000 м=10000 метр=10000 метров=10000 米=10000 km=10000000 kilometre=10000000 kilometres=10000000 kilometer=10000000 kilometers=10000000 kilometern=10000000 kilomètre=10000000 kilomètres=10000000 kilómetro=10000000 kilómetros=10000000 quilómetros=10000000 quilômetros=10000000 chilometro=10000000 chilometri=10000000 км=10000000 километр=10000000 километров=10000000 inch=254 inches=254 foot=3048 feet=3048 ft=3048 yard=9144 yards=9144 mile=16093440 miles=16093440",
+        "nm=1 nanometre=1 nanometres=1 nanometer=1 nanometers=1 nanometern=1 nanomètres=1 nanómetros=1 µm=1000 μm=1000 micrometre=1000 micrometres=1000 micrometer=1000 micrometers=1000 mikrometer=1000 micromètres=1000 micrómetros=1000 mm=1000000 cm=10000000 m=1000000000 metre=1000000000 metres=1000000000 meter=1000000000 meters=1000000000 metern=1000000000 mètre=1000000000 mètres=1000000000 metro=1000000000 metros=1000000000 metri=1000000000 м=1000000000 метр=1000000000 метров=1000000000 米=1000000000 km=1000000000000 kilometre=1000000000000 kilometres=1000000000000 kilometer=1000000000000 kilometers=1000000000000 kilometern=1000000000000 kilomètre=1000000000000 kilomètres=1000000000000 kilómetro=1000000000000 kilómetros=1000000000000 quilómetros=1000000000000 quilômetros=1000000000000 chilometro=1000000000000 chilometri=1000000000000 км=1000000000000 километр=1000000000000 километров=1000000000000 inch=25400000 inches=25400000 foot=304800000 feet=304800000 ft=304800000 yard=914400000 yards=914400000 mile=1609344000000 miles=1609344000000",
     ),
     (
         "weight",
@@ -83,7 +83,10 @@ const UNITS: &[(&str, &str)] = &[
         "volume",
         "ml=1 cl=10 l=1000 litre=1000 litres=1000 liter=1000 liters=1000 litro=1000 litros=1000 litri=1000 литров=1000 升=1000 hl=100000",
     ),
-    ("area", "ha=10000 hectare=10000 hectares=10000 hektar=10000 acre=4047 acres=4047"),
+    (
+        "area",
+        "quadratmeter=1 quadratmetern=1 quadratkilometer=1000000 quadratkilometern=1000000 平方米=1 ha=10000 hectare=10000 hectares=10000 hektar=10000 acre=4047 acres=4047",
+    ),
     ("data", "kb=1 mb=1000 gb=1000000 tb=1000000000 megabytes=1000 gigabytes=1000000 terabytes=1000000000"),
     (MONEY, "cent=1 cents=1 ct=1"),
 ];
@@ -95,6 +98,13 @@ const CURRENCIES: &[(&str, &str)] = &[
     ("pound", "gbp £"),
     ("franc", "chf franken"),
     ("rupee", "rupee rupees inr ₹"),
+    ("yen", "yen jpy"),
+    ("yuan", "yuan cny rmb"),
+    ("norwegian krone", "nok"),
+    ("swedish krona", "sek"),
+    ("danish krone", "dkk"),
+    ("zloty", "zloty złoty pln"),
+    ("czech koruna", "czk"),
 ];
 
 /// Say that a number is not exact.
@@ -136,8 +146,41 @@ const ORDINAL_ENDINGS: [&str; 16] = [
     "tem",
 ];
 
+/// Letters of the longest ending behind Roman figures: `XIXème`.
+const LONGEST_ENDING: usize = 3;
+
+/// Words that stand before the number of what they name; so do the signs of ordinals in Chinese and Korean.
+const NUMBERED: &str = "article art part chapter section sec title act volume vol book phase stage level type class tier grade group category annex appendix \
+    protocol schedule round no war artikel abschnitt absatz abs kapitel kap teil band bd buch anhang stufe klasse gruppe typ nr krieg weltkrieg \
+    chapitre partie tome titre annexe siècle guerre niveau artículo capítulo parte tomo título anexo guerra siglo fase articolo capitolo secolo titolo allegato \
+    artigo século hoofdstuk deel oorlog wereldoorlog статья статьи глава часть том война 第 제";
+
+/// Words and signs behind the number of a century, in languages that write it without the ending of an ordinal.
+const CENTURIES: [&str; 5] = ["век", "века", "веке", "世", "세"];
+
 /// Names of substances and the like that sources also write in other words.
-const OTHERWISE_NAMED: [&str; 11] = ["co2", "ch4", "n2o", "h2o", "no2", "so2", "o2", "o3", "h2", "nh3", "covid-19"];
+const OTHERWISE_NAMED: [&str; 10] = ["co2", "ch4", "n2o", "h2o", "no2", "so2", "o2", "o3", "nh3", "covid-19"];
+
+/// What `H2` names where it is no half of a year.
+const HYDROGEN: &[&str] = &[
+    "hydrogen",
+    "wasserstoff",
+    "hydrogène",
+    "hidrógeno",
+    "idrogeno",
+    "hidrogênio",
+    "hidrogénio",
+    "waterstof",
+    "водород",
+    "водорода",
+    "водородом",
+    "هيدروجين",
+    "氢",
+    "水素",
+    "수소",
+];
+/// Years of two digits up to this one are of this century.
+const NEWEST_SHORT_YEAR: i128 = 69;
 
 /// Parts of a year by their codes, in the words of sources.
 const PARTS_OF_YEAR: &[(&str, &[&str])] = &[
@@ -337,6 +380,17 @@ pub fn unit(word: &str) -> Option<Unit> {
     UNIT_OF.get(word).copied()
 }
 
+/// Returns the parts of a year, each with its code and the words for it.
+pub fn parts_of_year() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    PARTS_OF_YEAR.iter().copied()
+}
+
+/// Returns whether a word is the code of a currency, as it is written: `EUR`, `INR`.
+pub fn is_currency_code(word: &str) -> bool {
+    let is_code = word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    is_code && unit(&word.to_lowercase()).is_some_and(|unit| !unit.kind.is_empty())
+}
+
 pub fn is_about(word: &str) -> bool {
     ABOUT_WORDS.contains(word)
 }
@@ -364,6 +418,12 @@ pub fn number(word: &str) -> Option<i128> {
     (ones < 10 * ONE).then_some(ones + tens)
 }
 
+/// Returns whether one language has both of these as numbers: `five` and `hundred`, not `five` and `cent`.
+pub fn are_of_one_language(one: &str, other: &str) -> bool {
+    let has = |line: &str, number: &str| line.split_whitespace().any(|known| known == number);
+    NUMBERS.lines().any(|line| has(line, one) && has(line, other))
+}
+
 /// Returns the number that an ordinal or the name of a fraction counts to, in millionths: 19 of `nineteenth`, 3 of
 /// `thirds`.
 pub fn ordinal(word: &str) -> Option<i128> {
@@ -373,15 +433,16 @@ pub fn ordinal(word: &str) -> Option<i128> {
     ORDINAL_OF.get(word).copied().or_else(|| ORDINAL_ENDINGS.iter().find_map(of_ending))
 }
 
-/// Returns the number that Roman figures stand for, in millionths; of two at least, since one may be many things.
-/// `XIXe` has the letters of an ordinal behind it.
+/// Returns the number that Roman figures stand for, in millionths; one alone may be many things. `XIXe` has the letters
+/// of an ordinal behind it.
 pub fn roman(word: &str) -> Option<i128> {
     let figures = word.trim_end_matches(char::is_lowercase);
+    let is_ending = word[figures.len()..].chars().count() <= LONGEST_ENDING;
     let value = |figure: u8| [(b'I', 1), (b'V', 5), (b'X', 10), (b'L', 50)].iter().find(|(known, _)| *known == figure);
     let values: Vec<i128> = figures.bytes().map(|figure| Some(value(figure)?.1)).collect::<Option<_>>()?;
     let is_taken = |at: usize| values.get(at + 1).is_some_and(|next| *next > values[at]);
     let sum = (0..values.len()).map(|at| if is_taken(at) { -values[at] } else { values[at] }).sum::<i128>();
-    (2..=8).contains(&values.len()).then_some(sum * ONE)
+    (is_ending && (1..=8).contains(&values.len())).then_some(sum * ONE)
 }
 
 /// Returns a fraction in one character, in millionths.
@@ -400,6 +461,44 @@ pub fn fraction(text: &str) -> Option<i128> {
 /// Returns whether sources also write in other words what a code in lower case names.
 pub fn is_otherwise_named(code: &str) -> bool {
     OTHERWISE_NAMED.contains(&code)
+}
+
+/// Returns whether a word stands before the number of what it names: `article`, `part`.
+pub fn is_numbered(word: &str) -> bool {
+    NUMBERED.split_whitespace().any(|known| known == word)
+}
+
+/// Returns whether a number before this word or sign is that of a century.
+pub fn is_century(word: &str) -> bool {
+    CENTURIES.contains(&word)
+}
+
+/// Returns whether letters behind digits make an ordinal of them.
+pub fn is_ordinal_ending(letters: &str) -> bool {
+    ORDINAL_ENDINGS.contains(&letters)
+}
+
+/// Returns the words for the substance that a code names which is also one of the parts of a year.
+pub fn substance(code: &str) -> &'static [&'static str] {
+    if code == "h2" { HYDROGEN } else { &[] }
+}
+
+/// Returns the year of the code of a fiscal one, `fy2025` or `fy25`, in millionths.
+pub fn fiscal_year(code: &str) -> Option<i128> {
+    let digits = code.strip_prefix("fy")?;
+    let year = digits.parse::<i128>().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let year = match digits.len() {
+        2 if year <= NEWEST_SHORT_YEAR => 2_000 + year,
+        2 => 1_900 + year,
+        4 => year,
+        _ => return None,
+    };
+    Some(year * ONE)
+}
+
+/// Returns whether a code in lower case names a quarter or a half of a year.
+pub fn is_part_of_year(code: &str) -> bool {
+    !part_of_year(code).is_empty()
 }
 
 /// Returns what sources write for the part of a year with this code.
@@ -485,9 +584,9 @@ mod tests {
             [19, 19, 30, 19].map(|value| Some(value * ONE))
         );
         assert_eq!(["month", "guten", "unter", "side"].map(ordinal), [None; 4]);
-        for (figures, value) in [("XIX", 19), ("XIXe", 19), ("II", 2), ("XXI", 21), ("XLIV", 44)] {
+        for (figures, value) in [("XIX", 19), ("XIXe", 19), ("II", 2), ("XXI", 21), ("XLIV", 44), ("V", 5)] {
             assert_eq!(roman(figures), Some(value * ONE), "{figures}");
         }
-        assert_eq!(["X", "MIX", "Vienna", "xix"].map(roman), [None; 4]);
+        assert_eq!(["MIX", "Vienna", "xix"].map(roman), [None; 3]);
     }
 }

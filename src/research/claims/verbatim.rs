@@ -1,0 +1,89 @@
+//! Statements that stand in a source as whole sentences, word by word.
+//!
+//! A part of a sentence is none, since the rest may deny it (`It is not so that …`), and neither is a sentence within
+//! a quotation, a question, or one of few words, which says too little alone. What stands around a sentence and
+//! denies it is not seen.
+
+use std::collections::HashSet;
+
+use super::page::{WordKey, key};
+use crate::text::{self, Sentence, is_unspaced, words};
+
+/// Words of the shortest sentence that says something alone.
+const SHORTEST: usize = 5;
+/// Characters that count as a word in scripts without spaces.
+const CHARS_OF_WORD: usize = 2;
+/// Marks of quotations, at their begin or end.
+const QUOTES: &[char] = &['"', '“', '”', '„', '«', '»', '「', '」', '『', '』'];
+
+/// The whole sentences of a text that it says itself.
+#[derive(Debug, Default)]
+pub struct Verbatim(HashSet<WordKey>);
+
+impl Verbatim {
+    pub fn of(text: &str) -> Self {
+        let sentences = text::split(text);
+        let paragraphs = sentences.chunk_by(|one, other| one.paragraph == other.paragraph);
+        Self(paragraphs.flat_map(said).filter_map(|sentence| spelling(&sentence.text)).collect())
+    }
+
+    /// Returns whether a statement is one of the sentences.
+    pub fn has(&self, statement: &str) -> bool {
+        spelling(&text::plain(statement)).is_some_and(|spelling| self.0.contains(&spelling))
+    }
+}
+
+/// Returns the sentences of a paragraph that begin and end outside of quotations.
+fn said(paragraph: &[Sentence]) -> impl Iterator<Item = &Sentence> {
+    let mut is_quoted = false;
+    paragraph.iter().filter(move |sentence| {
+        let was_quoted = is_quoted;
+        is_quoted ^= sentence.text.matches(QUOTES).count() % 2 == 1;
+        !was_quoted && !is_quoted
+    })
+}
+
+/// Returns what a sentence is known by, its full stop and Markdown apart; `None` of a question and of few words.
+fn spelling(sentence: &str) -> Option<WordKey> {
+    let sentence = sentence.trim_end_matches(['.', '。', ' ']);
+    let length = |word: &str| match word.starts_with(is_unspaced) {
+        true => word.chars().count() / CHARS_OF_WORD,
+        false => 1,
+    };
+    let is_long = words(sentence).into_iter().map(length).sum::<usize>() >= SHORTEST;
+    let letters = sentence.chars().filter(|char| !"*_`\\|".contains(*char) && !char.is_whitespace());
+    (is_long && !sentence.ends_with(['?', '？'])).then(|| key(letters))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_sentences_stand_verbatim() {
+        let page = "# Gate\n\nShort. The **gate** of the harbour is very old. It is not so that gulls nest on the roof.\n\
+            - Boats are repaired in the yard\n\nHe said: “The bridge is closed. The bridge will never open again. So it \
+            is.” Will the harbour be sold to anybody? The mill\nwas built by masons of Holt. 水闸由渔民合作社建造。";
+        let page = Verbatim::of(page);
+        for whole in [
+            "The gate of the harbour is very old",
+            "The gate of the harbour is very old.",
+            "Boats are repaired in the yard.",
+            "水闸由渔民合作社建造",
+        ] {
+            assert!(page.has(whole), "{whole}");
+        }
+        for other in [
+            "the gate of the harbour is very old and rusty",
+            "gulls nest on the roof",
+            "The gulls nest on the roof",
+            "The bridge will never open again.",
+            "Will the harbour be sold to anybody?",
+            "Will the harbour be sold to anybody",
+            "So it is",
+            "Short",
+        ] {
+            assert!(!page.has(other), "{other}");
+        }
+    }
+}
