@@ -24,7 +24,7 @@ use self::{
     turns::Reader,
 };
 use crate::{
-    aside::aside,
+    aside::aside_above,
     domain::{Owner, digest},
 };
 
@@ -162,10 +162,9 @@ pub async fn hashed(bytes: &[u8]) -> [u8; 32] {
 
 /// Tidies plain text; a long one off the runtime's threads.
 async fn tidied(text: String) -> Result<String, Error> {
-    if text.len() <= SHORT_BYTES {
-        return Ok(extract::tidied(&text));
-    }
-    aside(move || extract::tidied(&text)).await.map_err(|panicked| Error::Unavailable(panicked.to_string()))
+    aside_above(SHORT_BYTES, text.len(), move || extract::tidied(&text))
+        .await
+        .map_err(|panicked| Error::Unavailable(panicked.to_string()))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use super::{
     turns::{Reader, Turns},
 };
 use crate::{
-    aside::aside,
+    aside::aside_above,
     telemetry::metrics::{self, ParserEnd},
 };
 
@@ -243,10 +243,9 @@ impl Worker {
         send(&mut self.input, bytes).await?;
         let answer = receive(&mut self.output, MAX_ANSWER_BYTES).await?;
         self.bytes += bytes.len() + answer.len();
-        if answer.len() <= READ_HERE {
-            return Ok(serde_json::from_slice(&answer)?);
-        }
-        Ok(aside(move || serde_json::from_slice(&answer)).await.map_err(io::Error::other)??)
+        Ok(aside_above(READ_HERE, answer.len(), move || serde_json::from_slice(&answer))
+            .await
+            .map_err(io::Error::other)??)
     }
 
     /// Finds out how it ended, after it failed to answer.

@@ -451,6 +451,7 @@ mod tests {
     }
 
     /// Returns a reader of pages whose names all lead to `server`, with these pages read before.
+    #[expect(clippy::disallowed_methods, reason = "it asks this test alone")]
     fn leading_to(server: std::net::SocketAddr, cache: Cache) -> Web {
         let web = Web::new(WebSettings { robots: false, ..WebSettings::default() }, Parser::new(Default::default()));
         let mut inner = Arc::into_inner(web.unwrap().inner).unwrap();

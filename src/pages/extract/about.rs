@@ -77,7 +77,7 @@ fn linked_data(page: &Document) -> Vec<Value> {
     texts.filter(|text| text.len() <= MAX_SCRIPT_BYTES).filter_map(|text| serde_json::from_str(&text).ok()).collect()
 }
 
-/// Values of the first of those names that the data has, the outermost first.
+/// Returns the values that the data has by those names, the outermost of each first.
 fn found(data: &[Value], names: &[&str]) -> Vec<String> {
     let mut values = Vec::new();
     for name in names {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    Document, Unreadable,
+    Document, Unreadable, formula,
     outline::Outline,
     package::{self, Package},
     table,
@@ -87,7 +87,7 @@ impl Styles {
     }
 }
 
-/// Names of styles are English, whatever the language of the program.
+/// Returns the role that a style of this name has. Names of styles are English, whatever the language of the program.
 fn named_role(name: &str) -> Option<Role> {
     match name {
         "title" => Some(Role::Heading(0)),
@@ -96,7 +96,7 @@ fn named_role(name: &str) -> Option<Role> {
     }
 }
 
-/// Levels of an outline count from 0; 9 is text.
+/// Returns the level of a heading. Those of an outline count from 0; 9 is text.
 fn level_of(element: &Element) -> Option<usize> {
     element.attribute("val")?.parse().ok().filter(|level| *level < 9).map(|level: usize| level + 1)
 }
@@ -158,6 +158,8 @@ impl Reader {
                 "tab" | "ptab" => text.push(' '),
                 "br" | "cr" => text.push('\n'),
                 "noBreakHyphen" => text.push('-'),
+                "sym" => text.extend(symbol(child)),
+                "oMath" => text.push_str(&formula::linear(child)),
                 "r" => self.run(child, text),
                 "AlternateContent" => child.child("Choice").into_iter().for_each(|choice| self.say(choice, text)),
                 "txbxContent" => self.text_box(child),
@@ -170,8 +172,12 @@ impl Reader {
 
     fn run(&mut self, run: &Element, text: &mut String) {
         let properties = run.child("rPr");
-        let is_hidden = properties.and_then(|properties| properties.child("vanish"));
-        if is_hidden.is_some_and(|vanish| !matches!(vanish.attribute("val"), Some("0" | "false"))) {
+        let is_set = |name: &str| {
+            let property = properties.and_then(|properties| properties.child(name));
+            property.is_some_and(|property| !matches!(property.attribute("val"), Some("0" | "false")))
+        };
+        // What is hidden, and what is struck out: it holds no more.
+        if ["vanish", "strike", "dstrike"].into_iter().any(is_set) {
             return;
         }
         let is_raised = properties.and_then(|properties| value(properties, "vertAlign")) == Some("superscript");
@@ -228,6 +234,27 @@ impl Reader {
             self.outline.block(&text);
         }
     }
+}
+
+/// Returns a sign of the font `Symbol`, in which it is no letter; signs of other fonts are pictures.
+fn symbol(sign: &Element) -> Option<char> {
+    const SIGNS: [(u32, char); 12] = [
+        (0xa3, '≤'),
+        (0xb0, '°'),
+        (0xb1, '±'),
+        (0xb3, '≥'),
+        (0xb4, '×'),
+        (0xb5, '∝'),
+        (0xb7, '•'),
+        (0xb8, '÷'),
+        (0xb9, '≠'),
+        (0xbb, '≈'),
+        (0x2d, '−'),
+        (0x6d, 'µ'),
+    ];
+    let code = u32::from_str_radix(sign.attribute("char")?, 16).ok()? & 0xff;
+    let is_symbol = sign.attribute("font") == Some("Symbol");
+    SIGNS.iter().find(|(known, _)| is_symbol && *known == code).map(|(_, sign)| *sign)
 }
 
 /// Returns a cell, or those within what stands around cells.

@@ -67,7 +67,7 @@ fn decoded(target: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Parts that only the shop's own reader can read; fonts are not among those that are read.
+/// Returns the parts that only the shop's own reader can read; fonts are not among those that are read.
 fn locked(package: &mut Package<'_>) -> Result<Vec<String>, Unreadable> {
     let Some(tree) = package.xml("META-INF/encryption.xml")? else { return Ok(Vec::new()) };
     let mut names = Vec::new();

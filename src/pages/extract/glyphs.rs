@@ -2,15 +2,29 @@
 //!
 //! Programs set letters apart (justified and spaced text) and words without a glyph between them, so no single distance
 //! parts words: what counts is how far apart the letters of the same line stand, and whether the page has glyphs for
-//! spaces.
+//! spaces. What stands raised says something by that, and text from right to left may be drawn from left to right
+//! (`reading_order.rs`).
+
+use std::{borrow::Cow, ops::Range};
 
 use pdf_extract::{MediaBox, OutputDev, OutputError, Transform};
+
+use super::{
+    reading_order::{self, Piece},
+    text,
+};
 
 /// A gap above which words are apart, in sizes of the font; where the page has glyphs for spaces, and where it has not.
 const GAP_BESIDE_SPACES: f64 = 0.6;
 const GAP: f64 = 0.1;
 /// How much wider than the usual gap of its line it has to be.
 const MARGIN: f64 = 0.12;
+/// How far a line is at least below the one before it, in sizes of the larger font. Raised text is nearer, and what
+/// stands a little higher may be the next cell of a row whose cells are centred.
+const LINE: f64 = 0.9;
+/// How large raised text is at most, and how far above the line it stands at least, in sizes of the font beside it.
+const RAISED_SIZE: f64 = 0.86;
+const RAISED_BY: f64 = 0.15;
 /// Glyphs of a page; what follows is not read.
 const MAX_GLYPHS: usize = 1_000_000;
 
@@ -19,8 +33,8 @@ pub(super) struct Glyphs {
     lines: Vec<Line>,
     height: f64,
     count: usize,
-    /// Where the last glyph ended, and its line.
-    last: Option<(f64, f64)>,
+    /// Where the last glyph ended, its line, and its size.
+    last: Option<(f64, f64, f64)>,
     /// A new piece of text begins.
     begins: bool,
 }
@@ -36,6 +50,9 @@ struct Glyph {
     text: String,
     /// To the end of the one before it, in sizes of the font.
     gap: f64,
+    /// From the left of the page, and from its top to the line on which it stands.
+    place: (f64, f64),
+    size: f64,
 }
 
 impl Glyphs {
@@ -61,35 +78,75 @@ impl Glyphs {
             return;
         }
         let size = if size.is_finite() && size > 0.01 { size } else { 1.0 };
-        let (end, line) = self.last.unwrap_or((x, y));
+        let (end, line, last_size) = self.last.unwrap_or((x, y, size));
         let is_far = (y - line).abs() > size * 1.5;
         let is_next = x < end && (y - line).abs() > size * 0.5;
-        if self.lines.is_empty() || (std::mem::take(&mut self.begins) && (is_far || is_next)) {
+        let is_below = y - line > size.max(last_size) * LINE;
+        if self.lines.is_empty() || (std::mem::take(&mut self.begins) && (is_far || is_next || is_below)) {
             self.lines.push(Line { glyphs: Vec::new(), is_apart: is_far && is_next && !self.lines.is_empty() });
         }
         let is_first = self.lines.last().is_none_or(|line| line.glyphs.is_empty());
         let gap = if is_first { 0.0 } else { (x - end) / size };
         if let Some(line) = self.lines.last_mut() {
-            line.glyphs.push(Glyph { text: text.to_owned(), gap });
+            line.glyphs.push(Glyph { text: text.to_owned(), gap, place: (x, y), size });
         }
-        self.last = Some((x + width * size, y));
+        self.last = Some((x + width * size, y, size));
     }
 }
 
 impl Line {
     fn write(&self, has_spaces: bool, text: &mut String) {
+        for piece in reading_order::restored(self.pieces(has_spaces)) {
+            match piece.text.trim().is_empty() {
+                true if text.ends_with(' ') => {}
+                true => text.push(' '),
+                false => text.push_str(&piece.text),
+            }
+        }
+    }
+
+    /// Returns the glyphs as they stand from left to right, with a space where words are apart.
+    fn pieces(&self, has_spaces: bool) -> Vec<Piece<'_>> {
         let widest = self.widest_within_words(has_spaces);
-        for (at, glyph) in self.glyphs.iter().enumerate() {
+        let mut pieces: Vec<Piece<'_>> = Vec::with_capacity(self.glyphs.len());
+        for (at, (glyph, raised)) in self.glyphs.iter().zip(self.raised()).enumerate() {
             let is_space = glyph.text.trim().is_empty();
             let is_beside_space = is_space || at == 0 || self.glyphs[at - 1].text.trim().is_empty();
             if !is_beside_space && glyph.gap > widest {
-                text.push(' ');
+                pieces.push(Piece { text: " ".into(), x: glyph.place.0 });
             }
-            match is_space {
-                true if text.ends_with(' ') => {}
-                true => text.push(' '),
-                false => text.push_str(&glyph.text),
+            let text = raised.map_or(Cow::Borrowed(&*glyph.text), Cow::Owned);
+            pieces.push(Piece { text, x: glyph.place.0 });
+        }
+        pieces
+    }
+
+    /// Returns the text of those glyphs that stand for raised digits and signs: `10⁶`, or the mark of a note behind a
+    /// year.
+    fn raised(&self) -> Vec<Option<String>> {
+        let mut raised = vec![None; self.glyphs.len()];
+        let largest = self.glyphs.iter().reduce(|one, other| if other.size > one.size { other } else { one });
+        let Some(mut beside) = largest else { return raised };
+        let mut from = 0;
+        for (at, glyph) in self.glyphs.iter().enumerate() {
+            if glyph.is_raised_beside(beside) {
+                continue;
             }
+            self.raise(from..at, &mut raised);
+            (beside, from) = (glyph, at + 1);
+        }
+        self.raise(from..self.glyphs.len(), &mut raised);
+        raised
+    }
+
+    /// Raises the glyphs of a stretch if there is a digit among them and nothing but digits and signs.
+    fn raise(&self, stretch: Range<usize>, raised: &mut [Option<String>]) {
+        let is_digit = |glyph: &Glyph| glyph.text.contains(|char: char| char.is_ascii_digit());
+        let is_space = |at: &usize| self.glyphs[*at].text.trim().is_empty();
+        let own: Vec<usize> = stretch.clone().filter(|at| !is_space(at)).collect();
+        let texts: Option<Vec<String>> = own.iter().map(|at| text::raised(&self.glyphs[*at].text)).collect();
+        if let Some(texts) = texts.filter(|_| self.glyphs[stretch].iter().any(is_digit)) {
+            own.into_iter().zip(texts).for_each(|(at, text)| raised[at] = Some(text));
         }
     }
 
@@ -101,6 +158,12 @@ impl Line {
         let least = if has_spaces { GAP_BESIDE_SPACES } else { GAP };
         // Two or three glyphs that stand apart have no usual gap.
         if gaps.len() < 4 && !has_spaces { GAP } else { least.max(usual + MARGIN) }
+    }
+}
+
+impl Glyph {
+    fn is_raised_beside(&self, other: &Self) -> bool {
+        self.size < other.size * RAISED_SIZE && self.place.1 < other.place.1 - other.size * RAISED_BY
     }
 }
 
@@ -183,5 +246,43 @@ mod tests {
         let words = [("t", 0.0), ("w", 0.0), ("o", 0.0), ("w", 0.3), ("o", 0.0), ("r", 0.0), ("d", 0.0), ("s", 0.0)];
         check(&words, "two words");
         check(&[("1", 0.0), ("4", 2.0)], "1 4");
+    }
+
+    /// Puts texts half a size wide for each letter side by side; each with its size and how far it is raised.
+    fn side_by_side(texts: &[(&str, f64, f64)]) -> String {
+        let mut glyphs = Glyphs::default();
+        let mut x = 0.0;
+        for (text, size, up) in texts {
+            for at in 0..text.len() {
+                glyphs.put(x, 100.0 - up, 0.5, *size, &text[at..=at]);
+                x += size * 0.5;
+            }
+        }
+        glyphs.text().trim_end().to_owned()
+    }
+
+    #[test]
+    fn raised_digits_stay_raised() {
+        assert_eq!(side_by_side(&[("3.2 x 10", 10.0, 0.0), ("-6", 6.0, 4.0), (" t", 10.0, 0.0)]), "3.2 x 10⁻⁶ t");
+        assert_eq!(side_by_side(&[("in 2023", 10.0, 0.0), ("1", 6.5, 3.0), (", by", 10.0, 0.0)]), "in 2023¹, by");
+        assert_eq!(side_by_side(&[("1", 6.0, 3.0), (" The year ends", 10.0, 0.0)]), "¹ The year ends");
+        assert_eq!(side_by_side(&[("the 5", 10.0, 0.0), ("th", 6.0, 3.0)]), "the 5th");
+        assert_eq!(side_by_side(&[("CO", 10.0, 0.0), ("2", 6.0, -2.0), (" 412", 8.0, 0.0)]), "CO2 412");
+    }
+
+    #[test]
+    fn what_stands_a_line_below_is_another_line() {
+        let mut glyphs = Glyphs::default();
+        for (text, x, y) in [("end.", 50.0, 100.0), ("Part", 250.0, 112.0), ("2", 252.0, 124.0)] {
+            glyphs.begins = true;
+            glyphs.put(x, y, 2.0, 10.0, text);
+        }
+        assert_eq!(glyphs.text(), "end.\nPart\n2\n");
+        let mut row = Glyphs::default();
+        for (text, x, y) in [("02:47", 50.0, 112.0), ("Alarm", 90.0, 101.0)] {
+            row.begins = true;
+            row.put(x, y, 2.0, 10.0, text);
+        }
+        assert_eq!(row.text(), "02:47 Alarm\n", "centred beside two lines");
     }
 }

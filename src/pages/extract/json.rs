@@ -105,7 +105,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Objects of plain values are rows.
+/// Returns objects of plain values as rows.
 fn rows_of(values: &[Value]) -> Option<Vec<Vec<String>>> {
     let mut columns: Vec<&str> = Vec::new();
     for value in values {

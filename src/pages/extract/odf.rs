@@ -56,7 +56,7 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
     Ok(Document { missing, ..properties.of_document(reader.outline.finish_written()) })
 }
 
-/// Names of styles that raise what is written in them.
+/// Returns the names of styles that raise what is written in them.
 fn raised_styles(root: &Element) -> HashSet<String> {
     let mut names = HashSet::new();
     root.each("style", &mut |style| {

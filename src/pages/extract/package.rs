@@ -203,8 +203,8 @@ impl Properties {
         let value = |name: &&str| element.find(name)?.line();
         Self {
             title: value(&"title").filter(|title| !is_by_program(title)),
-            author: authors.iter().find_map(value),
-            published: dates.iter().find_map(|name| date::parse(&value(name)?)),
+            author: authors.iter().find_map(value).filter(|author| !is_program(author)),
+            published: dates.iter().find_map(|name| day_of(&value(name)?)),
         }
     }
 
@@ -219,10 +219,35 @@ impl Properties {
     }
 }
 
+/// Times of the templates from which libraries make documents, which say nothing of these: `python-docx` and
+/// `python-pptx` keep them, others begin to count there.
+const OF_TEMPLATES: [&str; 4] = ["2013-12-23T23:15", "2013-01-27T09:14", "1980-01-01T00:00", "1970-01-01T00:00"];
+
+fn day_of(time: &str) -> Option<String> {
+    if OF_TEMPLATES.iter().any(|template| time.starts_with(template)) { None } else { date::parse(time) }
+}
+
+/// Returns whether an author is a program that names itself, or says that it knows none.
+pub(super) fn is_program(author: &str) -> bool {
+    const NAMES: [&str; 9] = [
+        "python-docx",
+        "openpyxl",
+        "xlsxwriter",
+        "apache poi",
+        "phpword",
+        "anonymous",
+        "(anonymous)",
+        "unspecified",
+        "unknown",
+    ];
+    let lower = author.to_lowercase();
+    NAMES.contains(&lower.trim())
+}
+
 /// Returns whether a title is what a program writes there by itself.
 pub(super) fn is_by_program(title: &str) -> bool {
     let lower = title.to_lowercase();
-    ["untitled", "microsoft word", "word document", "document1", "powerpoint", "präsentation"]
+    ["untitled", "(anonymous)", "microsoft word", "word document", "document1", "powerpoint", "präsentation"]
         .iter()
         .any(|start| lower.starts_with(start))
         || [".doc", ".docx", ".tex", ".dvi", ".indd", ".qxd"].iter().any(|end| lower.ends_with(end))
@@ -270,6 +295,13 @@ mod tests {
         assert_eq!(resolve("ppt/slides", "../notesSlides/n1.xml"), "ppt/notesSlides/n1.xml");
         assert_eq!(resolve("word", "/word/x.xml"), "word/x.xml");
         assert_eq!(resolve("", "../../etc/passwd"), "etc/passwd");
+    }
+
+    #[test]
+    fn what_a_library_writes_by_itself_says_nothing() {
+        assert_eq!(day_of("2013-12-23T23:15:00Z"), None);
+        assert_eq!(day_of("2013-12-23T09:00:00Z").as_deref(), Some("2013-12-23"));
+        assert!(is_program("python-docx") && is_program("(anonymous)") && !is_program("Ada Penhallow"));
     }
 
     #[test]

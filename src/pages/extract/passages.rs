@@ -100,7 +100,7 @@ fn table_head(paragraph: &str) -> Option<&str> {
     (is_rule && head.chars().count() <= TARGET_CHARS / 3).then_some(head)
 }
 
-/// Pieces of at most so many characters.
+/// Returns pieces of at most so many characters.
 fn torn(text: &str, most: usize) -> Vec<&str> {
     let mut rest = text.trim();
     let mut pieces = Vec::new();

@@ -99,7 +99,7 @@ fn is_junk(text: &str) -> bool {
     all > MAX_PAGE_CHARS || (all > 20 && letters * 2 < all)
 }
 
-/// Words that were divided at the end of a line are put together again.
+/// Puts words together again that were divided at the end of a line.
 fn joined(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();
@@ -144,7 +144,7 @@ fn day_of(date: &str) -> Option<String> {
 }
 
 fn author(pdf: &Pdf) -> Option<String> {
-    property(pdf, b"Author")
+    property(pdf, b"Author").filter(|author| !package::is_program(author))
 }
 
 fn property(pdf: &Pdf, name: &[u8]) -> Option<String> {

@@ -78,7 +78,7 @@ fn slide(root: &Element, number: usize, outline: &mut Outline) -> Option<String>
     title
 }
 
-/// Shapes and tables, those in groups too, but none that repeat on every slide.
+/// Collects shapes and tables, those in groups too, but none that repeat on every slide.
 fn collect<'a>(parent: &'a Element, shapes: &mut Vec<&'a Element>) {
     for element in parent.elements() {
         match &*element.name {

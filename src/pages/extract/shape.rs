@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use dom_query::{Document, NodeId, NodeRef};
 
-use super::text;
+use super::{formula, text};
 
 /// Bytes that may be rewritten on one page; what comes behind is left as it is.
 const MOST_BYTES: usize = 4 << 20;
@@ -22,6 +22,10 @@ const MARK_CHARS: usize = 4;
 pub(super) fn spell_out(document: &Document) {
     leave_out_struck(document);
     document.select("rt, rp, rtc").remove();
+    formula::spell_out(document);
+    for mark in document.select("a").nodes() {
+        leave_out_mark(mark);
+    }
     for raised in document.select("sup").nodes() {
         raise(raised);
     }
@@ -70,6 +74,14 @@ fn leave_out_struck(document: &Document) {
     }
 }
 
+/// Takes away a link that says itself that it is the mark of a note, raised or not.
+fn leave_out_mark(link: &NodeRef<'_>) {
+    let says = |name: &str| link.attr(name).is_some_and(|value| value.contains("noteref"));
+    if ["role", "epub:type", "class"].into_iter().any(says) && is_mark(link.text().trim()) {
+        link.remove_from_parent();
+    }
+}
+
 /// Turns `10<sup>6</sup>` into `10⁶`; the mark of a note goes, lest it be read as a part of the number before it.
 fn raise(node: &NodeRef<'_>) {
     let text = node.text();
@@ -92,8 +104,12 @@ fn is_note(node: &NodeRef<'_>, text: &str) -> bool {
     let names = [node.class(), node.id_attr()].into_iter().flatten();
     let is_named = names.map(|name| name.to_lowercase()).any(|name| OF_NOTES.iter().any(|part| name.contains(part)));
     let is_link = node.descendants_it().any(|child| child.has_name("a")) || link_around(node).is_some();
+    (is_named || is_link) && is_mark(text)
+}
+
+fn is_mark(text: &str) -> bool {
     let bare = text.trim_matches(['[', ']', '(', ')', ' ']);
-    (is_named || is_link) && bare.chars().count() <= MARK_CHARS && !bare.contains(char::is_whitespace)
+    bare.chars().count() <= MARK_CHARS && !bare.contains(char::is_whitespace)
 }
 
 /// Returns the link that has nothing else in it.
@@ -122,7 +138,14 @@ fn define(list: &NodeRef<'_>, left: &mut usize) {
     // Pairs may stand in a `div` each.
     for child in list.descendants_it().filter(|child| child.is_element()) {
         match child.node_name().as_deref() {
-            Some("dt") => items.push((child.inner_html().trim().to_owned(), Vec::new())),
+            Some("dt") => {
+                let term = child.inner_html().trim().to_owned();
+                match items.last_mut().filter(|(_, meanings)| meanings.is_empty()) {
+                    // Several terms may mean the same.
+                    Some((terms, _)) => *terms = format!("{terms}; {term}"),
+                    None => items.push((term, Vec::new())),
+                }
+            }
             Some("dd") => match items.last_mut() {
                 Some((_, meanings)) => meanings.push(child.inner_html().trim().to_owned()),
                 None => items.push((String::new(), vec![child.inner_html().trim().to_owned()])),
@@ -219,6 +242,7 @@ mod tests {
     fn terms_stand_apart_from_what_they_mean() {
         check("<dl><dt>Opening<dd>1931<dt>Cost<dd>4 crowns<dd>or 5</dl>", "- Opening: 1931\n- Cost: 4 crowns; or 5");
         check("<dl><div><dt>X</dt><dd>y</dd></div></dl>", "- X: y");
+        check("<dl><dt>Child<dd>4<dt>Senior<dt>Student<dd>6</dl>", "- Child: 4\n- Senior; Student: 6");
     }
 
     #[test]
@@ -250,6 +274,22 @@ mod tests {
         check(
             "<p>It holds <a href='/water'>10<sup>6</sup> m<sup>3</sup></a> of water.</p>",
             "It holds 10⁶ m³ of water.",
+        );
+        check("<p>It cost 450<a role=doc-noteref href='#n'>1</a> crowns.</p>", "It cost 450 crowns.");
+        check("<p>It cost 450<a epub:type='noteref' href='#n'>1</a> crowns.</p>", "It cost 450 crowns.");
+    }
+
+    #[test]
+    fn formulas_are_read_in_one_line() {
+        check("<p>A share of <math><mfrac><mn>1</mn><mn>3</mn></mfrac></math> each</p>", "A share of 1/3 each");
+        check(
+            "<p><math><semantics><mrow><mn>5.97</mn><mo>×</mo><msup><mn>10</mn><mn>24</mn></msup></mrow>\
+                <annotation encoding='application/x-tex'>5.97 \\times 10^{24}</annotation></semantics></math> kg</p>",
+            "5.97×10²⁴ kg",
+        );
+        check(
+            "<p><math><msqrt><mfrac><mi>a</mi><msup><mi>b</mi><mi>n</mi></msup></mfrac></msqrt></math></p>",
+            "√(a/(b^n))",
         );
     }
 

@@ -71,7 +71,7 @@ impl Sheet {
         (self.text, self.missing)
     }
 
-    /// Lines above a table are lines; the columns are those that any row has.
+    /// Ends a block of rows. Lines above a table are lines; the columns are those that any row has.
     fn close(&mut self) {
         let mut above = std::mem::take(&mut self.block);
         let mut columns: Vec<usize> = above.iter().flatten().map(|(column, _)| *column).collect();

@@ -13,7 +13,8 @@ const HEAD_LINES: usize = 10;
 /// Lines of a title in capitals.
 const TITLE_LINES: usize = 3;
 
-/// Bytes to text: byte order mark, else UTF-8 if it is that, else the likeliest older encoding. Line ends become `\n`.
+/// Turns bytes to text: byte order mark, else UTF-8 if it is that, else the likeliest older encoding. Line ends
+/// become `\n`.
 ///
 /// # Errors
 /// [`Unreadable`] for what no encoding makes text of.
@@ -167,7 +168,7 @@ pub fn cut(text: &str, max_chars: usize) -> &str {
     }
 }
 
-/// Digits and signs as they stand raised, when `text` is made of nothing else: ten to the sixth is not 106.
+/// Returns digits and signs as they stand raised, when `text` is made of nothing else: ten to the sixth is not 106.
 pub(super) fn raised(text: &str) -> Option<String> {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raise = |char: char| match char {

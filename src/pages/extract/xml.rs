@@ -211,7 +211,7 @@ fn character(entity: &BytesRef<'_>) -> Option<char> {
     entity.resolve_char_ref().ok().flatten().or(named)
 }
 
-/// Bytes to text: byte order mark, else what the declaration says, else UTF-8.
+/// Turns bytes to text: byte order mark, else what the declaration says, else UTF-8.
 pub(super) fn decode(bytes: &[u8]) -> Result<String, Unreadable> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
     let declared = head.split_once("encoding=").and_then(|(_, rest)| {
@@ -286,7 +286,7 @@ fn without_weekday(date: &str) -> &str {
     date.split_once(", ").map_or(date, |(_, rest)| rest)
 }
 
-/// Elements as headings, paragraphs, tables, and values behind their names.
+/// Returns elements as headings, paragraphs, tables, and values behind their names.
 fn records(root: &Element) -> Document {
     let mut outline = Outline::of_text(None);
     records_of(root, 1, &mut outline);

@@ -150,7 +150,10 @@ impl Host {
         let turn = self.turn().await?;
         let robots = robots::fetch(client, url, may_call).await;
         match &robots {
-            Ok(robots) => self.state.lock().pause = pause(robots.crawl_delay()),
+            Ok(robots) => {
+                let asked = robots.crawl_delay().await;
+                self.state.lock().pause = pause(asked);
+            }
             Err(_) => turn.failed(),
         }
         robots

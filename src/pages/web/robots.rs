@@ -11,6 +11,8 @@ use crate::net;
 
 /// The name by which sites address us.
 const AGENT: &str = "fathom";
+/// No line that means something is longer; the parser drops the rest of those beyond 16,663 bytes.
+const MAX_LINE_BYTES: usize = 16_000;
 /// What is read of a robots.txt.
 const MAX_BYTES: usize = 500 * 1024;
 /// Redirects of a robots.txt, within its host.
@@ -71,7 +73,21 @@ async fn beginning(mut answer: reqwest::Response) -> reqwest::Result<String> {
             break;
         }
     }
-    Ok(String::from_utf8_lossy(&body).into_owned())
+    Ok(with_short_lines(&String::from_utf8_lossy(&body)))
+}
+
+/// Returns the text with each line as long as the parser takes it. Of a longer one it counts characters as bytes, and
+/// then cuts the text within a character, which panics.
+fn with_short_lines(text: &str) -> String {
+    let mut short = String::with_capacity(text.len());
+    for line in text.split_inclusive(['\n', '\r']) {
+        let end = line.floor_char_boundary(MAX_LINE_BYTES);
+        short.push_str(&line[..end]);
+        if end < line.len() {
+            short.push('\n');
+        }
+    }
+    short
 }
 
 /// Returns whether it is of the same host.
@@ -91,12 +107,17 @@ impl Robots {
         matched.await.unwrap_or(false)
     }
 
-    /// Returns the pause between two calls that the site asks us for, or else all programs.
-    pub(super) fn crawl_delay(&self) -> Option<Duration> {
+    /// Returns the pause between two calls that the site asks us for, or else all programs. Rules that the parser
+    /// cannot take ask for none.
+    pub(super) async fn crawl_delay(&self) -> Option<Duration> {
         let Self::Rules(rules) = self else { return None };
-        let mut delays = Delays::default();
-        parse_robotstxt(rules, &mut delays);
-        delays.ours.or(delays.of_all)
+        let rules = rules.clone();
+        let parsed = tokio::task::spawn_blocking(move || {
+            let mut delays = Delays::default();
+            parse_robotstxt(&rules, &mut delays);
+            delays.ours.or(delays.of_all)
+        });
+        parsed.await.unwrap_or_default()
     }
 }
 
@@ -171,19 +192,32 @@ mod tests {
         check(rules("<html>not found</html>"), "/x", true).await;
     }
 
-    #[test]
-    fn the_pause_is_the_one_asked_of_us_or_of_all() {
-        let check = |text: &str, expected: Option<f64>| {
-            let delay = Robots::Rules(text.to_owned()).crawl_delay();
+    /// Without the cut the parser panics at both.
+    #[tokio::test]
+    async fn long_lines_are_no_danger() {
+        let page = Url::parse("https://a.test/page").unwrap();
+        let comment = format!("# {}\nUser-agent: *\nCrawl-delay: 2\nDisallow: /late\n", "ü".repeat(9_000));
+        for text in [comment, format!("<html>{}éé\n</html>\n", "x".repeat(17_000))] {
+            assert_eq!(Robots::Rules(text.clone()).crawl_delay().await, None, "a panic of the parser stays there");
+            let robots = Robots::Rules(beginning(http::Response::new(text).into()).await.unwrap());
+            assert!(robots.allows(&page).await);
+            assert_eq!(robots.crawl_delay().await.is_some(), !robots.allows(&page.join("/late").unwrap()).await);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_pause_is_the_one_asked_of_us_or_of_all() {
+        let check = async |text: &str, expected: Option<f64>| {
+            let delay = Robots::Rules(text.to_owned()).crawl_delay().await;
             assert_eq!(delay.map(|delay| delay.as_secs_f64()), expected, "{text}");
         };
-        check("User-agent: *\nCrawl-delay: 5\nDisallow: /x", Some(5.0));
-        check("User-agent: *\nCrawl-delay: 5\n\nUser-agent: Fathom\ncrawl-delay: 1.5", Some(1.5));
-        check("User-agent: other\nUser-agent: *\nDisallow:\nCrawl-delay: 2", Some(2.0));
-        check("User-agent: *\nDisallow: /x\nUser-agent: other\nCrawl-delay: 9", None);
-        check("User-agent: *\nCrawl-delay: -1\nCrawl-delay: soon", None);
-        check("User-agent: fathomless\nCrawl-delay: 3", None);
-        assert_eq!(Robots::Free.crawl_delay(), None);
+        check("User-agent: *\nCrawl-delay: 5\nDisallow: /x", Some(5.0)).await;
+        check("User-agent: *\nCrawl-delay: 5\n\nUser-agent: Fathom\ncrawl-delay: 1.5", Some(1.5)).await;
+        check("User-agent: other\nUser-agent: *\nDisallow:\nCrawl-delay: 2", Some(2.0)).await;
+        check("User-agent: *\nDisallow: /x\nUser-agent: other\nCrawl-delay: 9", None).await;
+        check("User-agent: *\nCrawl-delay: -1\nCrawl-delay: soon", None).await;
+        check("User-agent: fathomless\nCrawl-delay: 3", None).await;
+        assert_eq!(Robots::Free.crawl_delay().await, None);
     }
 
     /// Far more rules than anybody needs: those that are read count, and a line that is cut off is none.
