@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -18,7 +19,7 @@ use crate::{
     domain::{Cost, Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode},
     journal::{Entry, Fingerprint, Inherited, StepKind, Stop},
     llm::{
-        self, Completion, OutputFormat, Request, Sending, StopReason,
+        self, BrokenOff, Caller as _, Completion, OutputFormat, Request, Sending, StopReason,
         structured::{Form, Strategies, Strategy},
     },
     offline::{self, Task},
@@ -128,7 +129,7 @@ impl Cx {
         Call { request, task: task.into() }
     }
 
-    /// Calls of one agent begin alike.
+    /// Returns the agent's key for a cache of prompts: calls of one agent begin alike.
     fn cache_key(&self) -> Arc<str> {
         let agent = self.scope.id.as_deref().unwrap_or(self.scope.agent.as_str());
         format!("{}-{agent}", self.run.journal.run_id()).into()
@@ -182,14 +183,14 @@ impl Cx {
     ) -> Result<Entry<Outcome>, Stop> {
         self.begins(role, &call.request);
         let watch = watch::begin(key, role, &call.request);
-        let (made, mut paid) = (self.made_for(key, role, deadline), Paid::default());
+        let (made, paid) = (self.made_for(key, role, deadline), Mutex::default());
         // Boxed, as the other large futures on the way to the wire: a stack holds several of them at once.
-        let call = Box::pin(watch.over(self.fitted(made, call, None::<&mut NoText>, &mut paid)));
+        let call = Box::pin(watch.over(self.fitted(made, call, None::<&mut NoText>, &paid)));
         let entry = match self.before(deadline, call).await {
             Some(entry) => entry?,
             None => {
                 let late = Failure::new(FailureCode::Timeout, "the model did not answer in time");
-                self.with_usage(role, &paid, Entry::new(Err(Unanswered::lasting(late))))
+                self.with_usage(role, &paid.lock(), Entry::new(Err(Unanswered::lasting(late))))
             }
         };
         watch::end(watch, &entry.value);
@@ -217,8 +218,8 @@ impl Cx {
             streamed = true;
             self.begins(role, &call.request);
             let watch = watch::begin(key, role, &call.request);
-            let (made, mut paid) = (self.made_for(key, role, None), Paid::default());
-            let entry = watch.over(Box::pin(self.fitted(made, call, Some(&mut *sink), &mut paid))).await?;
+            let (made, paid) = (self.made_for(key, role, None), Mutex::default());
+            let entry = watch.over(Box::pin(self.fitted(made, call, Some(&mut *sink), &paid))).await?;
             watch::end(watch, &entry.value);
             Ok(entry)
         };
@@ -260,7 +261,7 @@ impl Cx {
         made: MadeFor<'_>,
         mut call: Call,
         mut sink: Option<&mut S>,
-        paid: &mut Paid,
+        paid: &Mutex<Paid>,
     ) -> Result<Entry<Outcome>, Stop> {
         let role = made.role;
         let models = self.models(role);
@@ -273,6 +274,7 @@ impl Cx {
             }
             call.request.model = model.clone();
             let caller = if is_last { self.caller(made.ends) } else { self.brief_caller(made.ends) };
+            let caller = caller.paying(model, paid);
             let tried = Box::pin(self.with_room(made, &mut call, sink.as_deref_mut(), &caller, paid)).await?;
             let entry = match tried {
                 Tried::Refused(entry) => *entry,
@@ -290,7 +292,7 @@ impl Cx {
                 }
                 Tried::Failed(failed) => Entry::new(Err(failed.into())),
             };
-            return Ok(self.with_usage(role, paid, entry));
+            return Ok(self.with_usage(role, &paid.lock(), entry));
         }
         unreachable!("the last model's end is the call's")
     }
@@ -313,7 +315,7 @@ impl Cx {
         call: &mut Call,
         mut sink: Option<&mut S>,
         caller: &RunCaller<'_>,
-        paid: &mut Paid,
+        paid: &Mutex<Paid>,
     ) -> Result<Tried, Stop> {
         let asked_for = call.request.max_tokens;
         let learned = (made.role, call.request.model.clone());
@@ -321,15 +323,13 @@ impl Cx {
         let most = self.run.services.llm.facts(&call.request.model).max_output.unwrap_or(u32::MAX);
         for raise in known..=RAISES {
             call.request.max_tokens = asked_for.saturating_mul(1 << raise);
+            paid.lock().begin_call();
             let tried = Box::pin(self.fitted_by(made, call, sink.as_deref_mut(), caller)).await?;
-            for unused in caller.take_billed() {
-                self.pay_unused(&call.request.model, unused, paid);
-            }
             let Tried::Answered(mut completion) = tried else {
                 call.request.max_tokens = asked_for;
                 return Ok(tried);
             };
-            self.pay(&call.request.model, &mut completion, paid);
+            self.pay(&call.request.model, &mut completion, &mut paid.lock());
             let is_empty = completion.text.trim().is_empty() && completion.tool_calls.is_empty();
             let limit = call.request.max_tokens.min(most);
             let is_last = raise == RAISES || limit == most;
@@ -437,9 +437,16 @@ impl Cx {
             Err(failed) => return Ok(Err(failed)),
         };
         let ended = poured(stream, sink).await?.unwrap_or_else(|| {
-            Err(llm::Error::Transport { model: request.model.clone(), detail: "the stream ended early".into() })
+            let detail = "the stream ended early".to_owned();
+            let error = llm::Error::Transport { model: request.model.clone(), detail };
+            Err(BrokenOff { error, used: Box::default() })
         });
-        Ok(Ok(ended.map_err(Unanswered::broken_off)))
+        if let Err(BrokenOff { used, .. }) = &ended
+            && **used != Usage::default()
+        {
+            caller.billed(used);
+        }
+        Ok(Ok(ended.map_err(|broken_off| Unanswered::broken_off(broken_off.error))))
     }
 
     /// Asks for a value of type `T`: by native schema, then by a tool call, then in the prompt, each call a step of its

@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::Role;
 use crate::{
-    domain::digest,
+    domain::{Evidence, digest},
     journal::Fingerprint,
     llm::{self, OutputFormat, Request},
-    offline::{Evidence, Task},
+    offline::Task,
 };
 
 /// Makes the fingerprint by which the journal recognises a model call: by the whole request, and by what it is about.

@@ -40,7 +40,7 @@ impl Cx {
         same::joined(rows)
     }
 
-    /// Sources of the run with their texts, by any of their ids.
+    /// Returns sources of the run with their texts, by any of their ids.
     ///
     /// # Errors
     /// [`Stop`].

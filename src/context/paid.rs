@@ -19,8 +19,15 @@ pub(super) struct Paid {
     model: Option<ModelName>,
     usage: Usage,
     attempts: u32,
-    /// Attempts whose answers could not be used.
-    unused: u32,
+    /// Those of the calls before the one under way.
+    before: u32,
+}
+
+impl Paid {
+    /// Begins another call of the step.
+    pub(super) fn begin_call(&mut self) {
+        self.before = self.attempts;
+    }
 }
 
 impl Cx {
@@ -31,7 +38,7 @@ impl Cx {
         self.run.spending.end_call(&usage);
         paid.model = Some(model.clone());
         paid.usage += usage;
-        paid.unused = paid.unused.saturating_add(1);
+        paid.attempts = paid.attempts.saturating_add(1);
     }
 
     /// Prices one answer, since prices depend on how long a prompt is, and counts it. Afterwards its usage is that of
@@ -41,7 +48,8 @@ impl Cx {
         self.run.spending.end_call(&completion.usage);
         paid.model = Some(model.clone());
         paid.usage += completion.usage;
-        paid.attempts = paid.attempts.saturating_add(completion.attempts);
+        // Those whose answers could not be used are among them.
+        paid.attempts = paid.before.saturating_add(completion.attempts);
         (completion.usage, completion.attempts) = (paid.usage, paid.attempts);
     }
 
@@ -49,10 +57,8 @@ impl Cx {
     /// failed.
     pub(super) fn with_usage(&self, role: Role, paid: &Paid, entry: Entry<Outcome>) -> Entry<Outcome> {
         let Some(model) = &paid.model else { return entry };
-        // Those of an answered call count the unusable ones.
-        let attempts = paid.attempts.max(paid.unused);
         let (model, role, tokens) = (model.to_string(), role.as_str().to_owned(), paid.usage);
-        let call = CallRecord { model: model.clone(), role: role.clone(), attempts, usage: paid.usage };
+        let call = CallRecord { model: model.clone(), role: role.clone(), attempts: paid.attempts, usage: paid.usage };
         Entry { call: Some(call), ..entry.event(&self.scope, Event::Usage { model, role, tokens }) }
     }
 

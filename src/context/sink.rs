@@ -6,7 +6,7 @@ use futures::{Stream, StreamExt};
 
 use crate::{
     journal::Stop,
-    llm::{self, Completion, Delta},
+    llm::{BrokenOff, Completion, Delta},
 };
 
 /// Takes streamed text.
@@ -26,9 +26,9 @@ pub trait TextSink: Send {
 
 /// Hands a stream's text to `sink` as it comes; returns how the stream ended, `None` when it did without saying so.
 pub async fn poured(
-    stream: impl Stream<Item = Result<Delta, llm::Error>>,
+    stream: impl Stream<Item = Result<Delta, BrokenOff>>,
     sink: &mut impl TextSink,
-) -> Result<Option<Result<Completion, llm::Error>>, Stop> {
+) -> Result<Option<Result<Completion, BrokenOff>>, Stop> {
     let mut stream = pin!(stream);
     loop {
         let next = tokio::select! {
@@ -42,7 +42,7 @@ pub async fn poured(
         match next {
             Some(Ok(Delta::Text(text))) => sink.take(&text).await?,
             Some(Ok(Delta::End(completion))) => return Ok(Some(Ok(completion))),
-            Some(Err(error)) => return Ok(Some(Err(error))),
+            Some(Err(broken_off)) => return Ok(Some(Err(broken_off))),
             None => return Ok(None),
         }
     }

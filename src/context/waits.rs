@@ -8,9 +8,9 @@ use std::{collections::HashMap, time::Duration};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Cx, Error, Role, Unanswered};
+use super::{Cx, Error, Role, Unanswered, paid::Paid};
 use crate::{
-    domain::{Event, Timestamp, Usage, Wait, WaitKind, WarningCode},
+    domain::{Event, ModelName, Timestamp, Usage, Wait, WaitKind, WarningCode},
     journal::{Entry, StepKind},
     llm::{self, Caller, Gate},
 };
@@ -223,13 +223,13 @@ impl Cx {
 
     /// Returns the caller of a model of that role, which waits no longer than it is of use.
     pub(super) fn caller(&self, ends: Option<Instant>) -> RunCaller<'_> {
-        RunCaller { cx: self, ends, billed: Mutex::default() }
+        RunCaller { cx: self, ends, bill: None }
     }
 
     /// Returns the same while another model stands ready: it waits no longer than for a short limit of its rate.
     pub(super) fn brief_caller(&self, ends: Option<Instant>) -> RunCaller<'_> {
         let soon = Instant::now() + HURRY;
-        RunCaller { cx: self, ends: Some(ends.map_or(soon, |ends| ends.min(soon))), billed: Mutex::default() }
+        self.caller(Some(ends.map_or(soon, |ends| ends.min(soon))))
     }
 
     /// Returns the caller of a search engine.
@@ -237,8 +237,8 @@ impl Cx {
         self.caller(self.retries_end(Role::Research))
     }
 
-    /// Findings may be compressed in half of the time that is kept for writing, the report may be waited for to the
-    /// end.
+    /// Returns until when a call of this role may be made again. Findings may be compressed in half of the time that
+    /// is kept for writing, the report may be waited for to the end.
     pub(super) fn retries_end(&self, role: Role) -> Option<Instant> {
         let research_ends = self.run.research_ends;
         match role {
@@ -310,14 +310,21 @@ impl Drop for Waiting<'_> {
 pub struct RunCaller<'a> {
     cx: &'a Cx,
     ends: Option<Instant>,
-    /// What answers took that could not be used. Locked for access only.
-    billed: Mutex<Vec<Usage>>,
+    /// Who pays for answers that cannot be used; nobody when no model is called.
+    bill: Option<Bill<'a>>,
 }
 
-impl RunCaller<'_> {
-    /// Hands out what answers took that could not be used, each once.
-    pub(super) fn take_billed(&self) -> Vec<Usage> {
-        std::mem::take(&mut *self.billed.lock())
+/// Whose answers are paid for, and into which step.
+#[derive(Clone, Copy, Debug)]
+struct Bill<'a> {
+    model: &'a ModelName,
+    paid: &'a Mutex<Paid>,
+}
+
+impl<'a> RunCaller<'a> {
+    /// Returns the same for calls of that model, whose answers the step pays for, be they of use or not.
+    pub(super) fn paying(self, model: &'a ModelName, paid: &'a Mutex<Paid>) -> Self {
+        Self { bill: Some(Bill { model, paid }), ..self }
     }
 
     /// Emits from inside a call, and at its end: neither may wait.
@@ -343,7 +350,10 @@ impl Caller for RunCaller<'_> {
     }
 
     fn billed(&self, usage: &Usage) {
-        self.billed.lock().push(*usage);
+        // At once: nobody comes back to a call that is dropped.
+        if let Some(Bill { model, paid }) = self.bill {
+            self.cx.pay_unused(model, *usage, &mut paid.lock());
+        }
     }
 
     fn ends(&self) -> Option<Instant> {

@@ -367,7 +367,7 @@ fn called<'a>(name: &'a str, tools: &[String]) -> &'a str {
     bare.unwrap_or(name)
 }
 
-/// Arguments that are a JSON text with an object in it, as some models write them, are that object.
+/// Returns the object where the arguments are a JSON text with one in it, as some models write them.
 pub(super) fn unquoted(arguments: Cow<'_, str>) -> Cow<'_, str> {
     if !arguments.trim_start().starts_with('"') {
         return arguments;

@@ -275,7 +275,7 @@ impl Llm {
         listed.or_else(|| self.facts(model).window).unwrap_or(limits::UNKNOWN_WINDOW)
     }
 
-    /// Models of the catalogue and the settings that can be called here, sorted; there may be others.
+    /// Returns the models of the catalogue and the settings that can be called here, sorted; there may be others.
     pub fn known_models(&self) -> Vec<String> {
         let own = self.inner.settings.models.keys().cloned();
         let names: BTreeSet<String> = super::catalogue::names().map(str::to_owned).chain(own).collect();
@@ -559,7 +559,9 @@ fn without_carry(request: &Request, failed: &Failed) -> Option<Request> {
 
 /// Waits for all of an answer that is streamed.
 async fn all_of(mut reading: Reading, model: &ModelName) -> Result<Completion, Failure> {
-    reading.gathered().await?.ok_or_else(|| malformed(model, "the stream has no end").into())
+    let mut completion = reading.gathered().await?.ok_or_else(|| malformed(model, "the stream has no end"))?;
+    completion.drop_unopened_thinking();
+    Ok(completion)
 }
 
 /// Returns the answer that a server refuses to pass on because it cannot read the model's calls, where we can.

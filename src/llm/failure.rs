@@ -25,6 +25,8 @@ pub(super) struct Failure {
     pub retry_after: Option<Duration>,
     /// How the same call may go better; `None`: it would fail the same way.
     trouble: Option<Trouble>,
+    /// The server asks for no other attempt.
+    is_last: bool,
     /// What an answer took that cannot be used.
     pub paid: Option<Box<Usage>>,
     /// What the model had written when its server could not read it as a call.
@@ -46,15 +48,15 @@ impl Failure {
     pub(super) fn asked(mut self, asked: Asked) -> Self {
         let is_wait =
             matches!(self.error, Error::RateLimited { .. } | Error::Overloaded { .. } | Error::BadRequest { .. });
-        self.retry_after = self.retry_after.or(asked.wait.filter(|_| is_wait));
+        // What a header asks for counts more than what the body says.
+        self.retry_after = asked.wait.filter(|_| is_wait).or(self.retry_after);
         if let Error::RateLimited { retry_after, .. } = &mut self.error {
             *retry_after = self.retry_after;
         }
-        self.trouble = match (asked.again, &self.error) {
-            (Some(false), _) => None,
-            (Some(true), Error::BadRequest { .. }) => self.trouble.or(Some(Trouble::Failing)),
-            _ => self.trouble,
-        };
+        self.is_last = asked.again == Some(false);
+        if asked.again == Some(true) && matches!(self.error, Error::BadRequest { .. }) {
+            self.trouble = self.trouble.or(Some(Trouble::Failing));
+        }
         self
     }
 
@@ -73,6 +75,7 @@ impl Attempt for Failure {
     fn verdict(&self) -> Verdict {
         match self.trouble {
             None => Verdict::Final,
+            Some(trouble) if self.is_last => Verdict::Refrain { trouble, after: self.retry_after },
             Some(trouble) => Verdict::Again { trouble, after: self.retry_after },
         }
     }
@@ -86,6 +89,7 @@ impl Attempt for Failure {
 fn trouble_of_status(error: &Error, status: u16) -> Option<Trouble> {
     match trouble(error) {
         Some(Trouble::Away) if status == 500 => Some(Trouble::Failing),
+        Some(Trouble::Away) if status == 403 => Some(Trouble::Blocked),
         other => other,
     }
 }
@@ -112,7 +116,7 @@ impl From<Error> for Failure {
             _ => None,
         };
         let trouble = trouble(&error);
-        Self { error, retry_after, trouble, paid: None, written: None }
+        Self { error, retry_after, trouble, is_last: false, paid: None, written: None }
     }
 }
 
@@ -133,11 +137,7 @@ impl Asked {
 
 /// Returns the failure that an HTTP answer reports.
 pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
-    let asked = Asked::of(headers);
-    let failure = Reported::from_body(body).failure(model, Some(status));
-    // What a header asks for counts more than what the body says.
-    let said = failure.retry_after.filter(|_| asked.wait.is_none());
-    Failure { retry_after: said, ..failure }.asked(asked)
+    Reported::from_body(body).failure(model, Some(status)).asked(Asked::of(headers))
 }
 
 /// Returns the failure reported by the `error` field of a body or stream chunk that came with status 200, as
@@ -209,6 +209,8 @@ struct Reported {
     /// Anthropic's further code of a limit of money, which comes as one of rate.
     limit: String,
     message: String,
+    /// It is a page for people, of a proxy or a firewall.
+    is_page: bool,
     /// llama.cpp's window per request.
     n_ctx: Option<u32>,
     /// Gemini's word for a status.
@@ -240,10 +242,8 @@ impl Reported {
                 Value::Null => Self::from_error(fields),
                 error => Self::from_error(error),
             },
-            _ => Self {
-                message: if is_html(body) { "an HTML page".to_owned() } else { body.to_owned() },
-                ..Self::default()
-            },
+            _ if is_html(body) => Self { message: "an HTML page".to_owned(), is_page: true, ..Self::default() },
+            _ => Self { message: body.to_owned(), ..Self::default() },
         }
     }
 
@@ -264,6 +264,7 @@ impl Reported {
                 .or_else(|| reset(error))
                 .or_else(|| said_wait(&message)),
             message,
+            is_page: false,
             written: word("failed_generation"),
             used_up: details(error).any(has_daily_quota),
             bad_key: details(error).any(|detail| detail["reason"] == "API_KEY_INVALID"),
@@ -314,12 +315,22 @@ impl Reported {
     }
 
     fn failure(mut self, model: &ModelName, http: Option<u16>) -> Failure {
-        let (status, wait, is_broken) = (self.status(http), self.wait, self.is(UNREADABLE_CALLS));
+        let (status, wait) = (self.status(http), self.wait);
         let written = Some(std::mem::take(&mut self.written)).filter(|written| !written.is_empty());
         let error = self.error(model, status);
         let has_wait = matches!(error, Error::RateLimited { .. } | Error::Overloaded { .. });
-        let trouble = if is_broken { Some(Trouble::Broken) } else { trouble_of_status(&error, status) };
-        Failure { error, retry_after: wait.filter(|_| has_wait), trouble, paid: None, written: written.map(Into::into) }
+        let trouble = match &error {
+            Error::Malformed { .. } => Some(Trouble::Broken),
+            error => trouble_of_status(error, status),
+        };
+        Failure {
+            error,
+            retry_after: wait.filter(|_| has_wait),
+            trouble,
+            is_last: false,
+            paid: None,
+            written: written.map(Into::into),
+        }
     }
 
     fn error(self, model: &ModelName, status: u16) -> Error {
@@ -333,6 +344,8 @@ impl Reported {
             _ if self.used_up || self.says_used_up() => Error::Quota { model, detail },
             _ if self.is(UNREADABLE_CALLS) => Error::Malformed { model, detail },
             _ if self.flagged || self.is_refusal() => Error::Refused { model, detail },
+            // A provider refuses keys in words of its own.
+            403 if self.is_page => Error::Transport { model, detail: format!("{detail}, of a firewall before it") },
             401 | 403 => Error::Auth { model, detail },
             429 => Error::RateLimited { model, retry_after: self.wait },
             408 | 409 | 425 | 500.. => Error::Overloaded { model, detail },
@@ -398,8 +411,9 @@ fn said_wait(message: &str) -> Option<Duration> {
     let (length, unit) = (words.next()?, words.next().unwrap_or_default());
     let scale = match unit.trim_end_matches('s') {
         "millisecond" => 0.001,
-        "minute" => 60.0,
-        "hour" => 3_600.0,
+        "min" | "minute" => 60.0,
+        "hr" | "hour" => 3_600.0,
+        "day" => 86_400.0,
         _ => 1.0,
     };
     net::asked_wait(net::span(length)?.as_secs_f64() * scale)
@@ -747,6 +761,17 @@ mod tests {
     }
 
     #[test]
+    fn a_page_in_place_of_a_refusal_is_no_wrong_key() {
+        let refused = |body: &str| of_status(&model(), 403, &HeaderMap::new(), body);
+        let page = refused("<html><title>Access denied</title></html>");
+        assert!(matches!(page.error, Error::Transport { .. }), "{:?}", page.error);
+        assert_eq!(page.trouble, Some(Trouble::Blocked));
+        let said = refused(r#"{"error": {"message": "no access"}}"#);
+        assert!(matches!(said.error, Error::Auth { .. }), "{:?}", said.error);
+        assert_eq!(said.trouble, None);
+    }
+
+    #[test]
     fn retry_after_may_come_in_milliseconds() {
         fn check(name: &'static str, value: &str, expected: Option<Duration>) {
             let mut headers = HeaderMap::new();
@@ -774,6 +799,8 @@ mod tests {
         check("Please try again in 1m12s", Some(72_000));
         check("Requests have exceeded token rate limit. Please retry after 6 seconds.", Some(6_000));
         check("Please retry after 2 minutes.", Some(120_000));
+        check("Please retry after 5 min.", Some(300_000));
+        check("Please try again in 1 day.", Some(86_400_000));
         check("Please try again in a while.", None);
         check("Please try again later.", None);
         let busy = of_error_field(&model(), &json!({"code": 503, "message": "busy, retry after 6 seconds"}));
@@ -792,8 +819,10 @@ mod tests {
             of_status(&model(), status, &headers, "{}")
         };
         for status in [429, 500, 503] {
-            assert_eq!(failure(status, "false").verdict(), Verdict::Final, "{status}");
             let usual = of_status(&model(), status, &HeaderMap::new(), "{}").trouble;
+            let verdict = failure(status, "false").verdict();
+            let after = Some(Duration::from_secs(7));
+            assert_eq!(verdict, Verdict::Refrain { trouble: usual.unwrap(), after }, "{status}");
             assert_eq!(failure(status, "true").trouble, usual, "{status}");
             assert_eq!(failure(status, "maybe").trouble, usual, "{status}");
             assert_eq!(failure(status, "true").retry_after, Some(Duration::from_secs(7)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Sending;
+use super::{Sending, thinking};
 use crate::domain::{ModelName, Usage};
 
 /// Tokens that an answer is taken to have before one of its kind is there: most are shorter, reports are longer.
@@ -208,5 +208,16 @@ impl Completion {
     pub fn plausible_usage(&self, prompt_tokens: u32) -> Usage {
         let written = ANSWER_TOKENS.max(self.text.len() as u64 / BYTES_PER_TOKEN);
         self.usage.plausible_or(prompt_tokens.into(), written)
+    }
+
+    /// Drops what the model thought before a closing tag that nothing opened; returns whether there was any. Of a
+    /// streamed answer it has been passed on as text by then.
+    pub fn drop_unopened_thinking(&mut self) -> bool {
+        let kept = thinking::after_unopened(&self.text);
+        if kept.len() == self.text.len() {
+            return false;
+        }
+        self.text = kept.trim_start().to_owned();
+        true
     }
 }

@@ -44,8 +44,9 @@ pub use message::{
 };
 pub use server::{BadSetting, missing};
 pub use settings::{Endpoint, Endpoints, ProviderLimits, Settings};
-pub use stream::{Delta, ReplyStream};
+pub use stream::{BrokenOff, Delta, ReplyStream};
 pub use tuning::{Sending, Tuning, Tunings};
+pub use wire::{MAX_TOOL_NAME, in_tool_name};
 
 /// A model call that failed for good, named by what the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -308,7 +308,7 @@ pub const PROVIDERS: &[Provider] = &[
         wire: Wire::Messages,
         auth: Auth::Header("x-api-key"),
         defaults: Some(Defaults { large: "claude-sonnet-5-5", small: "claude-haiku-5-5" }),
-        note: "prompt caching in loops; thoughts go back signed; newer models take no forced tool call, so structured answers use schemas",
+        note: "prompts are cached in loops; thoughts go back signed; newer models take no forced tool call, so structured answers use schemas",
         ..cloud(
             "anthropic",
             "Anthropic",
@@ -325,7 +325,7 @@ pub const PROVIDERS: &[Provider] = &[
         auth: Auth::Header("x-goog-api-key"),
         lists: Lists::Windows,
         defaults: Some(Defaults { large: "gemini-3.1-pro-preview", small: "gemini-3.6-flash" }),
-        note: "a key of AI Studio; signatures of thoughts go back",
+        note: "needs a key of AI Studio; signatures of thoughts go back",
         ..cloud(
             "google",
             "Google Gemini",
@@ -404,7 +404,7 @@ pub const PROVIDERS: &[Provider] = &[
         auth: Auth::Amazon,
         key: Key::Optional,
         lists: Lists::Nothing,
-        note: "a key of Bedrock, or whatever Amazon's own programs would sign with, roles of machines and containers among it; most models want the id of an inference profile",
+        note: "a key of Bedrock, or the credentials that Amazon's own programs would use, also roles of machines and containers; most models need the id of an inference profile",
         ..cloud(
             "bedrock",
             "Amazon Bedrock",
@@ -426,7 +426,7 @@ pub const PROVIDERS: &[Provider] = &[
     Provider {
         lists: Lists::Windows,
         defaults: Some(Defaults { large: "openai/gpt-4.1", small: "openai/gpt-4.1-mini" }),
-        note: "tells the windows of its models",
+        note: "reports the windows of its models",
         ..cloud(
             "openrouter",
             "OpenRouter",
@@ -445,13 +445,13 @@ pub const PROVIDERS: &[Provider] = &[
         ..local("vllm", "vLLM", "http://127.0.0.1:8000/v1", variables!("VLLM"), "Qwen/Qwen3-32B")
     },
     Provider {
-        note: "tells its window",
+        note: "reports its window",
         ..local("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1", variables!("LLAMACPP"), "local")
     },
     local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1", variables!("LMSTUDIO"), "openai/gpt-oss-20b"),
     // It thinks, and then refuses forced tool calls; it knows no schema of answers; unknown fields count as not there.
     Provider {
-        note: "structured answers by prompt: it has no schemas, and refuses forced tool calls",
+        note: "takes no schemas and no forced tool calls, so structured answers are asked for in the prompt",
         ..cloud(
             "deepseek",
             "DeepSeek",
@@ -505,7 +505,7 @@ pub const PROVIDERS: &[Provider] = &[
     ),
     // "Requests with max_tokens > 4096 must have stream=true".
     Provider {
-        note: "answers are always streamed: longer ones are refused otherwise",
+        note: "Fathom always streams, since longer answers are refused otherwise",
         ..cloud(
             "fireworks",
             "Fireworks",
@@ -550,14 +550,14 @@ pub const PROVIDERS: &[Provider] = &[
     },
     Provider {
         quirks: Quirks { cost_header: Some("x-litellm-response-cost"), ..Quirks::LIKE_OPENAI },
-        note: "tells the windows of its models, and what a call cost where it knows the price",
+        note: "reports the windows of its models, and what a call cost where it knows the price",
         ..local("litellm", "LiteLLM", "http://127.0.0.1:4000/v1", variables!("LITELLM"), "MODEL")
     },
     Provider {
         base_url: None,
         key: Key::Optional,
         lists: Lists::Windows,
-        note: "whatever else speaks OpenAI's Chat Completions",
+        note: "any other server that speaks OpenAI's Chat Completions",
         ..cloud("compatible", "any server of OpenAI's API", "", variables!("COMPATIBLE"), "MODEL", Quirks::LIKE_OPENAI)
     },
 ];

@@ -38,8 +38,8 @@ pub struct Endpoint {
     /// Where its API begins, as `OPENAI_BASE_URL` means it: `https://host/v1`, a trailing slash or not. A URL without
     /// a path gets the provider's usual one. `None` is the provider's own address.
     pub base_url: Option<Url>,
-    /// Sent as a bearer token. `None` and the empty key send no `Authorization` header at all, which is what local
-    /// servers expect.
+    /// Sent as the provider's row says ([`super::providers::Auth`]). `None` and the empty key are not sent at all,
+    /// which is what local servers expect.
     pub api_key: Option<SecretString>,
     /// Sent with every request, after our own, so that they may replace them.
     pub headers: Vec<(String, SecretString)>,

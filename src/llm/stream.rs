@@ -13,7 +13,7 @@ use super::server::Server;
 use super::transport::{Frames, Piece};
 use super::wire::Reader;
 use super::{Completion, Error};
-use crate::domain::Cost;
+use crate::domain::{Cost, Usage};
 
 /// A piece of a streamed answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,14 @@ pub enum Delta {
     End(Completion),
 }
 
+/// Why an answer ended after its first piece.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BrokenOff {
+    pub error: Error,
+    /// What it had taken, as far as the provider had said; of no tokens when it had not.
+    pub used: Box<Usage>,
+}
+
 /// The pieces of one answer: any number of [`Delta::Text`], then one [`Delta::End`] or an error, then nothing.
 ///
 /// When tools were offered, the text comes in one piece at the end, since it may turn out to be a tool call.
@@ -31,7 +39,7 @@ pub enum Delta {
 /// # Cancel safety
 /// Waiting for a piece may be given up and taken up again. Dropping the stream closes the connection.
 pub struct ReplyStream {
-    inner: Pin<Box<dyn Stream<Item = Result<Delta, Error>> + Send>>,
+    inner: Pin<Box<dyn Stream<Item = Result<Delta, BrokenOff>> + Send>>,
 }
 
 impl ReplyStream {
@@ -44,7 +52,7 @@ impl ReplyStream {
 }
 
 impl Stream for ReplyStream {
-    type Item = Result<Delta, Error>;
+    type Item = Result<Delta, BrokenOff>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.inner.as_mut().poll_next(cx)
@@ -139,6 +147,13 @@ impl Reading {
         }
     }
 
+    /// Returns the public failure of an answer that broke off here.
+    fn broken_off(&self, failure: Failure) -> BrokenOff {
+        let so_far = || self.assembly.as_ref().map(|assembly| Box::new(assembly.usage()));
+        let used = failure.paid.or_else(so_far).unwrap_or_default();
+        BrokenOff { error: self.server.presentable(failure.error), used }
+    }
+
     /// Returns the public stream: `first`, which was waited for already, and all that follows.
     pub(super) fn into_stream(self, first: Option<Delta>) -> ReplyStream {
         let first = futures::stream::iter(first.map(Ok));
@@ -146,7 +161,7 @@ impl Reading {
             let mut reading = reading?;
             match reading.next().await {
                 Ok(delta) => Some((Ok(delta?), Some(reading))),
-                Err(failure) => Some((Err(reading.server.presentable(failure.error)), None)),
+                Err(failure) => Some((Err(reading.broken_off(failure)), None)),
             }
         });
         ReplyStream { inner: Box::pin(first.chain(rest)) }

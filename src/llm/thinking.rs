@@ -146,7 +146,8 @@ fn floor(text: &str, mut at: usize) -> usize {
 
 /// Returns `text` after a closing tag that nothing opened: some chat templates put the opening one into the prompt.
 ///
-/// Only for whole answers; in a stream the text before it has been passed on already.
+/// Only for whole answers: of a stream the text before it has been passed on already, so who shows one as it comes has
+/// to begin again.
 pub(super) fn after_unopened(text: &str) -> &str {
     TAGS.iter()
         .filter(|(opening, _)| !text.contains(opening))

@@ -159,12 +159,20 @@ impl Slot {
     /// Returns the address of a resource as the server has it. A process that goes on with a run has not seen the
     /// list from which it was known, and so asks for it.
     async fn own_address(&self, shown: &str) -> Result<String, Error> {
-        let known = || self.secrets.own_address(shown);
-        if let Some(own) = known() {
+        if let Some(own) = self.secrets.own_address(shown) {
             return Ok(own);
         }
+        let late = |_| Error::TimedOut(offer::LIST_TIME);
+        tokio::time::timeout(offer::LIST_TIME, self.look_up(shown)).await.map_err(late)??;
+        let known = self.secrets.own_address(shown);
+        known.ok_or_else(|| Error::Refused("its address is known no more; call what named it again".to_owned()))
+    }
+
+    /// Asks for the list of resources until that address is known.
+    async fn look_up(&self, shown: &str) -> Result<(), Error> {
+        let is_known = || self.secrets.own_address(shown).is_some();
         let mut pages = offer::Pages::default();
-        while let Some(params) = pages.next().filter(|_| known().is_none()) {
+        while let Some(params) = pages.next().filter(|_| !is_known()) {
             let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest { params, ..Default::default() });
             match self.answer(asked, &|_| {}).await {
                 Ok(ServerResult::ListResourcesResult(page)) => {
@@ -176,7 +184,7 @@ impl Slot {
                 Err(error) => return Err(error),
             }
         }
-        known().ok_or_else(|| Error::Refused("its address is known no more; call what named it again".to_owned()))
+        Ok(())
     }
 
     /// Returns the connection, opened if there is none that works.
@@ -258,8 +266,8 @@ impl Slot {
         result
     }
 
-    /// Returns an answer that came although the user was asked to sign in is one of a call that did not happen. What
-    /// another call may have asked for is left to that one.
+    /// Returns the answer, unless it says that the user has to sign in: then the call did not happen. What another call
+    /// may have asked for is left to that one.
     fn sign_in_or(&self, result: ServerResult, notices: &Notices) -> Result<ServerResult, Error> {
         let failed = matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
         let is_alone = self.calls.available_permits() + 1 == CALLS_AT_ONCE;
@@ -333,7 +341,7 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// Returns a request without progress, and what of its result is wanted.
+/// Makes a request without progress, and returns what of its result is wanted.
 async fn request<T>(
     peer: &Peer<RoleClient>,
     request: ClientRequest,

@@ -32,7 +32,7 @@ const MAX_NAME_BYTES: usize = 256;
 const MAX_NAMED: usize = 10;
 /// The time for one page, and for all together.
 const PAGE_TIME: Duration = Duration::from_secs(20);
-const LIST_TIME: Duration = Duration::from_secs(60);
+pub(super) const LIST_TIME: Duration = Duration::from_secs(60);
 
 /// What a server has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

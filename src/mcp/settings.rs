@@ -221,7 +221,9 @@ fn servers(given: &Value, variables: Variables<'_>, unknown: Unknown) -> Result<
     for (name, value) in named {
         let Some(server) = server(name, value, variables, unknown)? else { continue };
         if servers.iter().any(|known| known.name == server.name) {
-            return Err(format!("there are two MCP servers of the name {}", server.name));
+            let theirs = name.filter(|name| *name != server.name).map(|name| format!(" (of '{name}')"));
+            let theirs = theirs.unwrap_or_default();
+            return Err(format!("there are two MCP servers of the name {}{theirs}", server.name));
         }
         servers.push(server);
     }
@@ -336,6 +338,9 @@ fn filled(text: &str, variables: Variables<'_>) -> Result<String, String> {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("${") {
         let Some((name, behind)) = after.split_once('}') else { break };
+        if name.contains("${") {
+            return Err("the default of a variable cannot hold another variable".to_owned());
+        }
         let (name, default) = name.split_once(":-").map_or((name, None), |(name, default)| (name, Some(default)));
         let value = variables(name).filter(|value| default.is_none() || !value.is_empty());
         let value = value
@@ -408,6 +413,7 @@ mod tests {
         };
         assert_eq!(filled("${SET:-y} ${MISSING:-y} ${EMPTY:-y} ${MISSING:-}|${EMPTY}").unwrap(), "x y y |");
         assert!(filled("${MISSING}").unwrap_err().contains("MISSING is not set"));
+        assert!(filled("${MISSING:-${SET}}").unwrap_err().contains("cannot hold another variable"));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Outbound HTTP as every room needs it: one way to build a client, bodies with a cap, retries with a bound.
 //!
 //! Knows no vendor: what a status code means is said by the room that calls. Look next at `retry`, the one policy
-//! for models and searches, and `circuit`, what calls to one provider share; `limiter` says whose turn it is.
+//! for models and searches, and `circuit`, what calls to one provider share; `limiter` says whose turn it is. `guard`
+//! keeps addresses that others chose away from private networks, `redact` takes secrets out of what others say,
+//! `canonical` spells each address one way, `oauth` is what all requests for tokens share.
 
 mod canonical;
 mod circuit;
@@ -135,6 +137,7 @@ impl ApiClients {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the one place that begins a client")]
 fn builder(timeouts: Timeouts) -> reqwest::ClientBuilder {
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("fathom/", env!("CARGO_PKG_VERSION")))

@@ -68,6 +68,8 @@ pub enum Verdict {
     Final,
     /// It may pass, after the wait the server asked for, if it asked.
     Again { trouble: Trouble, after: Option<Duration> },
+    /// The same, but the server asks for no other attempt at this call.
+    Refrain { trouble: Trouble, after: Option<Duration> },
 }
 
 /// An attempt that failed.
@@ -99,16 +101,19 @@ pub trait Caller: Send + Sync {
     /// Hears of each wait before it begins.
     fn waiting(&self, wait: Wait);
 
-    /// Returns a call that had waited does not any more: it got through, failed for good, or was dropped.
+    /// Hears that a call that had waited does not any more: it got through, failed for good, or was dropped.
     fn resumed(&self, _name: &str) {}
 
     /// Hears that one of several that were asked failed; the call goes on without it.
     fn lost(&self, _name: &str, _reason: &str) {}
 
+    /// Hears what was left out because no parser was free; the call goes on without it.
+    fn unparsed(&self, _what: &str) {}
+
     /// Hears that what was named failed, for that reason, and that `by` answered in its place.
     fn replaced(&self, _name: &str, _by: &str, _reason: &str) {}
 
-    /// Returns a model made the call and used that, whatever becomes of its answer.
+    /// Hears that a model made the call and used that, whatever becomes of its answer.
     fn billed(&self, _usage: &Usage) {}
 
     /// Returns the end of the time for waiting; no wait may end later.
@@ -193,10 +198,11 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
         let (verdict, reason) = (error.verdict(), error.reason());
         // Looked at before this attempt's own outcome is noted, and that one left out.
         others_answered |= answers.has_changed().unwrap_or(false);
-        if let Verdict::Again { trouble, after } = verdict {
-            circuit.note(begun, trouble, after, &reason, policy);
-        } else {
-            circuit.answered();
+        match verdict {
+            Verdict::Final => circuit.answered(),
+            Verdict::Again { trouble, after } | Verdict::Refrain { trouble, after } => {
+                circuit.note(begun, trouble, after, &reason, policy);
+            }
         }
         answers.mark_unchanged();
         match waits.next(verdict, others_answered) {
@@ -449,6 +455,18 @@ mod tests {
     #[test]
     fn final_errors_are_not_retried() {
         assert_eq!(outage(Failure(Verdict::Final), HOUR).0.unwrap_err().attempts, 1);
+    }
+
+    #[test]
+    fn an_outage_stays_one_when_no_other_attempt_is_asked_for() {
+        let circuit = circuit();
+        let refrain = Failure(Verdict::Refrain { trouble: Trouble::Away, after: None });
+        for _ in 0..3 {
+            let call = || std::future::ready(Err::<(), _>(refrain));
+            let (done, _) = run(retry(&circuit, &policy(), &quietly, call));
+            assert_eq!(done.unwrap_err().attempts, 1);
+        }
+        assert!(circuit.is_open());
     }
 
     #[test]

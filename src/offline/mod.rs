@@ -25,14 +25,14 @@ use serde_json::{Value, json};
 
 use crate::{
     aside::{Panicked, aside},
-    domain::{AnswerStatus, SourceId, Usage},
+    domain::{AnswerStatus, Evidence, Finding, SourceId, Usage},
     llm::{Completion, StopReason, ToolCall, limits::Tokenizer},
 };
 pub use bounds::complete;
 pub use phrases::wording;
 pub use requests::declined;
 use statements::Fingerprint;
-pub use task::{Evidence, Finding, Task};
+pub use task::Task;
 
 /// Names of the tools it calls, as `tools` offers them.
 const DELEGATE: &str = "ConductResearch";

@@ -313,17 +313,17 @@ impl Scored<'_> {
         let language = LazyCell::new(|| Language::of(text));
         let fit = self.part.kinds.fit(text, |word| self.is_counted(word, *language));
         let kind = WITHOUT_KIND + (1.0 - WITHOUT_KIND) * fit;
-        let substance = if self.says_something(text) { 1.0 } else { NO_STATEMENT };
+        let substance = if self.says_something(text, || *language) { 1.0 } else { NO_STATEMENT };
         let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(self.found[place].length) * substance;
         Score { value, answers: self.answers(value, &shares) }
     }
 
     /// Returns whether it is a sentence, a row or `name: value`, and no question; what the question itself says is no
     /// value.
-    fn says_something(&self, text: &str) -> bool {
+    fn says_something(&self, text: &str, language: impl Fn() -> Language) -> bool {
         let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}\"”’»)".contains(char));
         let says_new = |(_, value): (&str, &str)| {
-            let terms = terms(value, Language::of(text));
+            let terms = terms(value, language());
             ends && terms.is_empty() || terms.iter().any(|term| !self.question.forms.contains_key(term))
         };
         is_number(text) || is_signature(text) || text.split_once(": ").map_or(ends, says_new)

@@ -100,6 +100,17 @@ fn gather<'a>(brief: &str, findings: &[Finding], sources: &'a [Evidence]) -> Mat
     Material { statements, fingerprints, findings: from, scores, versions, outdated }
 }
 
+/// Cuts each part to its first statement, and the rest to what there is room for in all. What has no room is left to
+/// the sections below.
+fn cut(all: &mut [Short]) {
+    let mut room = SHORT_IN_ALL.saturating_sub(all.len());
+    for short in all {
+        let rest = short.places.len().saturating_sub(1).min(room);
+        short.places.truncate(1 + rest);
+        room -= rest;
+    }
+}
+
 /// Leaves each statement to one part: to the first that it suits best, else to the first that it suits.
 fn share_out(all: &mut [Short]) {
     let mut chosen: HashSet<usize> = HashSet::new();
@@ -141,6 +152,7 @@ impl Material<'_> {
         let mut all: Vec<Short> = self.scores.parts.iter().enumerate().map(of_part).collect();
         all.sort_by_key(|short| !short.answers);
         share_out(&mut all);
+        cut(&mut all);
         all
     }
 
@@ -207,8 +219,7 @@ impl Material<'_> {
             lines.extend(part.places.first().map(|place| format!("- {}", self.labelled(*place))));
         }
         let rest = short.iter().flat_map(|part| part.places.iter().skip(1));
-        let room = SHORT_IN_ALL.saturating_sub(short.len());
-        lines.extend(rest.take(room).map(|place| format!("- {}", self.labelled(*place))));
+        lines.extend(rest.map(|place| format!("- {}", self.labelled(*place))));
         let missing = self.missing_words(brief);
         if !short.iter().any(|short| short.answers) && !missing.is_empty() {
             lines.push(format!("\n{}", phrases.missing_words.replace("{}", &missing.join(phrases.comma))));
@@ -386,6 +397,24 @@ mod tests {
         let report = write("Which turbine of Skelderwick has the largest height?", &[finding("turbines", notes)], &[]);
         let short = report.split("\n## ").find(|section| section.starts_with("In short")).unwrap();
         assert!(short.contains("Skua") && short.contains("Tern"), "{report}");
+    }
+
+    /// What the opening has no room for stands below it.
+    #[test]
+    fn no_row_of_a_long_table_is_lost() {
+        let rows = |name: &str| -> Vec<String> {
+            (1..=SHORT_LIST)
+                .map(|row| format!("- {name}{row} – Height of the {name} in metres: {row}7 [S1001]"))
+                .collect()
+        };
+        let tables = ["Turbine", "Lighthouse"].map(|name| format!("### {name}s\n{}", rows(name).join("\n"))).join("\n");
+        let question = "List the height of each turbine, and list the height of each lighthouse.";
+        let report = write(question, &[finding("heights", &tables)], &[]);
+        let short = report.split("\n## ").find(|section| section.starts_with("In short")).unwrap();
+        assert_eq!(short.lines().filter(|line| line.starts_with("- ")).count(), SHORT_IN_ALL, "{report}");
+        for row in ["Turbine", "Lighthouse"].into_iter().flat_map(rows) {
+            assert!(report.contains(row.trim_start_matches("- ")), "{row} in:\n{report}");
+        }
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::domain::SourceId;
+use crate::domain::{Evidence, Finding};
 
 /// What a call is for, in data rather than prose. No wire sees it: the offline model works from it alone, and the
 /// journal knows a call again by it.
@@ -52,25 +50,4 @@ pub enum Task {
         sources: Vec<Evidence>,
         limits: Vec<String>,
     },
-}
-
-/// A piece of retrieved text and the source it came from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
-    pub source_id: SourceId,
-    pub title: String,
-    /// Where it is, as in [`Source`](crate::domain::Source).
-    #[serde(default)]
-    pub url: String,
-    /// As the engine or the document gave it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub published: Option<String>,
-    pub text: String,
-}
-
-/// The notes on one topic.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    pub topic: String,
-    pub text: String,
 }

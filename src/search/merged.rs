@@ -21,7 +21,7 @@ use crate::{
 const RANK_CONSTANT: f64 = 60.0;
 
 /// What one engine may wait, for its rate limit or an outage, unless all fail.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_TO_ANSWER: Duration = Duration::from_secs(20);
 
 /// How long an engine is left alone that was away, while others stand in for it.
 const REST: Duration = Duration::from_secs(120);
@@ -62,7 +62,7 @@ impl Merged {
     /// Answers as long as one engine does; `caller` learns of those that fail. An engine's rate limit or outage is
     /// waited for 20 s at most unless all engines fail, and one that refused its key is not asked again.
     async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
-        let hurried = WithDeadline::within(PATIENCE, caller);
+        let hurried = WithDeadline::within(TIME_TO_ANSWER, caller);
         let answers = join_all((0..self.named).map(|place| self.ask_one(place, query, limits, &hurried))).await;
         let (mut lists, mut failed) = (Vec::new(), Vec::new());
         for answer in answers {
@@ -79,7 +79,7 @@ impl Merged {
         }
         match self.ask_others(query, limits, caller, &mut failed).await {
             Some(answer) => answer,
-            None => self.ask_patiently(query, limits, caller, failed).await,
+            None => self.ask_until_one_answers(query, limits, caller, failed).await,
         }
     }
 
@@ -102,8 +102,8 @@ impl Merged {
         self.noted(place, answer)
     }
 
-    /// Notes of the engine there what its answer says of the next query: one that answers is asked, one that refuses
-    /// its key is not.
+    /// Notes, for the engine there, what its answer says of the next query: one that answers is asked, one that
+    /// refuses its key is not.
     fn noted(&self, place: usize, answer: Result<Vec<Hit>, Error>) -> Result<Vec<Hit>, Failed> {
         match &answer {
             Ok(_) => self.switch_on(place),
@@ -129,7 +129,7 @@ impl Merged {
         }
         for place in self.named..self.engines.len() {
             self.let_rest(failed);
-            match self.ask_one(place, query, limits, &WithDeadline::within(PATIENCE, caller)).await {
+            match self.ask_one(place, query, limits, &WithDeadline::within(TIME_TO_ANSWER, caller)).await {
                 Ok(hits) => {
                     self.announce(place, failed, caller);
                     return Some(Ok(hits));
@@ -143,7 +143,7 @@ impl Merged {
 
     /// Asks once more those whose trouble may pass, when none has answered: waits for them, and takes the first
     /// answer.
-    async fn ask_patiently(
+    async fn ask_until_one_answers(
         &self,
         query: &str,
         limits: &Limits,
@@ -239,6 +239,10 @@ impl Caller for WithDeadline<'_> {
 
     fn lost(&self, name: &str, reason: &str) {
         self.caller.lost(name, reason);
+    }
+
+    fn unparsed(&self, what: &str) {
+        self.caller.unparsed(what);
     }
 
     fn replaced(&self, name: &str, by: &str, reason: &str) {
@@ -477,7 +481,7 @@ mod tests {
         assert_eq!(asked.load(Relaxed), 1);
         tokio::time::advance(REST).await;
         assert_eq!(answers(&merged, &caller, 1).await, ["first"]);
-        let reason = "the search engine could not be reached: nobody is there";
+        let reason = "the search engine failed: nobody is there";
         assert_eq!(caller.0.into_inner(), vec![format!("other for first: {reason}"); 2]);
     }
 
@@ -586,7 +590,7 @@ mod tests {
         let merged = Merged::new(vec![engine(Hoping)], vec![engine(Hoping), answering("other", [Ok(())]).0]);
         let begun = Instant::now();
         assert_eq!(answers(&merged, &Replaced::default(), 1).await, ["other"]);
-        assert_eq!(begun.elapsed().as_secs(), 2 * PATIENCE.as_secs());
+        assert_eq!(begun.elapsed().as_secs(), 2 * TIME_TO_ANSWER.as_secs());
     }
 
     /// The one that comes back first answers, and is alone in being asked next.
@@ -599,7 +603,7 @@ mod tests {
         assert_eq!(answered.unwrap(), ["other", "other"]);
         assert_eq!(asked.load(Relaxed), 3);
         let said = caller.0.into_inner();
-        assert_eq!(said[0], "other for first: the search engine could not be reached: nobody is there");
+        assert_eq!(said[0], "other for first: the search engine failed: nobody is there");
     }
 
     /// A key that is refused to who waits ends no run as long as another engine may come back.

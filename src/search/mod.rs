@@ -2,8 +2,9 @@
 //!
 //! [`Engines`] owns all that are configured. An engine is a file of `engines/` with its [`Row`]; nothing else names
 //! one. `web.rs` has what those on the web share, `native.rs` what those share that are models, `filters.rs` what a
-//! search may find, `merged.rs` asks several at once. Knows nothing of `llm`, journals or source ids; `tools` makes
-//! sources of the hits.
+//! search may find, `merged.rs` asks several at once and has those that stand in, `registry.rs` says which are
+//! configured. `engines/local/` is an index of each folder of documents, and one in memory of the documents that users
+//! gave. Knows nothing of `llm`, journals or source ids; `tools` makes sources of the hits.
 
 pub mod engines;
 mod filters;
@@ -74,7 +75,7 @@ pub trait Search: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Documents that cannot be found because they could not be read, as far as is known by now.
+    /// Returns the documents that cannot be found because they could not be read, as far as is known by now.
     fn skipped(&self) -> Vec<Skipped> {
         Vec::new()
     }
@@ -125,7 +126,7 @@ impl Engine {
         &self.name
     }
 
-    /// Documents when it searches nothing else.
+    /// Returns documents when it searches nothing else.
     pub fn corpus(&self) -> Corpus {
         let documents = self.rows.iter().all(|row| row.corpus == Corpus::Documents);
         if documents { Corpus::Documents } else { Corpus::Web }
@@ -180,7 +181,7 @@ impl Engine {
         self.search.folder()
     }
 
-    /// Documents that cannot be found because they could not be read, as far as is known by now.
+    /// Returns the documents that cannot be found because they could not be read, as far as is known by now.
     pub fn skipped(&self) -> Vec<Skipped> {
         self.search.skipped()
     }
@@ -353,7 +354,7 @@ pub enum Error {
     BadQuery(String),
     #[error("the search engine's rate limit is used up")]
     RateLimited { retry_after: Option<Duration> },
-    #[error("the search engine could not be reached: {0}")]
+    #[error("the search engine failed: {0}")]
     Unavailable(String),
     #[error("the documents folder cannot be searched: {0}")]
     Documents(String),

@@ -221,12 +221,12 @@ impl Engines {
         self.all.iter().any(|slot| slot.row.name == name && slot.row.by_model)
     }
 
-    /// Names of all engines that can be used here.
+    /// Returns the names of all engines that can be used here.
     pub fn usable(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.all.iter().filter(|slot| slot.engine.is_ok()).map(|slot| slot.row.name)
     }
 
-    /// Names of all engines there are.
+    /// Returns the names of all engines there are.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.all.iter().map(|slot| slot.row.name)
     }

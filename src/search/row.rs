@@ -326,7 +326,7 @@ impl Settings {
     }
 }
 
-/// Folders as one text, as in `PATH`.
+/// Returns folders as one text, as in `PATH`.
 pub fn join_folders(folders: &[PathBuf]) -> PathBuf {
     let separator = if cfg!(windows) { ";" } else { ":" };
     folders.iter().map(|path| path.as_os_str()).collect::<Vec<_>>().join(separator.as_ref()).into()

@@ -85,7 +85,7 @@ pub struct Shared {
 
 /// How one engine is spoken to.
 pub trait Wire: Send + Sync + 'static {
-    /// Words of a query, between spaces; one with more is refused.
+    /// Returns the most words of a query, between spaces; one with more is refused.
     fn max_query_words(&self) -> usize {
         usize::MAX
     }
@@ -468,12 +468,12 @@ impl<W: Wire> Web<W> {
         }
         match unparsed.into_inner() {
             0 => {}
-            texts => caller.lost(&format!("{texts} texts of {}", self.row.name), "no parser was free"),
+            texts => caller.unparsed(&format!("{texts} texts of {}", self.row.name)),
         }
         hits
     }
 
-    /// Returns a result whose page cannot be read keeps its excerpt.
+    /// Returns a result with the text of its page; one whose page cannot be read keeps its excerpt.
     async fn hit(&self, found: RawHit, unparsed: &AtomicUsize) -> Option<Hit> {
         let address = Url::parse(found.url.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let url = canonical_url(&found.url);
@@ -553,7 +553,7 @@ impl Problem {
         Self::lasting(Error::Quota(said.to_owned()))
     }
 
-    /// Returns a firewall before the engine turned the request away.
+    /// Creates the problem of a request that a firewall before the engine turned away.
     fn blocked(refused: &Refused<'_>) -> Self {
         let verdict = Verdict::Again { trouble: Trouble::Blocked, after: refused.after };
         Self { error: Error::Unavailable(refused.said.to_owned()), verdict }

@@ -78,7 +78,7 @@ pub async fn stored(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<R
     };
     let mut entry = Entry::new(Ok(Vec::new()));
     let mut all = Vec::new();
-    for Found { hit, text, mut source, is_long } in found {
+    for SourcedHit { hit, text, mut source, is_long } in found {
         let text_hash = text.is_some().then(|| source.content_hash.clone());
         let text_key = source.keys.iter().find(|key| same::is_of_text(key)).cloned();
         let registered = cx.register(&mut source);
@@ -95,7 +95,7 @@ pub async fn stored(cx: &Cx, query: &str, first: u32, hits: Vec<Hit>) -> Entry<R
 }
 
 /// A hit with the text of its page, and the source that they are.
-struct Found {
+struct SourcedHit {
     hit: Hit,
     text: Option<Arc<str>>,
     source: Source,
@@ -104,14 +104,14 @@ struct Found {
 
 /// Returns the sources of hits, numbered from `first`. Each text is looked at as a whole, off the runtime's threads
 /// when they are long.
-async fn found(first: u32, hits: Vec<Hit>, room: usize) -> Result<Vec<Found>, Panicked> {
+async fn found(first: u32, hits: Vec<Hit>, room: usize) -> Result<Vec<SourcedHit>, Panicked> {
     let bytes: usize = hits.iter().filter_map(|hit| hit.raw_content.as_ref()).map(String::len).sum();
     let found = move || {
         let of = |(number, mut hit): (u32, Hit)| {
             let text: Option<Arc<str>> = hit.raw_content.take().filter(|text| !text.trim().is_empty()).map(Arc::from);
             let source = source(&hit, SourceId(number), text.as_ref());
             let is_long = text.as_ref().is_some_and(|text| text.chars().nth(room).is_some());
-            Found { hit, text, source, is_long }
+            SourcedHit { hit, text, source, is_long }
         };
         (first..).zip(hits).map(of).collect()
     };
@@ -146,7 +146,7 @@ mod tests {
             "raw_content": "Dues of four crowns pay the gate.", "published": null, "engine": "one",
         });
         let hit = serde_json::from_value(hit).unwrap();
-        let Found { hit, text, source, is_long } = found(1001, vec![hit], 10).await.unwrap().remove(0);
+        let SourcedHit { hit, text, source, is_long } = found(1001, vec![hit], 10).await.unwrap().remove(0);
         let (held, text_hash) = (Arc::downgrade(text.as_ref().unwrap()), Some(source.content_hash.clone()));
         drop(source);
         let mut stored =

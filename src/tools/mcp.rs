@@ -26,7 +26,7 @@ use crate::{
     context::Cx,
     domain::{Event, OF_SERVER, Source, SourceId, ToolKind, WarningCode, digest, shortened},
     journal::{Entry, Fingerprint, StepKind, Stop},
-    llm::{Part, Text, ToolCall, ToolSpec},
+    llm::{self, MAX_TOOL_NAME, Part, Text, ToolCall, ToolSpec},
     mcp::{Clients, Error, MAX_PIECES, Offer, Piece, Progress, Reply, Settings},
     net,
     pages::{KEPT_CHARS, extract},
@@ -39,8 +39,6 @@ const RESOURCES: &str = "read_resource";
 const SHOWN_CHARS: usize = 20_000;
 /// The time between two events about the progress of a call.
 const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
-/// The longest name of a tool, as providers have it.
-const MAX_NAME_CHARS: usize = 64;
 /// The longest address that a server gives.
 const MAX_ADDRESS_CHARS: usize = 2_000;
 /// Characters of the arguments in a source's title.
@@ -135,8 +133,7 @@ impl Loaded {
 
 /// Returns the tool's name as providers accept it; with its server's before it when another tool has that name.
 fn free_name(server: &str, tool: &str, taken: &HashSet<String>) -> String {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let plain: String = tool.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+    let plain: String = tool.chars().map(llm::in_tool_name).collect();
     let name = cut_name(&plain);
     if !name.is_empty() && !taken.contains(&name) {
         return name;
@@ -150,12 +147,12 @@ fn free_name(server: &str, tool: &str, taken: &HashSet<String>) -> String {
 }
 
 fn cut_name(name: &str) -> String {
-    if name.len() <= MAX_NAME_CHARS { name.to_owned() } else { with_hash(name, name) }
+    if name.len() <= MAX_TOOL_NAME { name.to_owned() } else { with_hash(name, name) }
 }
 
 fn with_hash(name: &str, of: &str) -> String {
     let hash = digest::sha256_hex(of.as_bytes());
-    format!("{}_{}", &name[..name.len().min(MAX_NAME_CHARS - 9)], &hash[..8])
+    format!("{}_{}", &name[..name.len().min(MAX_TOOL_NAME - 9)], &hash[..8])
 }
 
 /// A tool of a server.
@@ -407,9 +404,8 @@ fn fitting<'a>(text: &'a str, asked: &[&str], room: usize) -> Cow<'a, str> {
     if room == 0 {
         return Cow::Borrowed("");
     }
-    let [fitting] = passages::extracts(&Arc::from(text), asked, [room]);
     // With marks between passages it may be longer.
-    Cow::Owned(extract::cut(&fitting, room).to_owned())
+    Cow::Owned(extract::cut(&passages::filled(text, asked, room), room).to_owned())
 }
 
 fn rendered(cx: &Cx, all: Vec<Shown>, mut left_out: Vec<String>) -> ToolOutput {
@@ -459,10 +455,10 @@ mod tests {
         assert_eq!(free_name("web", "search_web", &taken(&["search_web"])), "web__search_web");
         assert_eq!(free_name("web", "a.b/c", &taken(&[])), "a_b_c");
         let twice = free_name("web", "a.b", &taken(&["a_b", "web__a_b"]));
-        assert!(twice.starts_with("web__a_b_") && twice.len() <= MAX_NAME_CHARS, "{twice}");
+        assert!(twice.starts_with("web__a_b_") && twice.len() <= MAX_TOOL_NAME, "{twice}");
         let (long, other) = ("x".repeat(100), format!("{}y", "x".repeat(99)));
         let (one, two) = (free_name("web", &long, &taken(&[])), free_name("web", &other, &taken(&[])));
-        assert!(one.len() == MAX_NAME_CHARS && one != two, "{one} {two}");
+        assert!(one.len() == MAX_TOOL_NAME && one != two, "{one} {two}");
         assert_eq!(free_name("web", "größe", &taken(&[])), "gr__e");
     }
 

@@ -3,6 +3,10 @@
 //! A tool says what it looks like, checks calls, and carries them out. Everything else happens once, in the loop that
 //! calls it (`research::calls`): dispatch, the journal, events, spans, repeated calls, and errors as text for the
 //! model.
+//!
+//! `search_web.rs` turns hits into sources: `narrowing.rs` has what a model may ask of a search beside its queries,
+//! `retrieval.rs` asks the engine and fetches the pages that it does not send, `summary.rs` turns a page into what is
+//! shown of it, and `passages.rs` chooses what is read of a long one.
 
 pub mod complete;
 pub mod delegate;
@@ -27,18 +31,17 @@ use serde_json::{Value, json};
 
 use crate::{
     context::{self, Cx, Deadline, Error},
-    domain::{Source, SourceId, ToolKind, event::ResultLink, same},
+    domain::{Evidence, Source, SourceId, ToolKind, event::ResultLink, same},
     journal::Stop,
     llm::{Text, ToolCall, ToolSpec},
     net::same_page,
-    offline::Evidence,
     pages::Web,
     prompts::untrusted,
 };
 
 /// A tool, as one agent has it. The set of tools is open at run time, hence a trait.
 pub trait Tool: Send + Sync {
-    /// Returns the tool as models see it; asked for once.
+    /// Returns the tool as models see it.
     fn spec(&self) -> ToolSpec;
 
     fn kind(&self) -> ToolKind;
@@ -187,7 +190,7 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
-    /// Words for the model, and nothing else.
+    /// Returns words for the model, and nothing else.
     pub fn text(text: impl Into<Text>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
@@ -262,7 +265,7 @@ pub struct ToolSet {
 }
 
 impl ToolSet {
-    /// Returns a tool whose name is taken by one before it is left out.
+    /// Returns the set of these tools, without those whose name one before them has.
     pub fn new(offered: impl IntoIterator<Item = Box<dyn Tool>>) -> Self {
         let (mut tools, mut specs) = (Vec::new(), Vec::<ToolSpec>::new());
         for tool in offered {
@@ -335,7 +338,7 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// Pages are read by this.
+    /// Lets pages be read by this.
     #[must_use]
     pub fn reading(self, web: Web) -> Self {
         Self { web: Some(web), ..self }

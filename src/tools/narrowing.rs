@@ -85,7 +85,7 @@ impl Narrowing {
         if *self == Self::default() { String::new() } else { format!(" {}", json!(self)) }
     }
 
-    /// Results of a query, of which the run allows `most`.
+    /// Returns how many results to ask for by a query, of which the run allows `most`.
     pub fn results(&self, most: u32) -> usize {
         self.count.map_or(most, |count| count.clamp(1, most)) as usize
     }
@@ -207,7 +207,7 @@ fn number(value: &Value) -> Option<u32> {
     u32::try_from(number).ok().filter(|number| *number > 0)
 }
 
-/// Names of sites, one or several, also out of addresses.
+/// Returns the names of sites, one or several, also out of addresses.
 fn sites(value: &Value) -> Vec<String> {
     let several = value.as_array().map(Vec::as_slice).unwrap_or(std::slice::from_ref(value));
     let name = |site: &Value| {

@@ -14,7 +14,7 @@ use crate::{
 /// Characters shown by one call.
 const SHOWN_CHARS: usize = 8_000;
 
-/// Characters that one call shows in this run.
+/// Returns the number of characters that one call shows in this run.
 pub fn room(cx: &Cx) -> usize {
     SHOWN_CHARS.min(cx.options().max_content_length as usize)
 }

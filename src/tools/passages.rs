@@ -27,12 +27,29 @@ pub fn extracts<const N: usize>(text: &Arc<str>, asked: &[&str], rooms: [usize; 
     let ranked = ranked(&all, asked);
     rooms.map(|room| match text.chars().nth(room) {
         None => Arc::clone(text),
-        Some(_) => match within(&all, &ranked, room)[..] {
-            [] => extract::cut(text, room).into(),
-            [only] => extract::cut(all[only], room).into(),
-            ref several => with_gaps(&all, several).into(),
-        },
+        Some(_) => shown(text, &all, &ranked, room).into(),
     })
+}
+
+/// Returns what fits best of a text that is longer than there is room for, and of the rest as much as there is still
+/// room for, from its beginning; in reading order. Texts are long, so this takes time.
+pub fn filled(text: &str, asked: &[&str], room: usize) -> String {
+    let all = extract::passages::split(text);
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let mut order = ranked(&all, asked);
+    let mut is_ranked = vec![false; all.len()];
+    order.iter().for_each(|place| is_ranked[*place] = true);
+    order.extend((0..all.len()).filter(|place| !is_ranked[*place]));
+    shown(text, &all, &order, room)
+}
+
+/// Returns the passages of a text that there is room for, those first that stand first in `order`.
+fn shown(text: &str, all: &[&str], order: &[usize], room: usize) -> String {
+    match within(all, order, room)[..] {
+        [] => extract::cut(text, room).to_owned(),
+        [only] => extract::cut(all[only], room).to_owned(),
+        ref several => with_gaps(all, several),
+    }
 }
 
 /// Returns the passages at these places, in reading order.
@@ -240,6 +257,17 @@ mod tests {
         check("水？", &[]);
         let japanese = ["灯台は古い。", "水門の費用は港湾税で支払われる。"];
         assert_eq!(best(&japanese, &["費用は誰が支払うのですか"], 800), [1]);
+    }
+
+    #[test]
+    fn what_room_is_left_is_filled_from_the_beginning() {
+        let filler = |word: &str| word.repeat(1_500 / word.len());
+        let text =
+            [filler("gulls "), filler("nets "), "Dues of four crowns. ".repeat(30), filler("boats ")].join("\n\n");
+        let shown = filled(&text, &["dues"], 3_500);
+        assert!(shown.contains("gulls") && shown.contains("Dues") && !shown.contains("boats"), "{shown}");
+        let asked = [&*extracts(&Arc::from(&*text), &["dues"], [3_500])[0]].concat();
+        assert!(asked.contains("Dues") && !asked.contains("gulls"), "{asked}");
     }
 
     /// Each of its words is looked for in each passage.

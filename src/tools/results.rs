@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 use super::{ToolOutput, hits::StoredHit};
 use crate::{
     context::{Cx, PageText},
-    domain::{SourceId, event::ResultLink},
+    domain::{Evidence, SourceId, event::ResultLink},
     llm::{Part, Text},
-    offline::Evidence,
     prompts::untrusted,
     search::Hit,
 };
@@ -21,7 +20,7 @@ pub struct FailedQuery {
 }
 
 impl FailedQuery {
-    /// Engines say in their own words why they failed.
+    /// Makes it fit for the model. Engines say in their own words why they failed.
     fn harmless(&self) -> Self {
         Self { query: untrusted(&self.query), reason: untrusted(&self.reason) }
     }

@@ -2,7 +2,7 @@
 //!
 //! All within the step of the query: what is fetched is part of what the journal keeps.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use parking_lot::Mutex;
@@ -27,12 +27,16 @@ pub struct Retrieved {
     pub answer: Option<Result<Vec<Hit>, Error>>,
     /// Names of engines, of several that were asked, that failed, and why.
     pub lost: Vec<(String, String)>,
+    /// What was left out because no parser was free.
+    pub unparsed: Vec<String>,
     /// Who answered in place of the engines that were asked first.
     pub stand_in: Option<StandIn>,
     /// What the model took that searched, if one did, whatever became of its answer.
     pub taken: Option<Usage>,
     /// Pages that were read, or that the engine sent.
     pub pages: usize,
+    /// Addresses of results whose pages could not be read, or are walls before the page.
+    pub unread: Vec<String>,
     /// Why there are not more of them, when the run may read no more.
     pub refusal: Option<Refusal>,
 }
@@ -59,21 +63,33 @@ pub async fn retrieve(
     query: &str,
     limits: &Limits,
 ) -> Retrieved {
-    let caller =
-        Noting { inner: cx.searching(), lost: Mutex::default(), stand_in: Mutex::default(), taken: Mutex::default() };
+    let caller = Noting::new(cx.searching());
     let mut answer = cx.before(Some(site.deadline), engine.search(query, limits, &caller)).await;
-    let mut taken_pages = TakenPages::default();
+    let (mut walls, mut taken_pages) = (Vec::new(), TakenPages::default());
     if let Some(Ok(hits)) = &mut answer {
-        hits.retain_mut(says_something);
+        walls = without_walls(hits);
         taken_pages = take_pages(cx, engine, web, site, hits).await;
+        // A wall that the engine sent may have been asked for again here.
+        let is_known = |url: &String| taken_pages.unread.contains(url);
+        let is_there = |url: &String| hits.iter().any(|hit| hit.url == *url && hit.raw_content.is_some());
+        walls.retain(|url| !is_known(url) && !is_there(url));
     }
-    let TakenPages { read: pages, unparsed, refusal } = taken_pages;
+    let TakenPages { read: pages, unparsed, mut unread, refusal } = taken_pages;
+    unread.extend(walls);
     if unparsed > 0 {
-        caller.lost(&format!("the pages of {unparsed} results"), "no parser was free");
+        caller.unparsed(&format!("the pages of {unparsed} results"));
     }
-    let taken = caller.taken.into_inner();
-    let (lost, stand_in) = (caller.lost.into_inner(), caller.stand_in.into_inner());
-    Retrieved { answer, lost, stand_in, taken, pages, refusal }
+    let Noting { lost, unparsed, stand_in, taken, .. } = caller;
+    Retrieved {
+        answer,
+        lost: lost.into_inner(),
+        unparsed: unparsed.into_inner(),
+        stand_in: stand_in.into_inner(),
+        taken: taken.into_inner(),
+        pages,
+        unread,
+        refusal,
+    }
 }
 
 #[derive(Default)]
@@ -82,6 +98,8 @@ struct TakenPages {
     read: usize,
     /// Those that were fetched while no parser was free.
     unparsed: usize,
+    /// Addresses of those that were asked for and are not there.
+    unread: Vec<String>,
     /// Why there are not more of them, when the run may read no more.
     refusal: Option<Refusal>,
 }
@@ -96,13 +114,29 @@ async fn take_pages(cx: &Cx, engine: &Engine, web: Option<&Web>, site: Site<'_>,
     for hit in sent.iter_mut().skip(room.granted()) {
         hit.raw_content = None;
     }
+    let wanted: HashSet<String> = missing.iter().map(|hit| hit.url.clone()).collect();
     let unparsed = match web {
         Some(web) => cx.before(Some(site.deadline), read_pages(web, missing)).await.unwrap_or(0),
         None => 0,
     };
-    let read = hits.iter().filter(|hit| hit.raw_content.is_some()).count();
-    room.read(read);
-    TakenPages { read, unparsed, refusal: room.refusal().cloned() }
+    let (there, lacking): (Vec<_>, Vec<_>) = hits.iter().partition(|hit| hit.raw_content.is_some());
+    room.read(there.len());
+    let unread = lacking.into_iter().map(|hit| hit.url.clone()).filter(|url| wanted.contains(url)).collect();
+    TakenPages { read: there.len(), unparsed, unread, refusal: room.refusal().cloned() }
+}
+
+/// Takes out what is no more than a wall before a page; returns the addresses of all walls.
+fn without_walls(hits: &mut Vec<Hit>) -> Vec<String> {
+    let mut walls = Vec::new();
+    hits.retain_mut(|hit| {
+        let had_text = hit.raw_content.is_some();
+        let says_something = says_something(hit);
+        if had_text && hit.raw_content.is_none() {
+            walls.push(hit.url.clone());
+        }
+        says_something
+    });
+    walls
 }
 
 /// Takes away the text of a page that is a wall before the page; false when the excerpt is no more than that either.
@@ -156,12 +190,20 @@ async fn read_pages(web: &Web, hits: Vec<&mut Hit>) -> usize {
 /// A caller that notes which of several engines failed, and who answered in their place.
 struct Noting<'a> {
     inner: RunCaller<'a>,
-    /// Locked to add to it only.
+    /// Locked to add to it only, as the next.
     lost: Mutex<Vec<(String, String)>>,
+    unparsed: Mutex<Vec<String>>,
     /// Locked to be set only.
     stand_in: Mutex<Option<StandIn>>,
     /// Locked to add to it only.
     taken: Mutex<Option<Usage>>,
+}
+
+impl<'a> Noting<'a> {
+    fn new(inner: RunCaller<'a>) -> Self {
+        let (lost, unparsed) = (Mutex::default(), Mutex::default());
+        Self { inner, lost, unparsed, stand_in: Mutex::default(), taken: Mutex::default() }
+    }
 }
 
 impl Caller for Noting<'_> {
@@ -188,6 +230,10 @@ impl Caller for Noting<'_> {
     fn lost(&self, name: &str, reason: &str) {
         let mut lost = self.lost.lock();
         lost.push((name.to_owned(), reason.to_owned()));
+    }
+
+    fn unparsed(&self, what: &str) {
+        self.unparsed.lock().push(what.to_owned());
     }
 
     fn replaced(&self, name: &str, by: &str, reason: &str) {

@@ -185,11 +185,36 @@ struct Searched {
     /// Whether there are pages that were not read because the run may read no more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pages_left_out: bool,
+    /// Of several engines those that failed, while others answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    lost: Vec<String>,
+    /// Addresses of results whose pages could not be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<String>,
 }
 
 impl From<Result<Vec<StoredHit>, String>> for Searched {
     fn from(outcome: Result<Vec<StoredHit>, String>) -> Self {
-        Self { outcome, stand_in: None, searches: None, pages: 0, pages_left_out: false }
+        let (lost, unread) = (Vec::new(), Vec::new());
+        Self { outcome, stand_in: None, searches: None, pages: 0, pages_left_out: false, lost, unread }
+    }
+}
+
+impl Searched {
+    /// Notes what the report has to say of the search by that engine.
+    fn note_limits(&self, cx: &Cx, engine: &str) {
+        let has_failed = self.outcome.as_ref().is_err_and(|reason| !is_refusal(reason));
+        cx.limit(|limits| {
+            if has_failed {
+                limits.search_failed(engine);
+            }
+            if let Some(StandIn { of, by, .. }) = &self.stand_in {
+                limits.engine_replaced(of, by);
+            }
+            limits.pages_left_out |= self.pages_left_out;
+            self.lost.iter().for_each(|engine| limits.search_failed(engine));
+            self.unread.iter().for_each(|page| limits.page_unread(page));
+        });
     }
 }
 
@@ -234,8 +259,11 @@ async fn search(cx: &Cx, search: Search<'_>, queries: &[String]) -> Result<ToolO
     let known = known(&hits, site);
     // A text goes with its reading, so that none is held for longer.
     let texts: Vec<_> = hits.iter_mut().map(StoredHit::take_text).collect();
-    let reading = hits.iter().zip(texts).zip(found_by);
-    let reading = reading.map(|((hit, text), query)| hit.reading(text, Wanted::of(site, query)));
+    let reading = hits.iter().zip(texts).zip(found_by).zip(&known);
+    let reading = reading.map(|(((hit, text), query), known)| {
+        known.is_none().then(|| hit.reading(text, Wanted::of(site, query))).flatten()
+    });
+    let reading: Vec<_> = reading.collect();
     let reading = hits.iter().zip(reading).zip(known);
     // Boxed: each is 13 KB, and would be kept twice, here and where it runs.
     let reading: Vec<_> = reading.map(|((hit, reading), known)| page_shown(cx, hit, reading, known).boxed()).collect();
@@ -258,22 +286,19 @@ async fn one_query(
     let first = site.first_source.0 + results.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
     let fingerprint = Fingerprint::from(asked_for(cx, query, limits));
     let work = async {
-        if let Some(TakenOver { hits, stand_in, at }) = inherited(cx, &key, &fingerprint) {
-            let entry = announced(cx, stand_in.as_ref(), stored(cx, query, first, hits).await);
+        if let Some(TakenOver { hits, searched, at }) = inherited(cx, &key, &fingerprint) {
+            let entry = announced(cx, searched.stand_in.as_ref(), stored(cx, query, first, hits).await);
             let entry = Entry { inherited: Some(at), ..entry };
-            return Ok(entry.map(|outcome| Searched { stand_in, ..Searched::from(outcome) }));
+            return Ok(entry.map(|outcome| Searched { outcome, ..searched }));
         }
         Ok(searched(cx, engine, search, query, first).await)
     };
-    let Searched { outcome, stand_in, .. } =
-        cx.journal().step(&key, StepKind::Search, fingerprint.clone(), work).await?;
-    if outcome.as_ref().is_err_and(|reason| !is_refusal(reason)) {
-        cx.limit(|limits| limits.search_failed(engine.name()));
-    }
-    if let Some(StandIn { of, by, .. }) = &stand_in {
+    let searched: Searched = cx.journal().step(&key, StepKind::Search, fingerprint.clone(), work).await?;
+    searched.note_limits(cx, engine.name());
+    let Searched { outcome, stand_in, .. } = searched;
+    if let Some(StandIn { by, .. }) = &stand_in {
         // A replay goes on where the announcements ended.
         cx.is_first_answer_of(by);
-        cx.limit(|limits| limits.engine_replaced(of, by));
     }
     // Every other search would end in the same way, and so would each later one.
     if let Err(reason) = &outcome
@@ -293,7 +318,12 @@ async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, fi
     };
     let retrieved = retrieval::retrieve(cx, engine, search.web, search.site, query, &search.limits).await;
     let (taken, pages, refusal) = (retrieved.taken, retrieved.pages, retrieved.refusal.clone());
-    let stand_in = retrieved.stand_in.clone();
+    let (stand_in, unread) = (retrieved.stand_in.clone(), retrieved.unread.clone());
+    let lost = if matches!(retrieved.answer, Some(Ok(_))) {
+        retrieved.lost.iter().map(|(engine, _)| engine.clone()).collect()
+    } else {
+        Vec::new()
+    };
     let mut entry = announced(cx, stand_in.as_ref(), entry(cx, query, first, retrieved).await);
     if let Some(taken) = taken {
         entry = cx.with_search(taken, entry);
@@ -302,7 +332,7 @@ async fn searched(cx: &Cx, engine: &Engine, search: &Search<'_>, query: &str, fi
         entry = cx.with_refusal(refusal, entry);
     }
     let (searches, pages_left_out) = (taken.map(|taken| taken.searches), refusal.is_some());
-    entry.map(|outcome| Searched { outcome, stand_in, searches, pages, pages_left_out })
+    entry.map(|outcome| Searched { outcome, stand_in, searches, pages, pages_left_out, lost, unread })
 }
 
 /// Says of an engine, once in the run, in whose place it answers.
@@ -332,7 +362,7 @@ async fn entry(
     cx: &Cx,
     query: &str,
     first: u32,
-    Retrieved { answer, lost, .. }: Retrieved,
+    Retrieved { answer, lost, unparsed, .. }: Retrieved,
 ) -> Entry<Result<Vec<StoredHit>, String>> {
     let warning = |detail: String| Event::warning(WarningCode::SearchFailed, detail);
     let Some(answer) = answer else {
@@ -349,7 +379,8 @@ async fn entry(
             if error.is_lasting() { failed } else { failed.event(cx.scope(), warning(detail())) }
         }
     };
-    lost.into_iter().fold(entry, |entry, (name, reason)| {
+    let unparsed = unparsed.into_iter().map(|what| (what, "no parser was free".to_owned()));
+    lost.into_iter().chain(unparsed).fold(entry, |entry, (name, reason)| {
         let detail = format!("the search for '{query}' goes on without {name}: {reason}");
         entry.event(cx.scope(), warning(detail))
     })
@@ -369,7 +400,8 @@ fn asked_for(cx: &Cx, query: &str, limits: &Limits) -> String {
 struct TakenOver {
     /// With the texts of their pages.
     hits: Vec<Hit>,
-    stand_in: Option<StandIn>,
+    /// All but these, which are not taken over as they are.
+    searched: Searched,
     /// When it began and ended.
     at: (Timestamp, Timestamp),
 }
@@ -377,7 +409,7 @@ struct TakenOver {
 /// Returns what a run that this one retries found; `None` when there is no such run, or not all of its texts are there.
 fn inherited(cx: &Cx, key: &str, fingerprint: &Fingerprint) -> Option<TakenOver> {
     let inherited = cx.journal().inherited::<Searched>(key, fingerprint)?;
-    let Searched { outcome, stand_in, .. } = inherited.value;
+    let Searched { outcome, stand_in, lost, unread, pages_left_out, .. } = inherited.value;
     let whole = |stored: StoredHit| {
         let raw_content = match (stored.own_text, stored.text_hash) {
             (Some(text), _) => Some(text.to_string()),
@@ -387,7 +419,8 @@ fn inherited(cx: &Cx, key: &str, fingerprint: &Fingerprint) -> Option<TakenOver>
         Some(Hit { raw_content, ..stored.hit })
     };
     let hits: Option<Vec<Hit>> = outcome.ok()?.into_iter().map(whole).collect();
-    Some(TakenOver { hits: hits?, stand_in, at: inherited.at })
+    let searched = Searched { stand_in, lost, unread, pages_left_out, ..Searched::from(Ok(Vec::new())) };
+    Some(TakenOver { hits: hits?, searched, at: inherited.at })
 }
 
 /// Returns what the agent knows of each hit, by the source as which it does: a text that it has read, a page that it

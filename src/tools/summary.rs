@@ -107,7 +107,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Characters that are read of a page.
+/// Returns the number of characters that are read of a page.
 pub fn room(options: &RunOptions) -> usize {
     let most = match options.page_reading {
         PageReading::Passages => SHOWN_CHARS,
@@ -215,7 +215,7 @@ fn form() -> Form {
     Form { name: "Summary", schema: Arc::clone(&SCHEMA) }
 }
 
-/// Excerpts that really stand in the page, whatever its white space; at most five, of those looked at.
+/// Returns the excerpts that really stand in the page, whatever its white space; at most five, of those looked at.
 fn verified(excerpts: &[String], page: &str) -> Vec<String> {
     let plain_page = LazyCell::new(|| plain(page));
     let stands = |excerpt: &&String| {

@@ -41,7 +41,7 @@ impl Tool for Think {
         ToolKind::Think
     }
 
-    /// Its one effect is an event.
+    /// Returns that it is none: its one effect is an event.
     fn is_one_step(&self) -> bool {
         false
     }

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
     use crate::net::Timeouts;
 
-    /// Tokens of a metadata server at that address.
+    /// Returns the tokens of a metadata server at that address.
     fn tokens(metadata: &str) -> Tokens {
         let others = [("metadata_host", metadata.into())].into_iter().collect();
         Tokens::new(&Endpoint { others, ..Endpoint::default() }, &ApiClients::new(Timeouts::default()).unwrap())

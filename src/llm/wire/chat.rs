@@ -518,7 +518,7 @@ struct Details {
     reasoning_tokens: Option<u64>,
 }
 
-/// Counts that cannot be read are no reason to lose a paid answer.
+/// Reads what a call used. Counts that cannot be read are no reason to lose a paid answer.
 fn usage(raw: Value, quirks: &Quirks) -> Option<Usage> {
     if raw.is_null() {
         return None;

@@ -230,7 +230,7 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// Ids are of letters, digits and some marks, at most 64 of them.
+/// Returns the id as this dialect takes it: of letters, digits and some marks, at most 64 of them.
 fn id(id: &str) -> Cow<'_, str> {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
     let fits = (1..=64).contains(&id.len()) && id.bytes().all(is_letter);
@@ -368,7 +368,7 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
 }
 
 impl State {
-    /// Returns a block, whole or at its beginning.
+    /// Takes in a block, whole or at its beginning.
     fn take_block(&mut self, index: usize, block: Value, assembly: &mut Assembly) -> Result<(), Failure> {
         let mut arguments = String::new();
         if let Some(text) = block["text"].as_str() {
@@ -385,7 +385,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns a piece of a block; only those of calls are announced before.
+    /// Takes in a piece of a block; only those of calls are announced before.
     fn add(&mut self, index: usize, delta: Delta<'_>, assembly: &mut Assembly) -> Result<(), Failure> {
         let place = self.blocks.iter().position(|(known, ..)| *known == index).unwrap_or_else(|| {
             self.blocks.push((index, json!({}), String::new()));
@@ -464,7 +464,8 @@ struct RawUsage {
     cache_write_input_tokens: Option<u64>,
 }
 
-/// Counts that cannot be read are no reason to lose a paid answer. Cached tokens are counted beside the others.
+/// Reads what a call used. Counts that cannot be read are no reason to lose a paid answer. Cached tokens are counted
+/// beside the others.
 fn usage(raw: Value) -> Option<Usage> {
     let raw: RawUsage = serde_json::from_value(Some(raw).filter(Value::is_object)?).ok()?;
     let counts = [raw.input_tokens, raw.cache_read_input_tokens, raw.cache_write_input_tokens];

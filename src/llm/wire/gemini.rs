@@ -427,7 +427,8 @@ struct RawUsage {
     thoughts_token_count: Option<u64>,
 }
 
-/// Counts that cannot be read are no reason to lose a paid answer. Thoughts are counted beside the output.
+/// Reads what a call used. Counts that cannot be read are no reason to lose a paid answer. Thoughts are counted
+/// beside the output.
 fn usage(json: &str) -> Option<Usage> {
     let raw: RawUsage = serde_json::from_str(Some(json).filter(|json| json.starts_with('{'))?).ok()?;
     let sum = |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);

@@ -213,7 +213,7 @@ fn mark(block: Option<&mut Block<'_>>) {
     }
 }
 
-/// Ids are of letters, digits, `_` and `-`.
+/// Returns the id as this dialect takes it: of letters, digits, `_` and `-`.
 fn id(id: &str) -> Cow<'_, str> {
     let fits = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     if fits { id.into() } else { short_id(id) }
@@ -322,7 +322,7 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
 }
 
 impl State {
-    /// Blocks that nobody knows are carried and say nothing.
+    /// Begins a block. Those that nobody knows are carried and say nothing.
     fn begin(&mut self, index: usize, block: Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
         // Blocks come one behind another; what counts otherwise is no answer.
         if index != self.blocks.len() {
@@ -393,7 +393,7 @@ impl State {
         }
     }
 
-    /// Counts are running totals: the later one replaces the earlier one, where it is given.
+    /// Takes counts, which are running totals: the later one replaces the earlier one, where it is given.
     fn count(&mut self, usage: Value, assembly: &mut Assembly) {
         let Ok(later) = serde_json::from_value::<RawUsage>(usage) else { return };
         let own = &mut self.usage;

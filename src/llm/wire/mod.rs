@@ -75,7 +75,7 @@ impl Wire {
         }
     }
 
-    /// Headers of every request in this dialect, that for the list of models among them.
+    /// Returns the headers of every request in this dialect, that for the list of models among them.
     pub(super) fn headers(self, quirks: &Quirks) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Messages => messages::headers(quirks),
@@ -325,15 +325,20 @@ impl Serialize for StrictEach<'_> {
 }
 
 /// The most bytes of a tool's name that every vendor takes.
-const LONGEST_NAME: usize = 64;
+pub const MAX_TOOL_NAME: usize = 64;
 
 /// Returns whether every vendor takes this as the name of a tool.
 pub(super) fn is_name(name: &str) -> bool {
-    (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_of_name)
+    (1..=MAX_TOOL_NAME).contains(&name.len()) && name.bytes().all(is_of_name)
 }
 
 fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-".contains(&byte)
+}
+
+/// Returns the letter, or what stands for it in the name of a tool, of which vendors take few.
+pub fn in_tool_name(letter: char) -> char {
+    if u8::try_from(letter).is_ok_and(is_of_name) { letter } else { '_' }
 }
 
 /// Returns the name of a tool as every vendor takes it. Models make up names, which stand in the history from then
@@ -345,8 +350,7 @@ fn tool_name(name: &str) -> Cow<'_, str> {
     if name.trim().is_empty() {
         return "unknown".into();
     }
-    let fitting = |letter: char| if u8::try_from(letter).is_ok_and(is_of_name) { letter } else { '_' };
-    name.trim().chars().take(LONGEST_NAME).map(fitting).collect::<String>().into()
+    name.trim().chars().take(MAX_TOOL_NAME).map(in_tool_name).collect::<String>().into()
 }
 
 /// Returns the id of a call at a vendor that takes ids of at most so many bytes.

@@ -220,7 +220,7 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
     state.end(answer, assembly)
 }
 
-/// Returns the texts of a message, and its refusals.
+/// Takes in the texts of a message, and its refusals.
 fn say(item: &Value, is_marked: bool, assembly: &mut Assembly) -> Result<(), Failure> {
     let parts = item["content"].as_array().filter(|_| item["type"] == "message");
     for part in parts.into_iter().flatten() {
@@ -275,7 +275,7 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
 }
 
 impl State {
-    /// Returns an item that is complete. A call that was cut off is none.
+    /// Takes in an item that is complete. A call that was cut off is none.
     fn take_item(
         &mut self,
         index: usize,
@@ -340,7 +340,7 @@ struct Details {
     reasoning_tokens: Option<u64>,
 }
 
-/// Counts that cannot be read are no reason to lose a paid answer.
+/// Reads what a call used. Counts that cannot be read are no reason to lose a paid answer.
 fn usage(raw: Value) -> Option<Usage> {
     let raw: RawUsage = serde_json::from_value(Some(raw).filter(Value::is_object)?).ok()?;
     let input = raw.input_tokens_details.unwrap_or_default();

@@ -60,7 +60,7 @@ impl Wire for Crossref {
     }
 }
 
-/// Figures and tables are registered too, as components; they are no sources.
+/// Reads a result. Figures and tables are registered too, as components; they are no sources.
 fn found(work: &Object<'_>) -> Option<RawHit> {
     if work.text("type").as_deref() == Some("component") {
         return None;

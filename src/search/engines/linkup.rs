@@ -68,7 +68,7 @@ impl Wire for Linkup {
     }
 }
 
-/// Images stand among the results.
+/// Reads a result that is text; images stand among them.
 fn found(result: &Object<'_>) -> Option<RawHit> {
     if result.text("type").is_some_and(|kind| kind != "text") {
         return None;

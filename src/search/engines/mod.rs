@@ -1,4 +1,4 @@
-//! The engines there are: a file (or folder) each, and a line in the table. Nothing else in the crate names one.
+//! The engines there are: a file (or folder) each, and a line in the table. Nothing else that searches names one.
 
 pub mod anthropic;
 pub mod arxiv;

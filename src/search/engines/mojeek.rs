@@ -51,7 +51,7 @@ impl Wire for Mojeek {
         Request::get(self.endpoint.clone(), &parameters)
     }
 
-    /// Errors have status 200, too.
+    /// Reads the results, or the error. Errors have status 200, too.
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         self.problem(body).map_or(Ok(()), Err)?;
         Ok(objects_if_any(body, &["response", "results"], "response")?.iter().filter_map(found).collect())

@@ -86,7 +86,7 @@ fn parse(body: &[u8]) -> Result<Vec<RawHit>, Error> {
     Ok(objects(body, &["results"])?.into_iter().filter_map(found).collect())
 }
 
-/// Names of engines that failed, with the reasons.
+/// Returns the names of engines that failed, with the reasons.
 fn unresponsive(body: &[u8]) -> Vec<String> {
     let answer: Json = serde_json::from_slice(body).unwrap_or_default();
     let all = answer["unresponsive_engines"].as_array().cloned().unwrap_or_default();

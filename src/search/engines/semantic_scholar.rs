@@ -65,7 +65,7 @@ impl Wire for SemanticScholar {
     }
 }
 
-/// Publishers keep many abstracts back; then one sentence of a model's stands in.
+/// Reads a result. Publishers keep many abstracts back; then one sentence of a model's stands in.
 fn found(paper: &Object<'_>) -> Option<RawHit> {
     let summary = || paper.object("tldr").and_then(|tldr| tldr.text("text"));
     Some(RawHit {

@@ -81,7 +81,7 @@ impl Wire for Wikipedia {
         Request::get(url, &parameters).header("user-agent", self.user_agent.clone())
     }
 
-    /// Pages come by their numbers, each with its rank. Lists of what a word may mean are no source.
+    /// Reads the pages, which come by their numbers, each with its rank. Lists of what a word may mean are no source.
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
         let mut pages = objects_if_any(body, &["query", "pages"], "batchcomplete")?;
         pages.sort_by_key(|page| page.read("index").unwrap_or(u32::MAX));

@@ -103,7 +103,7 @@ async fn output(words: &[String], environment: &[(&'static str, String)]) -> Res
     }
 }
 
-/// Returns a file that is not there says nothing.
+/// Returns the text of a file; none of one that is not there.
 async fn text(path: Option<&Path>) -> String {
     match path {
         Some(path) => files::read_text_aside(path, MAX_FILE).await.unwrap_or_default(),

@@ -134,7 +134,7 @@ impl Machine {
     }
 }
 
-/// Names of roles have these characters (IAM's `RoleName`).
+/// Returns whether the text has the characters of a role's name (IAM's `RoleName`).
 fn is_role(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"+=,.@_-".contains(&byte);
     !text.is_empty() && text.len() <= 64 && text.bytes().all(fits)

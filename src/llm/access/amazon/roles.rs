@@ -87,7 +87,7 @@ impl Sts {
         self.ask(&form, None).await
     }
 
-    /// Credentials of the role, which `credentials` entitle to.
+    /// Returns the credentials of the role, which `credentials` entitle to.
     pub async fn assume(&self, role: &Assumed, credentials: Credentials) -> Result<TimedCredentials, Refused> {
         let seconds = role.seconds.map(|seconds| seconds.to_string());
         let further = [("ExternalId", role.external_id.as_deref()), ("DurationSeconds", seconds.as_deref())];

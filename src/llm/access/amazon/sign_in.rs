@@ -123,7 +123,7 @@ impl Portal {
         }
     }
 
-    /// Credentials of the role that the sign-in entitles to.
+    /// Returns the credentials of the role that the sign-in entitles to.
     pub async fn credentials(&self, sign_in: &SignIn) -> Result<TimedCredentials, Refused> {
         let who = "IAM Identity Center";
         let token = self.token(sign_in).await?;

@@ -23,7 +23,7 @@ pub(super) fn of_passage(path: &str, anchor: Option<&str>, within: usize, ordina
     }
 }
 
-/// Viewers open a PDF at `#page=3` (RFC 8118), so that one is kept as it is.
+/// Returns whether it is `page=3`, at which viewers open a PDF (RFC 8118), so that it is kept as it is.
 fn is_page(anchor: &str) -> bool {
     anchor.strip_prefix("page=").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }

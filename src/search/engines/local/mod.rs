@@ -128,7 +128,8 @@ impl Local {
         &self.shared.folder
     }
 
-    /// Documents that are in the folder but cannot be found, and why; ordered by path, about 1,000 at most.
+    /// Returns the documents that are in the folder but cannot be found, and why; ordered by path, about 1,000 at
+    /// most.
     pub fn skipped(&self) -> Vec<Skipped> {
         self.shared.skipped.lock().clone()
     }

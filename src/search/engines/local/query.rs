@@ -110,7 +110,7 @@ fn terms_of(chunk: &str, terms: &mut Vec<Term>) {
     }
 }
 
-/// Pairs that overlap, as the words of such scripts are mostly pairs; a lone character stands for itself.
+/// Returns pairs that overlap, as the words of such scripts are mostly pairs; a lone character stands for itself.
 fn ideographs(run: &str) -> Vec<Term> {
     let chars: Vec<_> = run.chars().collect();
     match chars.as_slice() {
@@ -131,7 +131,7 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
                 tokens.push(String::new());
             }
             if let Some(token) = tokens.last_mut() {
-                char.to_lowercase().for_each(|char| fold(char, token));
+                token.extend(char.to_lowercase().filter_map(fold));
             }
         }
         last = kind;
