@@ -438,7 +438,8 @@ pub fn now(scope: &Scope, event: Event) -> NewEvent {
     NewEvent { ts: Timestamp::now(), scope: scope.clone(), event }
 }
 
-/// Steps that something was learned by. A failure was stored as such, and marks are the run's own.
+/// Returns whether it is a step that something was learned by. A failure was stored as such, and marks are the run's
+/// own.
 fn is_answer(step: &Step) -> bool {
     step.kind != StepKind::Mark && !step.value.starts_with("{\"Err\":")
 }

@@ -272,7 +272,7 @@ pub fn untrusted(text: &str) -> String {
     out
 }
 
-/// Bytes of the first character or entity, and which opening bracket it may be read as.
+/// Returns the bytes of the first character or entity, and which opening bracket it may be read as.
 fn opener(rest: &str, character: char) -> (usize, Option<char>) {
     match character {
         '<' | '＜' | '﹤' => (character.len_utf8(), Some('<')),
@@ -309,7 +309,7 @@ fn narrow(character: char) -> char {
     }
 }
 
-/// Characters without a width, which may hide inside a name.
+/// Returns whether it is a character without a width, which may hide inside a name.
 fn is_ignored(character: char) -> bool {
     matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}')
         || is_invisible_letter(character)

@@ -2,6 +2,8 @@
 //!
 //! A key is shown once and stored as a hash. What was verified is remembered for seconds, so that a request costs no
 //! look into the database; a key that is revoked elsewhere is taken that much longer, here not at all.
+//!
+//! `issuer.rs` takes tokens that others signed, `key_set.rs` follows their keys, `code.rs` signs browsers in there.
 
 mod code;
 mod issuer;

@@ -215,7 +215,7 @@ async fn mcp(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// Returns the engines that are configured, or that the settings name, must answer.
+/// Checks that the engines answer that are configured, or that the settings name.
 async fn search(config: &Config) -> Vec<Finding> {
     let engines = match Engines::new(config.search.clone(), Parser::new(config.parser.clone())) {
         Ok(engines) => engines,

@@ -192,7 +192,8 @@ impl Evaluation {
     }
 }
 
-/// Questions not asked yet, as often as wanted; and, where there are judges, reports that they have not judged.
+/// Returns the questions not asked yet, as often as wanted; and, where there are judges, reports that they have not
+/// judged.
 fn tasks(wanted: &[&Question], runs: u32, results: &Results, judging: bool) -> Vec<Task> {
     let done = results.done();
     let is_done = |question: &Question, run: u32| done.contains(&(question.id.clone(), run));

@@ -41,8 +41,9 @@ pub async fn run(flags: &Flags) -> Exit {
 }
 
 async fn ask(address: SocketAddr) -> Result<(), String> {
-    let client = reqwest::Client::builder().timeout(TIMEOUT).no_proxy().build().map_err(|error| error.to_string())?;
-    let response = client.get(format!("http://{address}/readyz")).send().await;
+    let timeouts = net::Timeouts { total: Some(TIMEOUT), ..net::Timeouts::default() };
+    let clients = net::ApiClients::new(timeouts).map_err(|error| error.to_string())?;
+    let response = clients.direct().get(format!("http://{address}/readyz")).send().await;
     let response =
         response.map_err(|error| if error.is_timeout() { "no answer" } else { "no connection" }.to_owned())?;
     let status = response.status();

@@ -35,7 +35,7 @@ pub fn check(model: &ModelName, llm: &Llm, config: &Config) -> Result<(), String
     Ok(())
 }
 
-/// Judges that are `model`; their calls and those of the runs keep to the limits of a provider together.
+/// Returns judges that are `model`; their calls and those of the runs keep to the limits of a provider together.
 pub fn judges(app: &App, model: ModelName, config: &Config) -> Judges {
     let (llm, prompts) = (app.runs.llm().clone(), Arc::clone(app.runs.prompts()));
     Judges::new(llm, model, prompts, config.options.max_structured_output_retries)

@@ -40,7 +40,7 @@ use crate::{
 /// The time for threads that are about to end by themselves.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// How the process ends; documented in `--help` and the README.
+/// How the process ends; documented in `--help` and docs/guide.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Success = 0,

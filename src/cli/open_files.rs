@@ -6,6 +6,8 @@ use crate::config::Config;
 const BESIDE_CLIENTS: u64 = 256;
 /// The fewest connections of clients that a service has where their number is not set.
 const FEWEST_CONNECTIONS: usize = 100;
+/// One of so many connections is kept for requests that are no streams, where the number of streams is not set.
+const SHARE_OF_REQUESTS: usize = 6;
 
 /// Raises the limit as far as the system lets it, since most start processes with room for 1024 although they may ask
 /// for more; returns it, `None` where it cannot be known. Where it is too little, calls fail to connect and are tried
@@ -15,16 +17,20 @@ pub fn raise_limit() -> Option<u64> {
     raised.inspect_err(|error| tracing::warn!(%error, "the limit of open files could not be raised")).ok()
 }
 
-/// Lets in no more connections than a limit leaves room for, unless it is set how many there may be. Returns what an
-/// operator should know where even so they may be too many.
+/// Lets in no more connections than a limit leaves room for, and streams than leave connections for requests, unless
+/// it is set how many there may be. Returns what an operator should know where even so they may be too many.
 pub fn fit(config: &mut Config, limit: Option<u64>) -> Option<String> {
-    let is_set = config.is_set("http.max_connections");
-    let connections = &mut config.http.max_connections;
-    if let Some(limit) = limit.filter(|_| !is_set) {
+    let [has_connections, has_streams] =
+        ["http.max_connections", "http.max_streams"].map(|setting| config.is_set(setting));
+    let http = &mut config.http;
+    if let Some(limit) = limit.filter(|_| !has_connections) {
         let room = usize::try_from(limit.saturating_sub(BESIDE_CLIENTS)).unwrap_or(usize::MAX);
-        *connections = room.max(FEWEST_CONNECTIONS).min(*connections);
+        http.max_connections = room.max(FEWEST_CONNECTIONS).min(http.max_connections);
     }
-    notice(limit, *connections)
+    if !has_streams {
+        http.max_streams = http.max_streams.min(http.max_connections - http.max_connections / SHARE_OF_REQUESTS);
+    }
+    notice(limit, http.max_connections)
 }
 
 /// Returns what an operator should know of a limit that is less than so many `connections` of clients need.
@@ -54,12 +60,7 @@ mod tests {
     #[test]
     fn connections_follow_the_limit_unless_their_number_is_set() {
         let check = |set: Option<&str>, limit: Option<u64>, connections: usize, is_said: bool| {
-            let environment = |name: &str| match name {
-                "HOME" => Some("/home/ada".to_owned()),
-                "FATHOM_MAX_CONNECTIONS" => set.map(str::to_owned),
-                _ => None,
-            };
-            let mut config = Config::read(&Flags::default(), &environment).unwrap();
+            let mut config = with("FATHOM_MAX_CONNECTIONS", set);
             let said = fit(&mut config, limit).is_some();
             assert_eq!((config.http.max_connections, said), (connections, is_said), "{set:?} {limit:?}");
         };
@@ -70,5 +71,30 @@ mod tests {
         check(None, Some(300), 100, true);
         check(Some("24000"), Some(20_000), 24_000, true);
         check(Some("500"), Some(1_024), 500, false);
+    }
+
+    /// Readers of streams that take every connection leave none for questions.
+    #[test]
+    fn streams_leave_connections_for_requests_unless_their_number_is_set() {
+        let check = |name: &str, set: Option<&str>, limit: Option<u64>, streams: usize| {
+            let mut config = with(name, set);
+            fit(&mut config, limit);
+            assert_eq!(config.http.max_streams, streams, "{name}={set:?} {limit:?}");
+        };
+        check("FATHOM_MAX_STREAMS", None, None, 20_000);
+        check("FATHOM_MAX_STREAMS", None, Some(1_024), 640);
+        check("FATHOM_MAX_STREAMS", Some("700"), Some(1_024), 700);
+        check("FATHOM_MAX_CONNECTIONS", Some("1"), None, 1);
+        check("FATHOM_MAX_CONNECTIONS", Some("600"), None, 500);
+        check("FATHOM_MAX_CONNECTIONS", Some("100000"), None, 20_000);
+    }
+
+    fn with(name: &str, value: Option<&str>) -> Config {
+        let environment = |asked: &str| match asked {
+            "HOME" => Some("/home/ada".to_owned()),
+            _ if asked == name => value.map(str::to_owned),
+            _ => None,
+        };
+        Config::read(&Flags::default(), &environment).unwrap()
     }
 }

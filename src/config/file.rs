@@ -155,7 +155,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
     settings::all().iter().flat_map(|setting| setting.key.match_indices('.').map(|(end, _)| &setting.key[..end]))
 }
 
-/// Keys are compared with keys and tables with tables.
+/// Returns what is wrong with a name that nobody knows. Keys are compared with keys and tables with tables.
 fn unknown(key: &str, is_table: bool) -> String {
     let meant = match is_table {
         true => nearest(key, sections().chain([MODELS, PRICES, ROLES, MCP])),

@@ -197,7 +197,7 @@ impl Kind {
     }
 }
 
-/// Names of providers, the offline model's included.
+/// Returns the names of providers, the offline model's included.
 pub fn provider_names() -> Vec<&'static str> {
     providers::names().chain([ModelName::OFFLINE]).collect()
 }

@@ -26,34 +26,31 @@ const END: &str = "<!-- end -->";
 const ABOUT: &[(&str, &str)] = &[
     ("database", "Where everything is kept."),
     ("http", "The service."),
-    (
-        "sign_in",
-        "Sign-in through others, with FATHOM_AUTHENTICATION=keys: an issuer's tokens, and browsers that sign in there.",
-    ),
+    ("sign_in", "Sign-in through an issuer, with FATHOM_AUTHENTICATION=keys: by its tokens, or in a browser."),
     (
         "providers",
-        "Models. A key or an address makes a provider usable; with none at all, offline:extractive stands in. Headers are sent with every request: Name=value,Name=value.",
+        "Models. A key or an address makes a provider usable. With none at all, offline:extractive stands in. Headers are sent with every request: Name=value,Name=value.",
     ),
-    ("search", "Search engines. By default the first whose key, address or folder is set is searched."),
+    ("search", "Search engines. By default, Fathom uses the first one whose key, address or folder is set."),
     ("timeouts", "Time limits, in whole seconds."),
-    ("limits", "How much at the same time, and what requests may ask for."),
+    ("limits", "How much is done at the same time, and what requests may ask for."),
     ("request_keys", "Keys of providers and search engines that users send with their requests."),
     (
         "webhooks",
-        "Requests may name a webhook_url that is called when their run ends (https://www.standardwebhooks.com).",
+        "A request may name a webhook_url, which is called when its run ends (https://www.standardwebhooks.com).",
     ),
     ("pages", "How pages are opened by their address."),
     ("log", "What is logged on standard error."),
-    ("telemetry", "Traces, to a collector that speaks OTLP over HTTP; none without an address."),
-    ("options", "Research options, of every run whose request does not say otherwise."),
+    ("telemetry", "Traces, sent to a collector that speaks OTLP over HTTP. Without an address there are none."),
+    ("options", "Research options. They hold for every run whose request does not say otherwise."),
 ];
 
 /// The tables whose names are those of models.
 const MODELS: &str = r#"
-# What is known of models, beyond the catalogue in the binary (src/llm/catalogue.toml) or against it: window and
+# Facts about models, which add to the catalogue in the binary (src/llm/catalogue.toml) or override it: window and
 # max_output in tokens, price in dollars per million tokens, abilities, and the tokenizer
 # (o200k_base, cl100k_base, qwen2, tekken; frugal or careful to estimate). `fathom doctor --probe MODEL` prints such a table.
-# Without a price a model's cost is shown as unknown.
+# Without a price, a model's cost is shown as unknown.
 #[models."ollama:qwen3:8b"]
 #window = 65536
 #max_output = 8192
@@ -65,8 +62,8 @@ const MODELS: &str = r#"
 #whole_answers = true
 #tokenizer = "qwen2"
 
-# What is sent with the calls of a role (research, summarization, compression, final_report); only what is set is sent. The
-# words are the vendor's; body has further fields of its request.
+# What is sent with the calls of a role (research, summarization, compression, final_report). Only what is set is sent. Use
+# the vendor's words; body has further fields of its request.
 #[roles.research]
 #reasoning_effort = "high"
 #verbosity = "low"
@@ -81,8 +78,8 @@ const MODELS: &str = r#"
 
 /// The list of MCP servers, which has as many tables as there are servers.
 const MCP: &str = r#"
-# MCP servers, whose tools researchers may call (docs/mcp.md): a program that Fathom starts, or an address. ${NAME} stands
-# for an environment variable.
+# MCP servers, whose tools researchers may call (docs/mcp.md). A server is a program that Fathom starts, or an address.
+# ${NAME} stands for an environment variable.
 #[[mcp]]
 #name = "time"
 #command = ["mcp-server-time"]
@@ -111,15 +108,15 @@ pub fn flag_help(key: &str) -> String {
 /// Renders `.env.example`.
 pub fn variables() -> String {
     let mut text = comment(
-        "Every variable that Fathom reads; another one that begins with FATHOM_ is refused. An empty one counts as not set. The command line wins over all of them, and they win over the settings file; `fathom config` shows what counts and who said it. Where no default is known, an example stands.",
+        "Every variable that Fathom reads. Any other one that begins with FATHOM_ is refused. An empty variable counts as not set. The command line wins over variables, and variables win over the settings file. `fathom config` shows what counts and where it comes from. The values below are the defaults; where there is none, an example.",
     );
     text.push_str(&comment(&format!(
-        "The names of Open Deep Research ({} and its like, the research options below without FATHOM_) count where the names here are not set.",
+        "The names of Open Deep Research (the research options below without FATHOM_, such as {}) count where the names here are not set.",
         ORIGINAL.map(str::to_uppercase)[2],
     )));
     text.push('\n');
     text.push_str(&comment(
-        "The settings file (see fathom.example.toml); without this, fathom.toml in the working directory if it is there.",
+        "The settings file (see fathom.example.toml). If this is not set: fathom.toml in the working directory, if it is there.",
     ));
     text.push_str(&format!("#{}=\n", settings::FILE_VARIABLE));
     for table in tables() {
@@ -135,12 +132,12 @@ pub fn variables() -> String {
 /// Writes `fathom.example.toml`.
 pub fn file() -> String {
     let mut text = comment(
-        "Every setting of Fathom with its default or an example. A line that begins with # and no space is a setting: copy this file to fathom.toml, which is read in the working directory (or name it with --config FILE or FATHOM_CONFIG), and take the # away. Flags and environment variables win over this file; `fathom config` shows what counts and who said it. Relative paths are relative to the working directory.",
+        "Every setting of Fathom, with its default or an example. A line that begins with # and no space is a setting. Copy this file to fathom.toml, which is read in the working directory (or name it with --config FILE or FATHOM_CONFIG), and remove the # where you set something. Flags and environment variables win over this file. `fathom config` shows what counts and where it comes from. Relative paths are relative to the working directory.",
     );
     let opens =
         settings::all().iter().filter(|setting| setting.leads_out()).filter_map(|s| s.key.strip_prefix("http."));
     text.push_str(&comment(&format!(
-        "Addresses, headers and what lets people in ({}) are taken from a file that was named, not from one that was merely found.",
+        "Addresses, headers and what lets people in ({}) count only in a file that you named, not in one that was merely found in the working directory.",
         opens.collect::<Vec<_>>().join(", "),
     )));
     for table in tables() {
@@ -161,7 +158,7 @@ pub fn file() -> String {
 
 /// Writes `docs/settings.md`.
 pub fn page() -> String {
-    let mut text = "# Settings\n\nA setting comes from its flag, else its environment variable, else the TOML file, else its default. `fathom config` prints what counts and who said it, with secrets masked. The names of Open Deep Research for research options (without `FATHOM_`) are read too, where ours are not set. `--model` and `FATHOM_MODEL` speak for all roles: they win over the model of a role that is named further down (a flag over variables, variables over the file). Providers of models have three settings each, which [providers.md](providers.md) lists.\n"
+    let mut text = "# Settings\n\nA setting comes from the first of these that has it: its flag, its environment variable, the TOML file, its default. `fathom config` prints what counts and where it comes from, with secrets masked.\n\n- The names of Open Deep Research for research options (without `FATHOM_`) are read where ours are not set.\n- `--model` and `FATHOM_MODEL` set the model of all roles. They win over the model of a single role from a lower place: the flag over variables and the file, the variable over the file.\n- Providers of models have three settings each, which [providers.md](providers.md) lists.\n"
         .to_owned();
     for table in tables().iter().filter(|table| !table.key.starts_with("providers.")) {
         let title =
@@ -395,7 +392,7 @@ fn example(setting: &Setting) -> String {
     }
 }
 
-/// Lines that begin with `# `.
+/// Returns the text as lines that begin with `# `.
 fn comment(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 /// The heading of the list that code writes under a report, in whatever language.
 const SOURCE_LINE: &str = "- [";
 
-/// Names of the rules that `report` breaks; none twice.
+/// Returns the names of the rules that `report` breaks; none twice.
 pub(super) fn violations(report: &str, answerable: bool) -> Vec<&'static str> {
     let (body, sources) = parts(report);
     let cited = numbers_in(body);

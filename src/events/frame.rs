@@ -104,7 +104,7 @@ impl Frame {
     }
 }
 
-/// Returns the keys in the order in which [`Envelope`] has them; `body` lacks its opening brace.
+/// Writes the keys in the order in which [`Envelope`] has them; `body` lacks its opening brace.
 fn push_envelope(record: &mut String, row: &EventRow, body: &str) -> Result<(), Error> {
     use std::fmt::Write as _;
 

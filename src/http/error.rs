@@ -1,4 +1,4 @@
-//! Errors as clients see them: RFC 9457 problems with stable codes. The only place that picks an error's status.
+//! Errors as clients see them: RFC 9457 problems with stable codes. The only place that picks a problem's status.
 
 use std::time::Duration;
 

@@ -328,7 +328,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     }
 }
 
-/// Preferences that cannot be read are ignored, as RFC 7240 has it.
+/// Returns how long the caller is ready to wait. Preferences that cannot be read are ignored, as RFC 7240 has it.
 pub fn wait(headers: &HeaderMap) -> Option<Duration> {
     let preferences = headers.get_all("prefer").into_iter().filter_map(|value| value.to_str().ok());
     let seconds = preferences.flat_map(|value| value.split(',')).find_map(|preference| {

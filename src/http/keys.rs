@@ -99,7 +99,7 @@ fn wanted(request: &KeyRequest) -> Result<Wanted, ApiError> {
     })
 }
 
-/// Limits that are known, each in its range.
+/// Reads limits, each of them known and in its range.
 fn limits(given: &Map<String, Value>) -> Result<UseLimits, ApiError> {
     let wrong = |name: &str, detail: String| ApiError::invalid(Place::Pointer(format!("/limits/{name}")), detail);
     let mut limits = UseLimits::default();

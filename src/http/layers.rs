@@ -81,7 +81,8 @@ async fn too_slow(state: &State) -> ApiError {
     }
 }
 
-/// Gives the request its id and the response its headers; writes the body of problems; logs one line.
+/// Gives the request its id and the response its headers; writes the body of problems; logs one line, and of refusals
+/// another.
 async fn complete(Shared(write): Shared<WriteProblem>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let request_id = request_id(request.headers().get(&REQUEST_ID));

@@ -1,7 +1,11 @@
 //! The HTTP service: the wire, nothing else. Handlers parse, call a handle, answer.
 //!
-//! One file per noun; `extract.rs` takes requests apart, `error.rs` alone picks the status of an error, `serve.rs` owns
-//! the sockets. The contract is openapi.yaml at the top level; a test holds it against [`router`].
+//! One file per noun; `extract.rs` takes requests apart, `error.rs` alone picks the status of a problem, `serve.rs`
+//! owns the sockets. `auth.rs` asks for a key, `proxy.rs` takes the user that a listed proxy names, `owned.rs` loads
+//! what the caller owns, `audit.rs` logs who did what. `changes.rs` carries changes to their end when their client
+//! hangs up, `started.rs` answers what starts a run, `sse/` writes streams in the dialect of their reader.
+//!
+//! The contract is openapi.yaml at the top level; a test holds it against [`router`].
 
 pub mod audit;
 mod auth;
@@ -193,7 +197,7 @@ fn routes() -> Vec<Route> {
     ]
 }
 
-/// Paths and methods of the API, for the test that holds them against openapi.yaml.
+/// Returns the paths and methods of the API, for the test that holds them against openapi.yaml.
 pub fn paths() -> Vec<(&'static str, &'static [&'static str])> {
     routes().into_iter().map(|(path, methods, _)| (path, methods)).collect()
 }

@@ -51,8 +51,9 @@ fn foreign(name: &str) -> ApiError {
     ApiError::new(Code::HostNotAllowed, detail)
 }
 
-/// Addresses pass: what an attacker can point at this machine is a name, and a page loaded from an address is a page of
-/// that address. So do probes that know nothing but the address of a container.
+/// Returns whether this name of the service may be used. Addresses may: what an attacker can point at this machine is
+/// a name, and a page loaded from an address is a page of that address. So do probes that know nothing but the
+/// address of a container.
 fn is_allowed(allowed: &AllowedHosts, name: &str) -> bool {
     let AllowedHosts::Only(names) = allowed else { return true };
     let Ok(authority) = name.parse::<Authority>() else { return false };
@@ -73,7 +74,8 @@ fn is_address(host: &str) -> bool {
     }
 }
 
-/// Browsers say where a request comes from: in `Sec-Fetch-Site` on trustworthy origins, in `Origin` on all changes.
+/// Refuses a change that a page of another origin asks for. Browsers say where a request comes from: in
+/// `Sec-Fetch-Site` on trustworthy origins, in `Origin` on all changes.
 fn may_change(
     settings: &HttpSettings,
     method: &Method,

@@ -63,7 +63,7 @@ impl Buffers {
     }
 }
 
-/// Bytes with their place in the count.
+/// Returns the bytes with their place in the count.
 pub fn held(bytes: Bytes, room: Option<OwnedSemaphorePermit>) -> Bytes {
     Bytes::from_owner(CountedBytes { bytes, _room: room, reader: None })
 }

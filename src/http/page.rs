@@ -238,7 +238,7 @@ fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>, sec
     out
 }
 
-/// Returns each citation leads to its source; the first one of a source is where its entry leads back to.
+/// Links each citation to its source; the first one of a source is where its entry leads back to.
 fn linked(body: &str, secret: &str) -> String {
     let mut seen = HashSet::new();
     let mut pieces = body.split(MARKS[0]);
@@ -414,14 +414,14 @@ fn ends_block(tag: TagEnd) -> bool {
     matches!(tag, TagEnd::Paragraph | TagEnd::Item | TagEnd::Heading(_) | TagEnd::CodeBlock | TagEnd::TableRow)
 }
 
-/// Tags that only mark text, without attributes.
+/// Returns whether it is a tag that only marks text, without attributes.
 fn is_harmless(html: &str) -> bool {
     let name = html.trim_matches(['<', '>', '/', ' ']).to_ascii_lowercase();
     matches!(name.as_str(), "br" | "sub" | "sup" | "b" | "i" | "em" | "strong" | "s" | "del" | "ins" | "small" | "wbr")
 }
 
-/// Markers of quotations and lists beyond the depth become text: parsers need time that grows with the square of their
-/// number on one line.
+/// Turns markers of quotations and lists beyond the depth into text: parsers need time that grows with the square of
+/// their number on one line.
 fn flattened(markdown: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut kept = 0;
@@ -441,7 +441,7 @@ fn flattened(markdown: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Bytes before the first marker of a line that is one too many.
+/// Returns the bytes before the first marker of a line that is one too many.
 fn too_deep(line: &str) -> Option<usize> {
     let mut markers = 0;
     let mut previous = b' ';

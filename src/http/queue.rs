@@ -1,7 +1,7 @@
 //! What a reader learns about a run that waits: its place in the queue, whenever that has changed.
 //!
 //! Nothing of it is stored: who is not there does not need it. Readers of waiting runs cost looks, and one that begins
-//! in the middle costs one.
+//! in the middle of a busy thread costs one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,9 +27,9 @@ struct Waiting {
 /// Returns the frames, which begin after that number, and between them a `run.queued` whenever the run they are of
 /// has moved in the queue.
 pub fn with_places(log: OwnedEvents, after_seq: i64, mut frames: Frames) -> Frames {
-    // The first event of the newest run may be the one that its reader has. Read from the start, it comes by.
-    let newest = log.newest_run().filter(|_| after_seq > 0);
-    let mut waiting = newest.map(|run_id| Waiting { run_id, last_seq: after_seq, place: None });
+    // Its first event may be the one that its reader has. Read from the start, it comes by.
+    let known = log.waiting().filter(|_| after_seq > 0);
+    let mut waiting = known.map(|run_id| Waiting { run_id, last_seq: after_seq, place: None });
     Box::pin(stream! {
         loop {
             // Losing the first arm loses nothing: a frame that has not come stays in the stream.

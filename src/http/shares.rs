@@ -138,8 +138,8 @@ pub struct Linked {
 impl FromRequestParts<State> for Linked {
     type Rejection = ApiError;
 
-    /// Returns a link that never was, one that has ended, and one to something else are the same: there is no such
-    /// link.
+    /// Returns the thread of the link. One that never was, one that has ended, and one to something else are the same:
+    /// there is no such link.
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, ApiError> {
         let missing = || ApiError::no_such("shared link");
         let text = path_text(parts, "token").await.map_err(|_| missing())?;

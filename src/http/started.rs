@@ -137,9 +137,15 @@ impl Starter {
         }
     }
 
-    /// Returns the answer that the first request with this key got, or had got.
+    /// Returns the answer that the first request with this key got, or had got. Waits as it would have waited, unless
+    /// that answer is kept and is what is wanted.
     async fn repeated(&self, state: &State, started: &Started, first: FirstAnswer) -> Result<Response, ApiError> {
         let run = state.runs.run(&self.caller, first.run_id).await?.ok_or_else(gone)?;
+        let is_answered = first.response.is_some() && self.form == Form::Data;
+        let limit = self.preferences.wait.filter(|_| !is_answered);
+        if let Some(limit) = limit {
+            waited(state, &run, limit).await?;
+        }
         let body = match first.response {
             Some(body) => body,
             None => {
@@ -157,7 +163,8 @@ impl Starter {
                 }
             }
         };
-        self.response(started, &run, body, true).await
+        let response = self.response(started, &run, body, true).await?;
+        Ok(if limit.is_some() { self.preferences.applied(response) } else { response })
     }
 
     /// Returns the report of the run if that is wanted and there, else `data`.

@@ -51,7 +51,7 @@ impl Runs {
         Database::Fine
     }
 
-    /// Connections to the database: idle ones and those in use.
+    /// Returns the connections to the database: idle ones and those in use.
     pub fn connections(&self) -> (u32, u32) {
         self.parts.store.connections()
     }

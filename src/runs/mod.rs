@@ -3,6 +3,10 @@
 //! [`Runs`] is the cheap handle that the command line and the service use. `submit.rs` lets runs in, `dispatcher.rs`
 //! claims them and owns their tasks, `worker.rs` carries a claimed run to its end, `active.rs` knows which ones this
 //! process works on, `marks.rs` what it was doing should it die.
+//!
+//! Beside the worker, `lease_renewer.rs` keeps its lease, `conclusion.rs` writes the end, and `refused.rs` gives back
+//! what this process is not set up for. `retry.rs` lets a run go on from another, `estimate.rs` says what one would
+//! take. `means.rs` is what runs call, with the server's keys or with those of `request_keys.rs`.
 
 mod active;
 mod breakdown;
@@ -246,7 +250,7 @@ impl Runs {
         schema
     }
 
-    /// Models that requests may name and that can be called here; there may be others.
+    /// Returns the models that requests may name and that can be called here; there may be others.
     fn known_models(&self) -> Vec<String> {
         let caps = &self.parts.settings.caps;
         let own = self.parts.settings.options.models().map(ToString::to_string);

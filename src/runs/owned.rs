@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     domain::{
-        Caller, Envelope, GivenKeys, Message, MessageId, Note, Owner, Run, RunDetails, RunId, Source, SourceId, Thread,
-        ThreadId, report::Report,
+        Caller, Envelope, GivenKeys, Message, MessageId, Note, Owner, Run, RunDetails, RunId, RunStatus, Source,
+        SourceId, Thread, ThreadId, ThreadStatus, report::Report,
     },
     events::{FramePage, Opening, Subject},
     store::{self, Clock, Step},
@@ -39,7 +39,8 @@ pub struct OwnedRun {
 #[derive(Clone, Debug)]
 pub struct OwnedEvents {
     subject: Subject,
-    newest_run: Option<RunId>,
+    /// The run of them that may wait for its turn.
+    waiting: Option<RunId>,
     access: Access,
 }
 
@@ -147,8 +148,8 @@ impl OwnedThread {
     }
 
     pub fn events(&self) -> OwnedEvents {
-        let (subject, newest_run) = (Subject::Thread(self.thread.id), self.thread.latest_run_id);
-        OwnedEvents { subject, newest_run, access: self.access.clone() }
+        let (subject, waiting) = (Subject::Thread(self.thread.id), may_wait(&self.thread));
+        OwnedEvents { subject, waiting, access: self.access.clone() }
     }
 
     /// Adds a message and queues the run that answers it.
@@ -197,8 +198,8 @@ impl OwnedRun {
     }
 
     pub fn events(&self) -> OwnedEvents {
-        let (subject, newest_run) = (Subject::Run(self.run.id), Some(self.run.id));
-        OwnedEvents { subject, newest_run, access: self.access.clone() }
+        let waiting = Some(self.run.id).filter(|_| self.run.status == RunStatus::Queued);
+        OwnedEvents { subject: Subject::Run(self.run.id), waiting, access: self.access.clone() }
     }
 
     /// Returns its thread; `None` when it was deleted meanwhile.
@@ -294,9 +295,9 @@ impl OwnedEvents {
         self.subject
     }
 
-    /// Returns the run that these events are of, the newest one of a thread.
-    pub fn newest_run(&self) -> Option<RunId> {
-        self.newest_run
+    /// Returns the run that may wait for its turn, of those that these events are of.
+    pub fn waiting(&self) -> Option<RunId> {
+        self.waiting
     }
 
     /// Returns `limit` events above a number at most; `None` when thread or run were deleted meanwhile.
@@ -316,5 +317,34 @@ impl OwnedEvents {
     /// Returns the place in the queue of a run that these events are of; `None` unless it waits.
     pub async fn place_in_queue(&self, run_id: RunId) -> Result<Option<u64>, store::Error> {
         self.access.store().place_in_queue(run_id).await
+    }
+}
+
+/// Returns the run of a thread that may wait for its turn: the newest one, as long as the thread is busy.
+fn may_wait(thread: &Thread) -> Option<RunId> {
+    thread.latest_run_id.filter(|_| thread.status == ThreadStatus::Busy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Timestamp;
+
+    #[test]
+    fn nothing_waits_in_a_thread_that_is_not_busy() {
+        let latest = RunId::new();
+        let thread = |status, latest_run_id| Thread {
+            id: ThreadId::new(),
+            title: String::new(),
+            status,
+            created_at: Timestamp::now(),
+            last_seq: 7,
+            latest_run_id,
+            metadata: Map::new(),
+            options: Map::new(),
+        };
+        let waiting = ThreadStatus::ALL.map(|status| may_wait(&thread(status, Some(latest))));
+        assert_eq!(waiting, [None, Some(latest), None]);
+        assert_eq!(may_wait(&thread(ThreadStatus::Busy, None)), None);
     }
 }

@@ -21,6 +21,8 @@ use crate::domain::{GivenKeys, KeyPolicy, RunId, digest::sha256_hex};
 const MAX_CHARS: usize = 4_096;
 /// Keys that one request may bring.
 const MAX_KEYS: usize = 40;
+const NO_KEYS: &str = "this service takes no keys with requests: its operator has to set FATHOM_REQUEST_KEYS=allowed and \
+    FATHOM_REQUEST_KEYS_SECRET";
 const CANNOT_BE_READ: &str =
     "the keys of the run cannot be read: FATHOM_REQUEST_KEYS_SECRET is not the one they were sealed with";
 
@@ -52,8 +54,8 @@ impl RequestKeys {
         match (self.policy, keys.is_empty()) {
             (KeyPolicy::Required, true) => Err(refused("this service wants the keys of its users: send yours")),
             (_, true) => Ok(Arc::clone(server)),
-            (KeyPolicy::Refused, false) => Err(refused("this service takes no keys with requests")),
-            (_, false) if self.sealer.is_none() => Err(refused("this service takes no keys with requests")),
+            (KeyPolicy::Refused, false) => Err(refused(NO_KEYS)),
+            (_, false) if self.sealer.is_none() => Err(refused(NO_KEYS)),
             (_, false) => {
                 check(server, keys)?;
                 self.made_of(server, keys)

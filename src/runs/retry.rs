@@ -228,7 +228,7 @@ fn check_retryable(run: &Run) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// Those of the store.
-pub async fn chain(parts: &Parts, run: &Run) -> Result<Vec<RunId>, store::Error> {
+async fn chain(parts: &Parts, run: &Run) -> Result<Vec<RunId>, store::Error> {
     match run.retry_of {
         Some(_) => parts.store.retried_by(run.id, CHAIN).await,
         None => Ok(Vec::new()),

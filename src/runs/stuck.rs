@@ -29,7 +29,7 @@ pub struct Stuck {
 }
 
 impl Stuck {
-    /// Looks which runs that `worker` holds are stuck. While the database is away nothing can be said. What a run left
+    /// Finds which runs that `worker` holds are stuck. While the database is away nothing can be said. What a run left
     /// unsaid before `worker` held it, as in an outage, does not count.
     pub async fn look(&mut self, parts: &Parts, worker: &str, active: &Active) {
         let limit = parts.settings.longest_silence;

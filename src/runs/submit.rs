@@ -12,7 +12,7 @@ use super::{
 use crate::{
     domain::{
         Allowance, Caller, GivenKeys, Message, MessageId, Owner, Run, RunId, RunOptions, ThreadId, Timestamp,
-        digest::sha256_hex,
+        digest::sha256_hex, printable_line,
     },
     search::Engine,
     store::{Admission, Created, FirstAnswer, IdempotencyKey, NewRun, NewThread, QueueLimits},
@@ -219,7 +219,7 @@ impl Runs {
         means: &Means,
     ) -> Result<NewRun, Refusal> {
         let content = content.trim();
-        if content.is_empty() {
+        if printable_line(content).is_empty() {
             return Err(Refusal::Empty);
         }
         if content.chars().count() > MAX_MESSAGE_CHARS {

@@ -306,7 +306,7 @@ fn time_left(run: &Run, now: Timestamp) -> Duration {
     max_time(run).saturating_sub(used.unwrap_or_default())
 }
 
-/// Warnings about documents that cannot be found because they cannot be read.
+/// Returns warnings about documents that cannot be found because they cannot be read.
 fn skipped_documents(search: &Engine) -> Vec<NewEvent> {
     let skipped = search.skipped();
     let warning = |detail: String| root(Event::warning(WarningCode::DocumentSkipped, detail));
@@ -360,7 +360,8 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
         texts.extend(parts.store.report(run_id).await?.map(|text| (run_id, text)));
     }
     let newest = answer.unwrap_or(report);
-    let (mut sources, mut notes) = found(parts, before[newest].id).await?;
+    let newest_id = before[newest].id;
+    let (mut sources, mut notes) = (parts.store.snapshots(newest_id).await?, parts.store.notes(newest_id).await?);
     if let Some((more, newer)) = unfinished {
         // It took over what the report rests on, and went on numbering from there; otherwise the report's own count.
         let is_known = |known: &Source| more.iter().any(|source| is_same(source, known));
@@ -377,30 +378,14 @@ fn is_same(one: &Source, other: &Source) -> bool {
     one.url == other.url && one.ids().any(|id| other.ids().any(|known| known == id))
 }
 
-type Findings = (Vec<Source>, Vec<Note>);
-
-async fn found(parts: &Parts, run_id: RunId) -> Result<Findings, WorkError> {
-    Ok((parts.store.snapshots(run_id).await?, parts.store.notes(run_id).await?))
-}
-
-/// Returns what the newest run with findings left behind that came after the last report or answer: it could not
-/// finish, or asked back. Runs that found nothing may stand between.
-async fn unfinished(parts: &Parts, before: &[Run]) -> Result<Option<Findings>, WorkError> {
+/// Returns what the newest run with notes left behind that came after the last report or answer: it could not finish,
+/// or asked back. Runs that came to no note may stand between, those that it retried among them.
+async fn unfinished(parts: &Parts, before: &[Run]) -> Result<Option<(Vec<Source>, Vec<Note>)>, WorkError> {
     let since = before.iter().take_while(|run| !matches!(run.outcome, Some(Outcome::Report | Outcome::Answer)));
     for run in since.filter(|run| run.is_retryable() || run.outcome == Some(Outcome::Clarification)) {
-        if let Some(found) = found_by_chain(parts, run).await? {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
-}
-
-/// Returns what a run that could not finish found, or the newest one it went on from that came as far as notes.
-async fn found_by_chain(parts: &Parts, run: &Run) -> Result<Option<Findings>, WorkError> {
-    for run_id in std::iter::once(run.id).chain(retry::chain(parts, run).await?) {
-        let found = found(parts, run_id).await?;
-        if !found.1.is_empty() {
-            return Ok(Some(found));
+        let notes = parts.store.notes(run.id).await?;
+        if !notes.is_empty() {
+            return Ok(Some((parts.store.snapshots(run.id).await?, notes)));
         }
     }
     Ok(None)

@@ -151,7 +151,7 @@ impl Store {
         again
     }
 
-    /// Connections made before now are not used again.
+    /// Uses connections made before now no more.
     fn distrust(&self) {
         if let Engine::Postgres(engine) = &*self.engine {
             engine.distrust();

@@ -115,7 +115,7 @@ impl Commit {
         Self { lease, steps: Vec::new(), events: Vec::new(), sources: Vec::new(), notes: Vec::new(), finish: None }
     }
 
-    /// Bytes of its long texts: what it takes to store it.
+    /// Returns the bytes of its long texts: what it takes to store it.
     pub fn text_bytes(&self) -> usize {
         let steps = self.steps.iter().map(|step| step.value.len());
         steps.chain(self.sources.iter().map(|source| source.snapshot.len())).sum()

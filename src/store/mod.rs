@@ -4,6 +4,7 @@
 //!
 //! The queries live in `queries/`, compiled once per engine: `postgres.rs` and `sqlite.rs` each say which database
 //! type they mean, hold what differs (connecting, beginning a write, locking clauses) and include the same files.
+//! `tables.rs` names the columns that commits fill, `group.rs` gathers their rows, `ENGINE/write.rs` writes them.
 
 mod attempts;
 mod collections;
@@ -167,8 +168,24 @@ impl Store {
         on_either!(self, engine => engine.close().await);
     }
 
-    /// Connections of this process to the database: idle ones and those in use.
+    /// Returns the connections of this process to the database: idle ones and those in use.
     pub fn connections(&self) -> (u32, u32) {
         on_either!(self, engine => engine.connections())
     }
+}
+
+/// Runs work on a text that takes a while on a thread for such work, so that nobody else waits for it.
+///
+/// # Errors
+/// [`Error::Unavailable`] when the process ends, [`Error::Corrupt`] when the work panicked, which is a defect.
+async fn off_runtime<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        if !error.is_panic() {
+            // The runtime ends, and takes on no more work.
+            return Error::Unavailable(error.to_string());
+        }
+        // What it says may hold anything of the text.
+        tracing::error!(%error, "work on a text panicked");
+        Error::Corrupt("a defect of this program: work on a text panicked".to_owned())
+    })
 }

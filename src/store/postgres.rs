@@ -129,7 +129,7 @@ impl Engine {
         self.probes.close();
     }
 
-    /// Readers learn soon that the database is away; writers wait longer.
+    /// Takes a connection to read by. Readers learn soon that the database is away; writers wait longer.
     async fn reader(&self) -> Result<Pooled, Error> {
         self.pool.acquire(READER_LIMIT).await
     }
@@ -180,10 +180,10 @@ fn is_thread_busy(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.constraint()) == Some("runs_one_active_per_thread")
 }
 
-/// Returns a replica that froze in a transaction keeps its rows locked, and runs whose rows are locked are passed
-/// over by those who claim: so no longer than the shortest lease. One that is merely slow repeats the transaction.
-/// Nor shall anybody wait for a lock for ever, or a slow statement keep a connection of the pool whose caller has
-/// long gone.
+/// Bounds what a session may hold on to. A replica that froze in a transaction keeps its rows locked, and runs whose
+/// rows are locked are passed over by those who claim: so no longer than the shortest lease. One that is merely slow
+/// repeats the transaction. Nor shall anybody wait for a lock for ever, or a slow statement keep a connection of the
+/// pool whose caller has long gone.
 ///
 /// Long texts are compressed by LZ4 where the server knows it, which takes less time than its own way.
 async fn prepare_session(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
@@ -213,11 +213,19 @@ async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> {
     }
 }
 
-/// Tells a name nobody knows, which waiting does not mend, from a server that is down.
+/// What helps when the two do not agree on TLS.
+const TRUST: &str = "check sslmode and sslrootcert in DATABASE_URL; a certificate that signed itself is not accepted";
+
+/// Tells a name nobody knows and a certificate that is not trusted, which waiting does not mend, from a server that is
+/// down.
 async fn unreachable_because(options: &PgConnectOptions, error: &std::io::Error) -> Error {
     let over_network = options.get_socket().is_none() && !options.get_host().starts_with('/');
     if over_network && tokio::net::lookup_host((options.get_host(), options.get_port())).await.is_err() {
         return Error::Unusable(format!("the host {} is unknown: correct DATABASE_URL", options.get_host()));
+    }
+    // What TLS has to say comes as data that is not valid.
+    if error.kind() == std::io::ErrorKind::InvalidData {
+        return Error::LockedOut(format!("{}: {error}: {TRUST}", address(options)));
     }
     Error::Unavailable(format!("{}: {error}", address(options)))
 }

@@ -104,7 +104,7 @@ impl Engine {
         self.writer.close().await;
     }
 
-    /// Readers learn soon that the database is away; writers wait longer.
+    /// Takes a connection to read by. Readers learn soon that the database is away; writers wait longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
         within_limit(&self.readers).await
     }

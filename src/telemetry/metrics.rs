@@ -244,7 +244,7 @@ pub fn ready(check: &'static str, is_ok: bool) {
     gauge!(name::READY, "check" => check).set(if is_ok { 1.0 } else { 0.0 });
 }
 
-/// Connections to the database now; set before rendering.
+/// Sets how many connections to the database there are now, before rendering.
 pub fn db_pool(idle: u32, used: u32) {
     gauge!(name::DB_CONNECTIONS, "state" => "idle").set(idle);
     gauge!(name::DB_CONNECTIONS, "state" => "used").set(used);

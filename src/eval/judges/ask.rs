@@ -13,7 +13,8 @@ use super::Spent;
 use crate::{
     domain::{ModelName, Usage},
     llm::{
-        Caller, Completion, Error, Llm, Message, OutputFormat, Request, Sending, StopReason, ToolChoice, Wait,
+        ANSWER_TOKENS, Caller, Completion, Error, Llm, Message, OutputFormat, Request, Sending, StopReason, ToolChoice,
+        Wait,
         limits::Measure,
         structured::{Form, Strategies},
     },
@@ -77,12 +78,9 @@ impl Asker {
 
     async fn complete(&self, request: &Request, spent: &Mutex<Spent>) -> Result<Completion, Error> {
         let begun = Instant::now();
-        let caller = UntilDeadline { ends: tokio::time::Instant::now() + RETRY_TIME, billed: Mutex::default() };
+        let caller = UntilDeadline { ends: tokio::time::Instant::now() + RETRY_TIME, asker: self, spent };
         let done = self.llm.complete(request, &caller).await;
         let mut used = Spent { calls: 1, seconds: begun.elapsed().as_secs_f64(), ..Spent::default() };
-        for usage in caller.billed.into_inner() {
-            used += self.taken(&usage);
-        }
         if let Ok(completion) = &done {
             let tokenizer = self.llm.facts(&self.model).tokenizer.unwrap_or_default();
             used += self.taken(&completion.plausible_usage(Measure::estimating(tokenizer).request(request)));
@@ -122,17 +120,18 @@ impl Asker {
 }
 
 /// Waits in silence, for a while.
-struct UntilDeadline {
+struct UntilDeadline<'a> {
     ends: tokio::time::Instant,
-    /// What answers took that could not be used. Locked for access only.
-    billed: Mutex<Vec<Usage>>,
+    asker: &'a Asker,
+    /// To which answers that could not be used are added at once: nobody comes back to a call that is dropped.
+    spent: &'a Mutex<Spent>,
 }
 
-impl Caller for UntilDeadline {
+impl Caller for UntilDeadline<'_> {
     fn waiting(&self, _: Wait) {}
 
     fn billed(&self, usage: &Usage) {
-        self.billed.lock().push(*usage);
+        *self.spent.lock() += self.asker.taken(&usage.plausible_or(ANSWER_TOKENS, ANSWER_TOKENS));
     }
 
     fn ends(&self) -> Option<tokio::time::Instant> {

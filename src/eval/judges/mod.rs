@@ -86,7 +86,7 @@ enum Judgement {
 }
 
 impl Judges {
-    /// Judges that are that model; an answer that is not of the asked form is asked for as often.
+    /// Returns judges that are that model; an answer that is not of the asked form is asked for as often.
     pub fn new(llm: Llm, model: ModelName, prompts: Arc<Prompts>, attempts: u32) -> Self {
         Self { asker: Asker::new(llm, model, prompts, attempts) }
     }

@@ -1,9 +1,9 @@
 //! Server-sent events: records of the log as a stream, in the dialect of its reader.
 //!
 //! The wire is that of WHATWG's HTML standard, section 9.2. What a record looks like is a [`Dialect`]'s business:
-//! `native.rs` is the one of this API, and another protocol brings its own (`doors/NAME/`). What they share is here: a
-//! first chunk that comes alone, records that are ready together in one chunk, a comment while nothing is to be said,
-//! and an end when the service stops.
+//! `native.rs` is the one of this API, and another protocol brings its own. What they share is here: a first chunk that
+//! comes alone, records that are ready together in one chunk, a comment while nothing is to be said, and an end when
+//! the service stops.
 
 mod native;
 mod request;

@@ -87,7 +87,7 @@ impl Trust {
         renews
     }
 
-    /// Returns whether a connection may be used again that was made then and has been idle for this long.
+    /// Checks whether a connection may be used again that was made then and has been idle for this long.
     ///
     /// # Errors
     /// Why not: it leads to a server that has gone, or does not answer.

@@ -216,7 +216,7 @@ async fn add_spent(
     Ok(())
 }
 
-/// Returns the runs that have not ended, and what they may still spend.
+/// Adds the runs that have not ended, and what they may still spend.
 async fn add_active(
     connection: &mut Connection,
     subject: Subject<'_>,

@@ -15,6 +15,7 @@ use crate::{
     store::{
         Error,
         group::Group,
+        off_runtime,
         tables::{SOURCES, names, url_hash},
     },
 };
@@ -43,7 +44,7 @@ impl Engine {
 
     pub async fn snapshots(&self, run_id: RunId) -> Result<Vec<Source>, Error> {
         let mut connection = self.reader().await?;
-        query(&SELECT_WITH_TEXTS).bind(run_id.0).fetch_all(&mut *connection).await?.iter().map(source).collect()
+        read_all(query(&SELECT_WITH_TEXTS).bind(run_id.0).fetch_all(&mut *connection).await?).await
     }
 
     pub async fn snapshots_of(&self, run_id: RunId, ids: &[SourceId]) -> Result<Vec<Source>, Error> {
@@ -57,9 +58,7 @@ impl Engine {
             for id in piece {
                 listed.push_bind(i64::from(id.0));
             }
-            for row in query.push(")").build().fetch_all(&mut *connection).await? {
-                sources.push(source(&row)?);
-            }
+            sources.extend(read_all(query.push(")").build().fetch_all(&mut *connection).await?).await?);
         }
         Ok(sources)
     }
@@ -150,6 +149,11 @@ async fn update_ids(connection: &mut Connection, pages: &[(PageKey, (SourceId, V
             .await?;
     }
     Ok(())
+}
+
+/// Reads rows with their texts, which may have to be decompressed.
+async fn read_all(rows: Vec<Row>) -> Result<Vec<Source>, Error> {
+    off_runtime(move || rows.iter().map(source).collect()).await?
 }
 
 fn source(row: &Row) -> Result<Source, Error> {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     domain::{Event, ModelUsage, Run, RunDetails, RunId, RunStatus, Scope, ThreadId, Timestamp, report::Report},
-    store::{Cancelling, Clock, Cursor, Error, Load, NewEvent, Page, RunFilter},
+    store::{Cancelling, Clock, Cursor, Error, Load, NewEvent, Page, RunFilter, off_runtime},
 };
 
 /// How many queued runs are as old as the queued run `$1`, or older.
@@ -208,17 +208,7 @@ async fn parsed_report(text: String) -> Result<Report, Error> {
     if text.len() < LONG_REPORT {
         return Ok(serde_json::from_str(&text)?);
     }
-    let parsing = tokio::task::spawn_blocking(move || serde_json::from_str(&text));
-    let ended = parsing.await.map_err(|error| {
-        if !error.is_panic() {
-            // The runtime ends, and takes on no more work.
-            return Error::Unavailable(error.to_string());
-        }
-        // What it says may hold anything of the report.
-        tracing::error!(%error, "reading a report panicked");
-        Error::Corrupt("a defect of this program: reading the report panicked".to_owned())
-    });
-    Ok(ended??)
+    Ok(off_runtime(move || serde_json::from_str(&text)).await??)
 }
 
 /// Ends a run that nobody works on.

@@ -396,7 +396,7 @@ async fn question_of(connection: &mut Connection, new_run: &NewRun) -> Result<St
     Ok(select.fetch_optional(connection).await?.unwrap_or_default())
 }
 
-/// Returns the user's message, if there is one, and the event that the run waits, which share a number.
+/// Inserts the user's message, if there is one, and the event that the run waits, which share a number.
 async fn insert_question(connection: &mut Connection, new_run: &NewRun, seq: i64, position: u64) -> Result<(), Error> {
     if !new_run.content.is_empty() {
         insert_message(connection, new_run.thread_id, seq, &new_run.message()).await?;

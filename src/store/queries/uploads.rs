@@ -107,7 +107,7 @@ pub async fn keep_uploads(connection: &mut Connection, run_id: RunId, set: Docum
     query(keep).bind(run_id.0).bind(set.id()).execute(connection).await.map(drop)
 }
 
-/// Returns the same of the collections that it names, as far as they are still there.
+/// Keeps the same of the collections that it names, as far as they are still there.
 pub async fn keep_collections(connection: &mut Connection, new_run: &NewRun) -> Result<(), sqlx::Error> {
     const KEEP: &str = "INSERT INTO run_collections (run_id, collection_id) VALUES ($1, $2)";
     for id in &new_run.collections {
@@ -141,7 +141,7 @@ async fn same(connection: &mut Connection, new: &NewUpload) -> Result<Option<Upl
     same.fetch_optional(connection).await?.as_ref().map(upload).transpose()
 }
 
-/// Returns a thread without messages; its first one gives it its title.
+/// Inserts a thread without messages; its first one gives it its title.
 async fn insert_thread(connection: &mut Connection, new: &NewUpload, owner: &Owner) -> Result<(), sqlx::Error> {
     const INSERT: &str = "INSERT INTO threads (id, created_at, last_seq, title, metadata, options, owner) \
         VALUES ($1, $2, 0, $3, '{}', '{}', $4)";

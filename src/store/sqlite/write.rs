@@ -4,14 +4,18 @@
 //! group is one row of a view of the connection's own, its tables as JSON; a trigger takes it apart. A statement is a
 //! transaction of its own unless it is in one, so that nothing is left behind by one that fails.
 
-use std::{collections::HashMap, fmt::Write as _, sync::LazyLock};
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    sync::{Arc, LazyLock},
+};
 
 use serde_json::Value;
 use sqlx::{Row as _, query};
 
 use super::{
     Db, Engine,
-    texts::{COMPRESSED, compress},
+    texts::{COMPRESSED, packed},
 };
 use crate::domain::digest::hex;
 use crate::store::{
@@ -108,14 +112,15 @@ impl Engine {
 pub(super) async fn write_group(connection: &mut Connection, group: &Group<'_>) -> Result<HashMap<usize, i64>, Error> {
     let runs: Vec<_> = group.runs.iter().enumerate().map(|(place, run)| (place, 0, run)).collect();
     let stamps: Value = group.stamps.iter().map(|stamp| stamp.simple().to_string()).collect();
+    let texts = packed(group.sources.iter().map(|source| Arc::clone(&source.row.snapshot)).collect()).await?;
     let write = query(WRITE)
-        .bind(json(&RUNS, &runs))
+        .bind(json(&RUNS, &runs, &[]))
         .bind(stamps.to_string())
-        .bind(json(&EVENTS, &cells(&group.events)))
-        .bind(json(&STEPS, &cells(&group.steps)))
-        .bind(json(&USAGE, &cells(&group.usage)))
-        .bind(json(&SOURCES, &cells(&group.sources)))
-        .bind(json(&NOTES, &cells(&group.notes)));
+        .bind(json(&EVENTS, &cells(&group.events), &[]))
+        .bind(json(&STEPS, &cells(&group.steps), &[]))
+        .bind(json(&USAGE, &cells(&group.usage), &[]))
+        .bind(json(&SOURCES, &cells(&group.sources), &texts))
+        .bind(json(&NOTES, &cells(&group.notes), &[]));
     let rows = write.fetch_all(connection).await?;
     let written = |row: &sqlx::sqlite::SqliteRow| {
         let place = usize::try_from(row.try_get::<i64, _>("place")?).unwrap_or(usize::MAX);
@@ -129,15 +134,16 @@ fn cells<'r, T: Clone>(rows: &'r [Row<'_, T>]) -> Vec<(usize, i64, &'r T)> {
     rows.iter().map(|row| (row.run, row.number, &*row.row)).collect()
 }
 
-/// Returns an array with an array per row: place, number, and the columns in their order.
-fn json<T>(columns: &[Column<T>], rows: &[(usize, i64, &T)]) -> String {
+/// Returns an array with an array per row: place, number, and the columns in their order. `long` has the one long text
+/// of each row, if there is one, as [`packed`] makes it.
+fn json<T>(columns: &[Column<T>], rows: &[(usize, i64, &T)], long: &[String]) -> String {
     let mut json = String::from("[");
-    for (place, number, row) in rows {
+    for (at, (place, number, row)) in rows.iter().enumerate() {
         let comma = if json.len() > 1 { "," } else { "" };
         let _ = write!(json, "{comma}[{place},{number}");
         for column in columns {
             json.push(',');
-            push(&mut json, &column.values, row);
+            push(&mut json, &column.values, row, long.get(at).map_or("", String::as_str));
         }
         json.push(']');
     }
@@ -145,7 +151,7 @@ fn json<T>(columns: &[Column<T>], rows: &[(usize, i64, &T)]) -> String {
     json
 }
 
-fn push<T>(json: &mut String, values: &Values<T>, row: &T) {
+fn push<T>(json: &mut String, values: &Values<T>, row: &T, long: &str) {
     // Neither writing to a string nor such values as JSON can fail.
     let _ = match values {
         Values::Id(of) => write!(json, "\"{}\"", of(row).simple()),
@@ -160,7 +166,7 @@ fn push<T>(json: &mut String, values: &Values<T>, row: &T) {
             }
             Ok(())
         }
-        Values::Long(of) => write!(json, "\"{}\"", hex(&compress(&of(row)))),
+        Values::Long(_) => write!(json, "\"{long}\""),
     };
 }
 
