@@ -51,6 +51,8 @@ export function take(picture, e) {
   if (isNumbered && e.seq && e.seq <= picture.seq) return null;
   if (isNumbered && e.seq) picture.seq = e.seq;
   let run = picture.runs.get(e.run_id);
+  // Only of a run that was recalled is there anything after its end: what it counts already.
+  if (run && isOver(run)) return null;
   if (!run) picture.runs.set(e.run_id, run = begun(e.run_id, e.ts));
   run.changed += 1;
   if (isNumbered && e.seq) run.seq = e.seq;
@@ -175,22 +177,29 @@ function cited(run, d) {
 }
 
 /**
- * Takes a run into the picture whose events were removed, from what is kept beside them. It has no number of an event.
- * @param {ReturnType<typeof empty>} picture @param {import("./types").RunDetails} given @param {import("./types").Message[]} messages @param {import("./types").Source[]} sources
+ * Takes a run into the picture that is over and whose events were removed, from what is kept beside them, in place of what was
+ * seen of it. It has no number of an event.
+ * @param {ReturnType<typeof empty>} picture @param {import("./types").RunDetails} given @param {import("./types").Message[]} messages
  */
-export function recall(picture, given, messages, sources) {
+export function recall(picture, given, messages) {
   const { outcome, usage } = given;
   const text = (/** @type {string} */ role) => messages.find((message) => message.role === role && message.run_id === given.id)?.content ?? "";
   const run = Object.assign(begun(given.id, given.created_at), {
     question: text("user"), retryOf: given.retry_of, status: given.status, options: given.options, started: given.started_at, ended: given.finished_at,
     problem: given.error?.message ?? "", asked: outcome === "clarification" ? text("assistant") : "", outcome: outcome ?? "",
-    calls: usage.calls, input: usage.input_tokens, output: usage.output_tokens, cost: usage.cost ?? null, changed: 1,
+    calls: usage.calls, input: usage.input_tokens, output: usage.output_tokens, cost: usage.cost ?? null, changed: (picture.runs.get(given.id)?.changed ?? 0) + 1,
   });
   if (outcome === "report" || outcome === "answer") Object.assign(run, { attempt: 1, written: true });
+  picture.runs.set(run.id, run);
+  return run;
+}
+
+/** Takes the sources of such a run in. @param {Run} run @param {import("./types").Source[]} sources */
+export function recallSources(run, sources) {
   for (const { id, url, title, site, published, cited_as } of sources) {
     run.sources.set(url, { id: String(id), url, title: title || url, site: site ?? "", published: published ?? "", number: cited_as });
   }
-  picture.runs.set(run.id, run);
+  run.changed += 1;
 }
 
 /** @param {Run} run */

@@ -60,7 +60,7 @@ class Replay {
     this.picture = empty();
     this.next = 0;
     this.close();
-    this.view = new RunView(this.run, { failed: this.failed, card: (run, source, at) => void openCard(run, source, at).catch(this.failed) }, true);
+    this.view = new RunView(this.run, { failed: this.failed, card: (run, source, at) => void openCard(run, source, at).then((box) => this.stage.isConnected || box.close()).catch(this.failed) }, true);
     this.stage.replaceChildren(this.view.element);
   }
 
@@ -128,11 +128,11 @@ class Replay {
 /**
  * Opens the replay of a run, at an event if one is given; tells which event is shown, and `null` when it is closed.
  * @param {string} run @param {{seq?: number, moved: (seq: number | null) => void}} given
- * @returns {Promise<boolean>} false when the run has no such event
+ * @returns {Promise<HTMLDialogElement | null>} null when the run has no such event
  */
 export async function openReplay(run, { seq, moved }) {
   const log = await api.log(run);
-  if (!log.length || (seq !== undefined && !log.some((e) => e.seq === seq))) return false;
+  if (!log.length || (seq !== undefined && !log.some((e) => e.seq === seq))) return null;
   const box = dialog(word("replay"));
   const failed = (/** @type {unknown} */ error) => { box.append(el("p", { class: "problem" }, String(error))); };
   const replay = new Replay(run, log, failed, moved);
@@ -141,5 +141,5 @@ export async function openReplay(run, { seq, moved }) {
   box.addEventListener("close", () => { replay.toggle(false); replay.close(); moved(null); });
   if (seq === undefined) replay.toggle(true);
   else replay.goTo(seq);
-  return true;
+  return box;
 }

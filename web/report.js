@@ -105,7 +105,7 @@ export class ReportView {
       file("json", keep("application/json", "json")), tool("print", () => this.print()), this.actions.link && copyButton(this.actions.link),
       // Without events there is nothing to play.
       this.actions.replay && this.run?.seq !== 0 && tool("replay", () => this.actions.replay?.(this.id)),
-      this.actions.versions && this.run?.decision && tool("versions", () => this.actions.versions?.()));
+      this.actions.versions && !this.actions.isFirst?.() && tool("versions", () => this.actions.versions?.()));
     this.tools.hidden = this.isReplay;
   }
 
@@ -154,8 +154,9 @@ export class ReportView {
   /** Opens what a citation rests on, as the check of the report has found it. @param {Element} link @param {number} source */
   async open(link, source) {
     const place = [...this.body.querySelectorAll("a.cite[href^='#source-']")].indexOf(link);
-    this.citations ??= api.citations(this.id).catch(() => []);
-    const citation = (await this.citations)[place];
+    // Before it is complete there is no check of it.
+    if (this.have.complete) this.citations ??= api.citations(this.id).catch(() => { this.citations = undefined; return []; });
+    const citation = (await this.citations)?.[place];
     const known = citation && link.textContent === `[${citation.number}]` ? citation : undefined;
     this.actions.card(this.id, known?.source_id ?? source, { claim: claimOf(link), passage: known?.passage, verdict: known?.verdict });
   }

@@ -6,7 +6,7 @@ import { isOver } from "./picture.js";
 import { ReportView } from "./report.js";
 import { count, hour, money, named, percent, span, word } from "./words.js";
 
-/** @typedef {{link?: () => string, replay?: (run: string) => void, versions?: () => void, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
+/** @typedef {{link?: () => string, replay?: (run: string) => void, versions?: () => void, isFirst?: () => boolean, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
 
 export class RunView {
   /** @param {string} id @param {Actions} actions @param {boolean} [isReplay] */
@@ -75,9 +75,9 @@ export class RunView {
     this.problem.hidden = !run.problem;
     say(this.problem, run.problem);
     this.showResearch(run);
-    // Of a run whose events are gone nothing is known here.
+    // Of a run whose events are gone nothing is known here, or too little.
     if (this.notes) this.notes.hidden = run.seq !== 0 && ![...run.lanes.values()].some((lane) => lane.note);
-    if (this.sources) this.sources.hidden = run.sources.size === 0;
+    if (this.sources) this.sources.hidden = run.sources.size === 0 && (run.seq !== 0 || !run.written);
     this.showAsked(run);
     this.report.update(run);
   }

@@ -4,7 +4,7 @@ import { openCard } from "./card.js";
 import { Documents } from "./documents.js";
 import { closeDialogs, el, forget, remember, say, sendOnEnter } from "./dom.js";
 import { noteList } from "./notes.js";
-import { empty, isOver, recall, take } from "./picture.js";
+import { empty, isOver, recall, recallSources, take } from "./picture.js";
 import { openReplay } from "./replay.js";
 import { phase, RunView } from "./run.js";
 import { openShares } from "./share.js";
@@ -104,16 +104,29 @@ export class ThreadView {
   }
 
   /** What became of the runs whose events were removed. What comes after them waits. @param {import("./types").Envelope} gap */
-  async recall({ ts }) {
+  async recall({ run_id }) {
     this.isRecalling = true;
+    /** @type {import("./types").Run[]} */
+    let recalled = [];
     try {
       const [runs, messages] = await Promise.all([api.runs(this.id), api.messages(this.id)]);
-      const gone = runs.filter(({ id, created_at }) => !this.picture.runs.has(id) && created_at <= ts).reverse();
-      const sources = await Promise.all(gone.map(async ({ id, outcome }) => outcome ? (await api.sources(id)).data : []));
-      gone.forEach((run, i) => recall(this.picture, run, messages, sources[i]));
+      const removed = runs.reverse().slice(0, runs.findIndex(({ id }) => id === run_id) + 1);
+      const isMissed = (/** @type {import("./types").Run | undefined} */ known) => !known || !isOver(known);
+      recalled = removed.filter(({ id }) => isMissed(this.picture.runs.get(id))).map((run) => recall(this.picture, run, messages));
     } catch (error) { if (!this.isClosed) this.page.nothing(error); }
     this.isRecalling = false;
     this.work();
+    await this.recallSources(recalled);
+  }
+
+  /** What those runs found, of one after the other: where it is not to be had, that is said once. @param {import("./types").Run[]} runs */
+  async recallSources(runs) {
+    let failed = this.page.failed;
+    for (const run of runs) {
+      if (this.isClosed) return;
+      try { recallSources(run, (await api.sources(run.id)).data); } catch (error) { failed(error); failed = () => {}; }
+      this.soon();
+    }
   }
 
   draw() {
@@ -135,7 +148,7 @@ export class ThreadView {
     const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {import("./card.js").At} */ at) => void this.card(id, source, at).catch(this.page.failed);
     const view = new RunView(run.id, {
       link: () => new URL(`#/t/${this.id}/r/${run.id}`, location.href).href,
-      failed: this.page.failed, card, replay: (id) => void this.replay(id).catch(this.page.failed), versions: () => void this.compare().catch(this.page.failed),
+      failed: this.page.failed, card, replay: (id) => void this.replay(id).catch(this.page.failed), versions: () => void this.compare().catch(this.page.failed), isFirst: () => (this.written()[0]?.id ?? run.id) === run.id,
     });
     const open = (/** @type {number} */ source, /** @type {import("./card.js").At} */ at) => card(run.id, source, at);
     view.element.append(view.notes = noteList(run.id, open, this.page.failed),
@@ -167,16 +180,16 @@ export class ThreadView {
     box.addEventListener("close", () => this.address());
   }
 
-  /** @param {string} run @param {number} [seq] @returns {Promise<boolean>} */
+  /** @param {string} run @param {number} [seq] */
   replay(run, seq) {
     return this.opened(openReplay(run, { seq, moved: (at) => this.address(at === null ? "" : `/e/${at}`) }));
   }
 
-  /** Over another view nothing of this one opens. @template T @param {Promise<T>} opening @returns {Promise<T>} */
+  /** Over another view nothing of this one opens. @template {HTMLDialogElement | null} T @param {Promise<T>} opening @returns {Promise<T>} */
   async opened(opening) {
-    const result = await opening;
-    if (this.isClosed) closeDialogs();
-    return result;
+    const box = await opening;
+    if (this.isClosed) box?.close();
+    return box;
   }
 
   /** @param {Event} event */
@@ -194,9 +207,14 @@ export class ThreadView {
     } catch (error) { this.isAsked = false; this.page.failed(error); } finally { this.send.disabled = false; }
   }
 
+  /** The runs whose reports can be read, in order. */
+  written() {
+    return [...this.picture.runs.values()].filter((run) => run.written && run.status === "completed");
+  }
+
   /** Two of the thread's reports, the newest beside the one before it at first. */
   async compare() {
-    const written = [...this.picture.runs.values()].filter((run) => run.written && run.status === "completed");
+    const written = this.written();
     if (written.length > 1) await this.opened(openVersions(written.map(({ id, question, ended }) => ({ id, question, ended })), this.page.failed));
   }
 
@@ -223,9 +241,9 @@ export class ThreadView {
   /** @param {number} seq */
   async showEvent(seq) {
     if (!await this.until(() => this.picture.seq >= seq)) return;
-    for (const run of this.picture.runs.keys()) {
-      if (await this.replay(run, seq)) return;
-    }
+    // One run follows the other.
+    const run = [...this.picture.runs.values()].find((run) => run.seq >= seq);
+    if (run) await this.replay(run.id, seq);
   }
 
   /** Waits for something, five seconds at most; is the view still open then? @param {() => boolean} test */

@@ -25,7 +25,9 @@ export async function openVersions(versions, failed) {
   };
   await show();
   const head = el("thead", {}, el("tr", {}, el("th", {}, word("older"), " ", older), el("th", {}, word("newer"), " ", newer)));
-  dialog(word("versions"), el("div", { class: "wide", tabindex: "0" }, el("table", { class: "versions" }, head, body))).classList.add("large");
+  const box = dialog(word("versions"), el("div", { class: "wide", tabindex: "0" }, el("table", { class: "versions" }, head, body)));
+  box.classList.add("large");
+  return box;
 }
 
 /** Long stretches that are the same stand as their number of lines. @param {import("./difference.js").Row[]} rows @returns {(import("./difference.js").Row | number)[]} */

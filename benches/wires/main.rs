@@ -101,6 +101,7 @@ impl Dialect {
         let answer = (self.answer)();
         let (server, bytes) = (Server::start(answer.clone())?, answer.len());
         let (llm, request) = (self.llm(&server)?, request(self.model)?);
+        #[expect(clippy::disallowed_methods, reason = "a bare client, to compare ours with")]
         let http = reqwest::Client::builder().no_proxy().build()?;
         let ours = async || by_our_layer(&llm, &request).await;
         // Once, for the connection and to see what is sent.
@@ -169,7 +170,7 @@ fn processor_time() -> Duration {
 async fn by_our_layer(llm: &Llm, request: &Request) -> anyhow::Result<()> {
     let mut stream = llm.stream(request, &|_: Wait| {}).await?;
     while let Some(delta) = stream.next().await {
-        if let Delta::End(completion) = delta? {
+        if let Delta::End(completion) = delta.map_err(|broken_off| broken_off.error)? {
             anyhow::ensure!(completion.text == answers::text(), "{completion:?}");
             return Ok(());
         }

@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use fathom::{
     domain::Usage,
-    llm::{Caller, Completion, Endpoint, Error, Failed, Llm, Message, Request, Settings, ToolCall, Wait},
+    llm::{
+        BrokenOff, Caller, Completion, Delta, Endpoint, Error, Failed, Llm, Message, Request, Settings, ToolCall, Wait,
+    },
 };
 use futures::StreamExt as _;
 use parking_lot::Mutex;
@@ -13,7 +15,7 @@ use url::Url;
 
 use crate::{
     fake_vendor::{DONE, FakeVendor, Reply, chunk, frame},
-    requests::{after, with_search as request},
+    requests::{after, question, with_search as request},
 };
 
 const CHAT: &str = "openai:gpt-4.1";
@@ -114,6 +116,18 @@ async fn a_broken_stream_is_billed_and_the_next_answer_is_taken() {
     let pieces: Vec<_> = stream.map(Result::unwrap).collect().await;
     assert_eq!((pieces.len(), vendor.sent().len()), (2, 2));
     assert_eq!(caller.billed.into_inner().iter().map(Usage::total).collect::<Vec<_>>(), [42]);
+}
+
+/// Its text has been passed on, so it is not asked for again here; what it took is known all the same.
+#[tokio::test]
+async fn an_answer_that_breaks_after_its_first_text_says_what_it_took() {
+    let begun = json!({"candidates": [{"content": {"parts": [{"text": "Deep."}]}}]});
+    let pieces = [begun, gemini("MALFORMED_FUNCTION_CALL")].map(|piece| format!("data: {piece}\n\n"));
+    let vendor = FakeVendor::start([Reply::stream(pieces)]).await;
+    let stream = llm(&vendor, GEMINI).stream(&question(GEMINI), &Patient::default()).await.unwrap();
+    let pieces: Vec<_> = stream.collect().await;
+    let [Ok(Delta::Text(text)), Err(BrokenOff { used, .. })] = &pieces[..] else { panic!("{pieces:?}") };
+    assert_eq!((text.as_str(), used.total()), ("Deep.", 42));
 }
 
 #[tokio::test]

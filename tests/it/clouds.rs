@@ -320,7 +320,7 @@ mod amazon {
         let llm = llm(&vendor, "bedrock", &KEYS, None);
         let mut stream = llm.stream(&request(MODEL), &quietly).await.map_err(|failed| failed.error)?;
         while let Some(delta) = stream.next().await {
-            if let Delta::End(completion) = delta? {
+            if let Delta::End(completion) = delta.map_err(|broken_off| broken_off.error)? {
                 return Ok(completion);
             }
         }

@@ -15,8 +15,8 @@ use fathom::domain::{ModelName, Usage};
 use fathom::llm::providers::{Auth, Key, Lists, OutputLimit, PROVIDERS, Provider, Quirks, Variables};
 use fathom::llm::wire::Wire;
 use fathom::llm::{
-    Completion, Delta, Endpoint, Error, Facts, Failed, Llm, Message, OutputFormat, Part, Request, Settings, StopReason,
-    Text, ToolCall, ToolChoice, ToolSpec, Wait,
+    BrokenOff, Completion, Delta, Endpoint, Error, Facts, Failed, Llm, Message, OutputFormat, Part, Request, Settings,
+    StopReason, Text, ToolCall, ToolChoice, ToolSpec, Wait,
 };
 
 const USAGE: Usage = Usage {
@@ -92,9 +92,9 @@ async fn stream(reply: Reply, request: &Request) -> (Vec<Delta>, Option<Error>) 
     while let Some(item) = stream.next().await {
         match item {
             Ok(delta) => deltas.push(delta),
-            Err(error) => {
+            Err(broken_off) => {
                 assert!(stream.next().await.is_none(), "an error ends the stream");
-                return (deltas, Some(error));
+                return (deltas, Some(broken_off.error));
             }
         }
     }
@@ -560,7 +560,7 @@ async fn a_stream_cut_after_its_first_text_is_an_error_and_no_retry() {
         let (vendor, llm) = world([reply, Reply::streams(&["Yes."])]).await;
         let mut stream = llm.stream(&request(), &quietly).await.unwrap();
         assert_eq!(stream.next().await, Some(Ok(Delta::Text("Ye".into()))));
-        assert!(matches!(stream.next().await, Some(Err(Error::Transport { .. }))));
+        assert!(matches!(stream.next().await, Some(Err(BrokenOff { error: Error::Transport { .. }, .. }))));
         assert!(stream.next().await.is_none());
         assert_eq!(vendor.sent().len(), 1);
     }
@@ -1061,7 +1061,7 @@ async fn a_stream_may_take_its_time_but_not_fall_silent() {
         Settings { idle_timeout: Duration::from_millis(500), total_timeout: Duration::ZERO, ..settings(&vendor) };
     let mut stream = Llm::new(settings).unwrap().stream(&request(), &quietly).await.unwrap();
     assert_eq!(stream.next().await, Some(Ok(Delta::Text("Ye".into()))));
-    assert_eq!(stream.next().await, Some(Err(error)));
+    assert_eq!(stream.next().await.unwrap().unwrap_err().error, error);
 }
 
 #[tokio::test]

@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use fathom::domain::SourceId;
+use fathom::domain::{Evidence, Finding, SourceId};
 use fathom::llm::Completion;
-use fathom::offline::{self, Evidence, Finding, Task};
+use fathom::offline::{self, Task};
 use fathom::pages::extract::{self, Format, passages};
 use serde::Deserialize;
 

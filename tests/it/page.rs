@@ -201,6 +201,12 @@ async fn a_thread_whose_events_were_removed_is_shown_and_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_are_shown_as_they_ended_whose_events_were_removed_meanwhile() {
+    let world = World::start(Script::new()).await;
+    on_a_service("gap.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_are_attached_and_removed() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     on_a_service("documents.mjs", &world).await;

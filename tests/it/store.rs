@@ -383,8 +383,8 @@ async fn what_belongs_to_another_owner_is_not_found(database: TestDatabase) {
     assert!(store.message(run.thread_id, message.id).await.unwrap().is_some());
 }
 
-/// A search looks at the messages of the threads that it looks at, through their index, and never at everybody's, however
-/// many there are.
+/// A search looks at the messages of the threads that it looks at, through their index, and never at everybody's,
+/// however many there are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_search_reads_no_messages_of_others() {
     let database = TestDatabase::postgres().await;
@@ -1171,6 +1171,7 @@ async fn a_wrong_address_says_what_to_do() {
     let url = secrecy::ExposeSecret::expose_secret(url);
     let cases = [
         (url.replace("/t_", "/u_"), "does not exist"),
+        (url.replace("sslmode=require", "sslmode=verify-full"), "sslrootcert in DATABASE_URL"),
         ("postgres://me:sEcret@no-such-host.invalid/db".to_owned(), "unknown"),
         ("mysql//:sEcret".to_owned(), "DATABASE_URL"),
     ];

@@ -72,7 +72,7 @@ async fn streamed(provider: &'static str, reply: Reply, request: &Request) -> (S
         match delta {
             Ok(Delta::Text(more)) => text.push_str(&more),
             Ok(Delta::End(completion)) => return (text, Ok(completion)),
-            Err(error) => return (text, Err(error)),
+            Err(broken_off) => return (text, Err(broken_off.error)),
         }
     }
     panic!("no end after {text:?}")

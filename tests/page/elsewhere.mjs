@@ -36,8 +36,13 @@ await story(async (page, context) => {
   await page.waitForFunction(() => location.hash.includes("/s/"));
   await page.goBack();
   await page.waitForSelector("#q");
+  await page.hover(".threads li");
+  await page.click(".threads button[title=Rename]");
   await openSource();
-  assert(await page.locator("dialog").count() === 0, "nor does it open after that");
+  assert(await page.locator("dialog").count() === 1, "nor does it open after that");
+  assert(await page.locator("dialog input").count() === 1, "and what was opened meanwhile stays");
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
 
   const asked = [];
   page.on("request", (request) => asked.push(new URL(request.url()).pathname));

@@ -49,4 +49,24 @@ await story(async (page) => {
   await page.waitForSelector("#notices p:has-text('Too many.')");
   await page.unroute("**/report/fragment*");
   await page.waitForSelector(".report a.cite");
+
+  // What a report rests on is checked once it is complete.
+  await page.route("**/report/fragment*", async (route) => route.fulfill({ json: { ...await (await route.fetch()).json(), complete: false } }));
+  await page.reload();
+  await page.waitForSelector(".report a.cite");
+  const isChecked = async () => {
+    await page.locator(".report a.cite").first().click();
+    await page.waitForSelector("dialog[open] .source-title");
+    const isChecked = (await page.textContent("dialog[open]")).includes("The passage it rests on");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+    return isChecked;
+  };
+  asked = 0;
+  assert(!await isChecked() && asked === 0, `a report that is not complete was asked for ${asked} times`);
+  await page.unroute("**/report/fragment*");
+  await page.waitForFunction(() => document.querySelectorAll(".tools:not([hidden])").length === 2);
+  assert(!await isChecked() && asked > 0, "its citations were refused");
+  await page.unroute("**/report");
+  assert(await isChecked(), "and are asked for again");
 }, { expected: [/429/] });

@@ -8,8 +8,12 @@ await story(async (page) => {
   await page.click("button:has-text('Start research')");
   await page.waitForSelector(".run[data-status=completed]");
   await page.waitForSelector(".report a.cite");
-  for (const details of await page.locator("details").all()) await details.evaluate((element) => { element.open = true; });
+  // All at once: what one of them brings when it is opened stands before the next ones, and holds more of them.
+  const openAll = () => page.$$eval("details", (all) => all.forEach((details) => { details.open = true; }));
+  await openAll();
   await page.waitForSelector(".all-sources li");
+  await page.waitForSelector(".notes > details");
+  await openAll();
   await fits(page, "wide");
   await page.setViewportSize({ width: 360, height: 740 });
   await fits(page, "a phone");

@@ -127,12 +127,17 @@ await story(async (page) => {
   const jumps = await page.locator("dialog select[aria-label='Jump to'] option").allTextContents();
   await page.locator("dialog select[aria-label='Jump to']").selectOption({ index: jumps.findIndex((name) => name.includes("has begun")) });
   await page.waitForFunction(() => /\/e\/\d+$/.test(location.hash));
+  const moment = page.url();
   assert(await page.locator("dialog .lane[data-state=running]").count() === 1, "the moment at which a researcher begins");
   await page.locator("dialog input[type=range]").fill("0");
   await accessible(page, "replay");
   await page.keyboard.press("Escape");
-  await page.goto(`${base}/#/t/${thread}/e/2`);
+  await page.waitForSelector("dialog", { state: "detached" });
+  const logs = new Set();
+  page.on("request", (request) => { const log = /runs\/[^/]+\/events/.exec(request.url()); if (log) logs.add(log[0]); });
+  await page.goto(moment);
   await page.waitForSelector("dialog output");
+  assert(logs.size === 1, `the log of one run is read: ${[...logs]}`);
   await page.keyboard.press("Escape");
 
   await page.keyboard.press("Control+k");

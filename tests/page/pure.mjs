@@ -3,7 +3,7 @@ import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
 import { difference } from "../../web/difference.js";
 import { passage, unitsOf } from "../../web/passage.js";
-import { empty, recall, take } from "../../web/picture.js";
+import { empty, recall, recallSources, take } from "../../web/picture.js";
 import words from "../../web/words/en.js";
 
 const event = (seq, type, data, id) => ({ seq, ts: new Date((seq ?? 0) * 1000).toISOString(), run_id: "r", scope: id ? { agent: "researcher", id } : { agent: "root" }, type, data });
@@ -89,15 +89,25 @@ const old = empty();
 assert.deepEqual([take(old, event(9, "stream.gap", { from: 1, to: 9 })), old.seq], [null, 9]);
 const kept = { id: "r0", status: "completed", outcome: "report", error: null, options: {}, created_at: "a", started_at: "b", finished_at: "c", retry_of: null, usage: { calls: 2, input_tokens: 3, output_tokens: 4 } };
 const said = [{ role: "user", content: "Q", run_id: "r0" }, { role: "assistant", content: "Which?", run_id: "r1" }];
-recall(old, kept, said, [{ id: 1001, url: "https://a.test", title: "A", site: null, published: null, cited_as: 1 }]);
-recall(old, { ...kept, id: "r1", outcome: "clarification" }, said, []);
-recall(old, { ...kept, id: "r2", status: "failed", outcome: null, error: { message: "no" } }, said, []);
+recallSources(recall(old, kept, said), [{ id: 1001, url: "https://a.test", title: "A", site: null, published: null, cited_as: 1 }]);
+recall(old, { ...kept, id: "r1", outcome: "clarification" }, said);
+recall(old, { ...kept, id: "r2", status: "failed", outcome: null, error: { message: "no" } }, said);
 take(old, event(10, "run.created", { question: "Next" }));
 assert.deepEqual([...old.runs.values()].map((one) => [one.id, one.question, one.asked, one.status, one.attempt, one.written, one.problem, one.seq]), [
   ["r0", "Q", "", "completed", 1, true, "", 0], ["r1", "", "Which?", "completed", 0, false, "", 0], ["r2", "", "", "failed", 0, false, "no", 0], ["r", "Next", "", "queued", 0, false, "", 10],
 ]);
 assert.deepEqual([...old.runs.get("r0").sources.values()].map(({ id, number }) => [id, number]), [["1001", 1]]);
 assert.deepEqual([old.gap, old.seq, old.runs.get("r0").ended], [true, 10, "c"]);
+
+// A run that was seen in part, and whose last events were not removed yet.
+const halves = empty();
+for (const one of [event(1, "run.created", { question: "Q" }), event(2, "usage", { input_tokens: 3, output_tokens: 4 })]) take(halves, one);
+const seen = halves.runs.get("r").changed;
+take(halves, event(8, "stream.gap", { from: 3, to: 8 }));
+recall(halves, { ...kept, id: "r" }, said);
+for (const one of [event(9, "usage", { input_tokens: 3, output_tokens: 4 }), event(10, "run.completed", { outcome: "report" })]) assert.equal(take(halves, one), null);
+const whole = halves.runs.get("r");
+assert.deepEqual([whole.calls, whole.input, whole.output, whole.seq, whole.changed, halves.seq], [2, 3, 4, 0, seen + 1, 10], "its figures are those of all of it");
 
 // What the contract calls a state is a word on the page. `waiting` is no phase that a run begins.
 const contract = readFileSync(new URL("../../openapi.yaml", import.meta.url), "utf8");

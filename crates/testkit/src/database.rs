@@ -370,7 +370,8 @@ fn binaries() -> PathBuf {
     folders.into_iter().find(complete).expect(INSTALL)
 }
 
-/// Postgres refuses to run as root: then it runs as the user its package made, who gets the folder.
+/// Returns a command that runs as who may run the server. Postgres refuses to run as root: then it runs as the user
+/// its package made, who gets the folder.
 fn as_server_user(folder: &Path) -> Command {
     if !is_root() {
         return Command::new("env");

@@ -2,8 +2,8 @@
 //!
 //! [`world`] is a model provider, a search engine and a collector of traces on loopback that follow a script;
 //! [`database`] makes a fresh database for each test; [`fleet`] runs several real services on one database and disturbs
-//! them; [`port`] finds free ports; [`program`] is the real binary under test; [`vendor`] is a model server of given bytes, for tests of single
-//! calls.
+//! them; [`port`] finds free ports; [`program`] is the real binary under test; [`vendor`] is a model server of given
+//! bytes, for tests of single calls.
 
 #![allow(
     clippy::unwrap_used,

@@ -13,8 +13,8 @@ const COUNT: u16 = 20_000;
 
 static NEXT: AtomicU16 = AtomicU16::new(0);
 
-/// Returns a port of 127.0.0.1 that nobody listens on, another one each time. Programs that run at the same time begin
-/// at different places, 97 ports apart.
+/// Returns a port of 127.0.0.1 that nobody listens on, another one each time. Programs that run at the same time mostly
+/// begin at different places, 97 ports apart.
 pub fn free() -> u16 {
     let begins = u16::try_from(process::id() % 206 * 97).unwrap();
     (0..COUNT)

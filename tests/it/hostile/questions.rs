@@ -3,8 +3,8 @@
 use std::{fs, time::Duration};
 
 use fathom::{
-    domain::SourceId,
-    offline::{self, Evidence, Finding, Task},
+    domain::{Evidence, Finding, SourceId},
+    offline::{self, Task},
 };
 use serde_json::json;
 

@@ -207,6 +207,13 @@ async fn strange_text_is_kept_or_refused(database: TestDatabase) {
     let thread = service.thread(&started.thread).await;
     assert_eq!((&thread["title"], &thread["metadata"]), (&json!("a\u{fffd}b"), &nul["metadata"]));
     assert_eq!(made.json()["thread"]["title"], thread["title"], "the first answer says what later ones do");
+    // Neither is what steers a terminal or turns text part of a title, nor a question.
+    let turned = service.post(THREADS, &json!({ "message": "Gate\u{202e}\u{7}fdp?" })).await.expect(201);
+    let (title, message) = (turned.json()["thread"]["title"].clone(), turned.started());
+    service.ended(&message.run).await;
+    assert_eq!((&title, &service.thread(&message.thread).await["title"]), (&json!("Gate fdp?"), &json!("Gate fdp?")));
+    let silent = service.post(THREADS, &json!({ "message": "\u{202e}\u{7}" })).await.refused(422, "validation_failed");
+    assert_eq!(silent["detail"], "the question is empty");
     let path = format!("{}/messages", started.thread_path());
     let said = service.post(&path, &json!({ "content": "c\u{0}d" })).await.expect(202).json();
     assert_eq!(service.list(&path).await[2], said["message"]);

@@ -135,8 +135,8 @@ async fn a_collection_is_filled_renamed_and_searched_by_who_names_it(database: T
     world.finish();
 }
 
-/// A collection is searched beside the documents of the thread; when it is deleted, those who name it learn of it, by the
-/// refusal of a new request and by a warning and the limits of a thread's next report.
+/// A collection is searched beside the documents of the thread; when it is deleted, those who name it learn of it, by
+/// the refusal of a new request and by a warning and the limits of a thread's next report.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,10 +13,11 @@ use super::{
 use crate::{
     database::TestDatabase,
     stories::engine::QUESTION,
-    world::{Kind, Script, Shape, World},
+    world::{Kind, Script, Shape, When, World, reply},
 };
 
 const THREADS: &str = "/api/v1/threads";
+const WAIT: (&str, &str) = ("prefer", "wait=30");
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn options_of_the_request_win_over_the_threads_over_the_servers() {
@@ -243,6 +244,37 @@ async fn requests_with_the_same_key_at_the_same_time_start_one_run(database: Tes
     assert!(started.iter().all(|one| one.run == started[0].run && one.thread == started[0].thread), "{started:?}");
     assert_eq!((service.list(THREADS).await.len(), service.list("/api/v1/runs").await.len()), (1, 1));
     service.ended(&started[0].run).await;
+    service.stop().await;
+    world.finish();
+}
+
+/// Who lost the connection while they waited asks again in the same words, and gets what they had waited for.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repeated_request_waits_as_it_asks(database: TestDatabase) {
+    let slow = reply::brief("How the tide gate is paid.").after(Duration::from_millis(400));
+    let world = World::start(Script::whole_run(Shape::SMALL).always(When::kind(Kind::Brief), slow)).await;
+    let service = Service::start(&world, &database).await;
+    let body = json!({ "message": QUESTION }).to_string();
+    let ask = |key: &'static str, further: &'static [(&str, &str)]| {
+        let headers = [&[JSON, ("idempotency-key", key)][..], further].concat();
+        let (service, body) = (&service, body.clone());
+        async move { service.ask("POST", THREADS, &headers, body).await.expect(201) }
+    };
+    let (first, second) = tokio::join!(ask("both", &[WAIT]), ask("both", &[WAIT]));
+    for answer in [&first, &second] {
+        assert_eq!(answer.json()["run"]["status"], "completed", "both wait for the one run");
+        assert_eq!(answer.header("preference-applied"), "wait=30");
+    }
+    assert_eq!(first.started().run, second.started().run);
+    let at_once = ask("later", &[]).await;
+    assert_eq!(at_once.json()["run"]["status"], "queued");
+    let report = ask("later", &[WAIT, ("accept", "text/markdown")]).await;
+    assert!(report.header("content-type").starts_with("text/markdown"), "{}", report.text());
+    assert_eq!((report.header("idempotent-replayed"), report.header("preference-applied")), ("true", "wait=30"));
+    let data = ask("later", &[WAIT]).await;
+    assert_eq!((data.text(), data.header("preference-applied")), (at_once.text(), ""), "the first answer, at once");
     service.stop().await;
     world.finish();
 }

@@ -1,4 +1,5 @@
-//! The protocol of leases, epochs and numbers, checked on its own: random orders of what workers, clients and clocks do.
+//! The protocol of leases, epochs and numbers, checked on its own: random orders of what workers, clients and clocks
+//! do.
 //!
 //! [`Model`] says in plain Rust what each call has to answer and what is there afterwards. Its own promises are checked
 //! over many interleavings, and the store is held against it, on both engines, over fewer.

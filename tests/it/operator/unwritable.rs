@@ -21,8 +21,8 @@ const COMMANDS: [&[&str]; 4] = [
     &["runs", "list"],
 ];
 
-/// The binary with this data folder, as somebody who is held to the permissions of files (root is not), with this said to
-/// the shell first.
+/// The binary with this data folder, as somebody who is held to the permissions of files (root is not), with this said
+/// to the shell first.
 fn bound(world: &World, data_dir: &Path, first: &str, arguments: &[&str]) -> Running {
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
     let held = if is_root { "setpriv --bounding-set=-dac_override,-dac_read_search " } else { "" };

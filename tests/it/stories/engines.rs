@@ -85,7 +85,8 @@ impl Web {
 
 async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Response {
     site.asked.lock().push(uri.to_string());
-    let page = |number: usize| format!("{}/page/{number}", site.base);
+    let folder = if uri.query().is_some_and(|query| query.contains("walled")) { "wall" } else { "page" };
+    let page = |number: usize| format!("{}/{folder}/{number}", site.base);
     match uri.path() {
         "/search" => {
             let result = |number: usize| json!({"url": page(number), "title": format!("Page {number}"), "content": "An excerpt."});
@@ -102,6 +103,7 @@ async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Respo
             let error = json!({"status": 422, "code": "SUBSCRIPTION_TOKEN_INVALID", "detail": "bad-k3y is not valid."});
             (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({"type": "ErrorResponse", "error": error}))).into_response()
         }
+        path if path.starts_with("/wall/") => StatusCode::FORBIDDEN.into_response(),
         path if path.starts_with("/page/") => {
             let text =
                 format!("<p>Dues of four crowns pay the tide gate, says {path}. {}</p>", "It is old. ".repeat(60));
@@ -125,6 +127,24 @@ pub fn searching_for(queries: &[&str]) -> Script {
     let searches = queries.iter().map(|query| reply::calls([("search_web", json!({"queries": [query]}))]));
     let replies: Vec<_> = searches.chain([reply::complete_research()]).collect();
     Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies)
+}
+
+/// Returns what the report says behind that label in its limits; nothing when it does not.
+fn limits(story: &Story, label: &str) -> String {
+    let start = format!("- {label}: ");
+    let line = story.markdown().lines().find_map(|line| line.strip_prefix(&start));
+    line.unwrap_or_default().to_owned()
+}
+
+/// A page behind a wall is none that the report could rest on, and it says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn results_whose_pages_cannot_be_read_are_named() {
+    let (world, web) = (World::start(searching(json!({"queries": ["walled"]}))).await, Web::start().await);
+    let story = web.research(&world, &["search_api=searxng", "max_pages_per_search=2"], "good").await;
+    let named = limits(&story, "Pages that could not be read");
+    assert!(named.contains("/wall/1") && named.contains("/wall/2"), "{}", story.markdown());
+    assert!(!named.contains("/wall/3"), "nobody asked for it: {named}");
+    world.finish();
 }
 
 /// The researcher reads pages, not excerpts, as many as the run allows.
@@ -162,6 +182,9 @@ async fn pages_for_which_no_parser_is_free_are_a_warning() {
     let warnings = story.warned(WarningCode::SearchFailed);
     assert_eq!(warnings, ["the search for 'dues' goes on without the pages of 1 results: no parser was free"]);
     assert!(story.sources.iter().all(|source| &*source.snapshot == "An excerpt."), "{:?}", story.sources);
+    let limits = limits(&story, "Pages that could not be read");
+    assert!(limits.contains("/page/"), "{}", story.markdown());
+    assert_eq!(story.markdown().matches("Searches that failed").count(), 0, "the engine answered");
     world.finish();
 }
 
@@ -177,6 +200,7 @@ async fn one_of_several_engines_that_fails_is_a_warning() {
     assert_eq!((web.asked("/res/"), web.asked("/search")), (1, 2));
     let shown = format!("{:?} {:?} {:?}", story.events, story.steps, story.run);
     assert!(!shown.contains("bad-k3y"), "the key is shown");
+    assert_eq!(limits(&story, "Searches that failed"), "brave (1)");
     world.finish();
 }
 

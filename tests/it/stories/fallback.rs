@@ -39,7 +39,7 @@ fn said(story: &Story) -> (Vec<&str>, bool) {
 
 /// The engine is away, has no quota left, or refuses its key: the other one's results are cited, and the first is left
 /// alone.
-#[test_case(503, "the search engine could not be reached"; "away")]
+#[test_case(503, "the search engine failed"; "away")]
 #[test_case(432, "the search engine's quota is used up"; "no quota")]
 #[test_case(401, "the search engine refused the API key"; "refused key")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -475,6 +475,25 @@ async fn a_call_whose_raised_repetition_comes_too_late_is_paid_for() {
     world.finish();
 }
 
+/// Research ends while an answer that its provider gave up on is asked for again: that one is paid for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_whose_broken_answer_is_asked_for_again_too_late_is_paid_for() {
+    const CALL: Tokens = Tokens { input: 1_000, cached: 0, output: 100, reasoning: 0 };
+    let broken = json!({
+        "choices": [{"message": {"role": "assistant", "content": "Deep"}, "finish_reason": "error"}],
+        "usage": {"prompt_tokens": 1_000, "completion_tokens": 100},
+    });
+    let script = Script::new()
+        .first(When::kind(Kind::Researcher), [reply::body(200, &broken.to_string()), reply::silence()])
+        .otherwise(|call| brain::reply(Shape::SMALL, call).costing(CALL));
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["max_run_seconds=10"]).await;
+    assert!(world.models.count(Kind::Researcher) >= 2, "it was asked for again");
+    let answered = (world.models.total() - 1) as u64;
+    assert_eq!((story.usage.input_tokens, story.usage.output_tokens), (answered * 1_000, answered * 100));
+    world.finish();
+}
+
 /// What a call took stays in the books when its repetition with a higher limit fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_whose_raised_repetition_fails_is_paid_for() {

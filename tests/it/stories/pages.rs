@@ -164,6 +164,7 @@ async fn no_page_is_opened_beyond_what_the_run_may_read() {
     let answers = answers(&world);
     assert!(answers[1].contains("the run has spent what it may: max_pages is 1"), "{answers:?}");
     assert_eq!(story.run.limited_by.as_deref(), Some("max_pages"));
+    assert!(story.markdown().contains("- Pages left unread: the spending limit was reached"), "{}", story.markdown());
     assert_eq!(story.warned(WarningCode::SpendingLimit).len(), 1);
     assert!(!story.markdown().contains("dues.csv"), "a page that was not asked for is no page that could not be read");
     world.finish();

@@ -282,6 +282,30 @@ async fn the_writer_thinks_and_nobody_sees_it() {
     world.finish();
 }
 
+/// Some templates put the opening tag into the prompt: what comes before the closing one has been shown as it came, so the
+/// text begins again without it, also where an output limit cuts it in two.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thinking_that_nothing_opened_is_taken_back() {
+    let database = TestDatabase::sqlite();
+    let thoughts = "The user wants S1001, in one sentence.\n</think>\n\n";
+    let half = format!("{thoughts}Paid by dues [S1001], and half");
+    let script = small().first(writer(), [streamed([half.as_str()], "length")]).always(
+        When::last_says("Continue exactly where it stopped"),
+        reply::text(format!("{thoughts}by nobody else.")),
+    );
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!((body(&story), attempts(&story)), ("Paid by dues [1], and by nobody else.", vec![1, 2, 3]));
+    let again = world.models.calls_of(Kind::Compression).pop().unwrap();
+    assert_eq!(again.said_by("assistant"), ["Paid by dues [S1001], and "], "it goes on from the text alone");
+    world.finish();
+
+    let only = world_of_one_page(small().always(writer(), reply::text(thoughts))).await;
+    let story = research(&only, &TestDatabase::sqlite(), &[]).await;
+    story.failed_with(FailureCode::ModelOutput);
+    only.finish();
+}
+
 /// All the writer needs, in one message.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_writer_gets_brief_chat_findings_and_date() {

@@ -116,6 +116,7 @@ async fn no_more_pages_are_read_than_the_run_may_read(database: TestDatabase) {
     assert_eq!(world.models.calls_of(Kind::Summary).len(), 5, "each page is summarised, and no other");
     assert_eq!(story.sources.len(), 6, "all are found");
     assert_eq!(story.run.limited_by.as_deref(), Some("max_pages"));
+    assert!(story.markdown().contains("- Pages left unread: the spending limit was reached"), "{}", story.markdown());
     assert_eq!(story.warned(WarningCode::SpendingLimit), ["the run has spent what it may: max_pages is 5"]);
     goes_the_same_way_again(&engine, &world, &database, &story).await;
     engine.app.close().await;

@@ -201,7 +201,7 @@ impl Soak {
         "killed"
     }
 
-    /// Sometimes for longer than the lease, sometimes not; what else happens goes on meanwhile.
+    /// Freezes one of them, sometimes for longer than the lease, sometimes not; what else happens goes on meanwhile.
     async fn freeze(&mut self) -> &'static str {
         let longest = u64::try_from(LONGEST_FREEZE.as_millis()).expect("it is short");
         let (place, time) = (self.anybody(), self.dice.millis(500, longest));

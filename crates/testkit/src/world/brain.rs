@@ -116,7 +116,7 @@ fn research(shape: Shape, call: &Call) -> Reply {
     reply::calls([("search_web", json!({ "queries": queries }))])
 }
 
-/// Excerpts are the page's own words, whatever stands around the page in the prompt.
+/// Returns a summary of the page. Excerpts are the page's own words, whatever stands around the page in the prompt.
 fn summarise(call: &Call) -> Value {
     let prompt = call.last_text();
     let page = match prompt.find(prose::MARK) {

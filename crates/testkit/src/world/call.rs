@@ -171,7 +171,7 @@ impl Call {
         })
     }
 
-    /// Names of the tools offered, in order.
+    /// Returns the names of the tools offered, in order.
     pub fn tools(&self) -> Vec<&str> {
         let tools = self.body["tools"].as_array().map_or(&[] as &[Value], Vec::as_slice);
         tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()

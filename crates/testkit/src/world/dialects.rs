@@ -307,7 +307,7 @@ impl Turn {
     }
 }
 
-/// Arguments as the object they should be.
+/// Returns arguments as the object they should be.
 fn object(arguments: &str) -> Value {
     serde_json::from_str::<Map<String, Value>>(arguments).unwrap_or_default().into()
 }
@@ -321,7 +321,7 @@ fn stop_reason(turn: &Turn) -> &'static str {
     }
 }
 
-/// Returns every turn that calls a tool begins with a thought.
+/// Returns the blocks of a turn; one that calls a tool begins with a thought.
 fn blocks(turn: &Turn) -> Vec<Value> {
     let thought = turn.thinking.as_deref().or((!turn.calls.is_empty()).then_some("Let me see."));
     let thought = thought.map(|text| json!({"type": "thinking", "thinking": text, "signature": SIGNATURE}));

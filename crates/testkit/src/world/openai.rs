@@ -114,7 +114,7 @@ impl FakeOpenAi {
         self.state.counts[kind as usize].load(Ordering::Relaxed)
     }
 
-    /// Requests of all kinds.
+    /// Counts requests of all kinds.
     pub fn total(&self) -> usize {
         self.state.number.load(Ordering::Relaxed)
     }

@@ -68,7 +68,6 @@ pub enum Found {
 
 impl Found {
     /// Makes the engine fail with this reply.
-    #[allow(dead_code, reason = "the benchmarks include this file")]
     pub fn fault(reply: Reply) -> Self {
         Self::Fault(Box::new(reply))
     }
@@ -122,12 +121,12 @@ impl FakeTavily {
         format!("http://{}", self.address)
     }
 
-    /// Queries that contain `needle` bring these pages, always.
+    /// Answers queries that contain `needle` with these pages, always.
     pub fn always(&self, needle: &str, found: Found) {
         self.add(needle, [found], true);
     }
 
-    /// Queries that contain `needle` bring these in turn, one each; afterwards what they would have brought anyway.
+    /// Answers queries that contain `needle` with these in turn, one each; afterwards as they would be anyway.
     pub fn first(&self, needle: &str, found: impl IntoIterator<Item = Found>) {
         self.add(needle, found, false);
     }

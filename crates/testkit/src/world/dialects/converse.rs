@@ -70,7 +70,7 @@ impl Chat {
     }
 }
 
-/// Returns every turn that calls a tool begins with a thought.
+/// Returns the blocks of a turn; one that calls a tool begins with a thought.
 fn content(turn: &Turn) -> Vec<Value> {
     let thought = turn.thinking.as_deref().or((!turn.calls.is_empty()).then_some("Let me see."));
     let thought =
