@@ -15,6 +15,7 @@ pub mod html;
 mod json;
 mod links;
 mod markdown;
+mod number_format;
 mod odf;
 mod outline;
 mod package;

@@ -2,26 +2,28 @@
 
 use std::io::Cursor;
 
-use calamine::{Cell, DataRef, ExcelDateTime, Reader as _, SheetVisible, Xlsx, XlsxError};
+use calamine::{DataRef, ExcelDateTime, Reader as _, SheetVisible, Xlsx, XlsxError};
 
 use super::{
     super::caught,
     Document, Unreadable,
+    number_format::{Format, Formats},
     outline::Outline,
     package::{self, Package},
     sheet::Sheet,
 };
 
-/// Reads an Excel workbook.
+/// Reads an Excel workbook; `main` is its main part.
 ///
 /// # Errors
 /// [`Unreadable`]: damaged, encrypted, or too much.
-pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
+pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Document, Unreadable> {
     let properties = package.core_properties()?;
     let mut workbook = Xlsx::new(Cursor::new(package.bytes)).map_err(|error: XlsxError| match error {
         XlsxError::Password => package::encrypted(),
         _ => package::damaged(),
     })?;
+    let formats = Formats::read(package, main)?;
     let mut outline = Outline::of_parts(properties.title.as_deref());
     let sheets = workbook.sheets_metadata().to_vec();
     let (hidden, shown): (Vec<_>, Vec<_>) =
@@ -29,8 +31,10 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
     let mut missing = (!hidden.is_empty()).then(|| format!("{} hidden sheets are not searched", hidden.len()));
     let mut room = super::MAX_TEXT_BYTES;
     for name in shown.iter().map(|sheet| &sheet.name) {
+        let xml = formats.sheet(package, name).unwrap_or_default();
+        let formats = formats.of_cells(&xml);
         // The library counts columns without a bound, and panics where arithmetic is checked.
-        let sheet = caught::catch(|| sheet(&mut workbook, name, room)).ok_or_else(package::damaged)?;
+        let sheet = caught::catch(|| sheet(&mut workbook, name, formats, room)).ok_or_else(package::damaged)?;
         let Some((text, left_out)) = sheet? else { continue };
         missing = left_out.or(missing);
         outline.heading(2, name);
@@ -44,31 +48,35 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
 type Text = (String, Option<String>);
 
 /// Reads a sheet; `None` for one that is a chart.
-fn sheet(workbook: &mut Xlsx<Cursor<&[u8]>>, name: &str, room: usize) -> Result<Option<Text>, Unreadable> {
+fn sheet<'a>(
+    workbook: &mut Xlsx<Cursor<&[u8]>>,
+    name: &str,
+    formats: impl Iterator<Item = ((u32, u32), &'a Format)>,
+    room: usize,
+) -> Result<Option<Text>, Unreadable> {
     let mut cells = match workbook.worksheet_cells_reader(name) {
         Ok(cells) => cells,
         Err(XlsxError::NotAWorksheet(_)) => return Ok(None),
         Err(_) => return Err(package::damaged()),
     };
-    let mut sheet = Sheet::new(room);
+    let (mut sheet, mut formats) = (Sheet::new(room), formats.peekable());
     while let Some(cell) = cells.next_cell().map_err(|_| package::damaged())? {
-        if !put(&mut sheet, &cell) {
+        let at @ (row, column) = cell.get_position();
+        while formats.next_if(|(place, _)| *place < at).is_some() {}
+        let format = formats.next_if(|(place, _)| *place == at).map(|(_, format)| format);
+        let Some(text) = text_of(cell.get_value(), format) else { continue };
+        if !sheet.put(row as usize, column as usize, text) {
             break;
         }
     }
     Ok(Some(sheet.finish()))
 }
 
-fn put(sheet: &mut Sheet, cell: &Cell<DataRef<'_>>) -> bool {
-    let (row, column) = cell.get_position();
-    let Some(text) = text_of(cell.get_value()) else { return true };
-    sheet.put(row as usize, column as usize, text)
-}
-
-fn text_of<'a>(value: &'a DataRef<'a>) -> Option<String> {
+#[expect(clippy::cast_precision_loss, reason = "cells hold floating-point numbers")]
+fn text_of(value: &DataRef<'_>, format: Option<&Format>) -> Option<String> {
     match value {
-        DataRef::Int(number) => Some(number.to_string()),
-        DataRef::Float(number) => Some(shown(*number)),
+        DataRef::Int(number) => Some(format.map_or_else(|| number.to_string(), |format| format.shown(*number as f64))),
+        DataRef::Float(number) => Some(format.map_or_else(|| shown(*number), |format| format.shown(*number))),
         DataRef::String(text) => Some(text.clone()),
         DataRef::SharedString(text) => Some((*text).to_owned()),
         DataRef::Bool(value) => Some(value.to_string()),
@@ -79,7 +87,7 @@ fn text_of<'a>(value: &'a DataRef<'a>) -> Option<String> {
 }
 
 /// Returns a number with the 15 digits that such programs show at most.
-fn shown(number: f64) -> String {
+pub(super) fn shown(number: f64) -> String {
     let plain = number.to_string();
     if plain.len() <= 15 || !number.is_finite() {
         return plain;
