@@ -174,7 +174,7 @@ impl Reader {
         let properties = run.child("rPr");
         let is_set = |name: &str| {
             let property = properties.and_then(|properties| properties.child(name));
-            property.is_some_and(|property| !matches!(property.attribute("val"), Some("0" | "false")))
+            property.is_some_and(|property| !matches!(property.attribute("val"), Some("0" | "false" | "off")))
         };
         // What is hidden, and what is struck out: it holds no more.
         if ["vanish", "strike", "dstrike"].into_iter().any(is_set) {

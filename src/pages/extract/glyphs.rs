@@ -25,6 +25,10 @@ const LINE: f64 = 0.9;
 /// How large raised text is at most, and how far above the line it stands at least, in sizes of the font beside it.
 const RAISED_SIZE: f64 = 0.86;
 const RAISED_BY: f64 = 0.15;
+/// How far above it stands at most, and how far from what it belongs to, in sizes of the font: what is further is a text
+/// of its own, such as the next cell of a row.
+const RAISED_MOST: f64 = 0.8;
+const RAISED_GAP: f64 = 0.3;
 /// Glyphs of a page; what follows is not read.
 const MAX_GLYPHS: usize = 1_000_000;
 
@@ -37,6 +41,8 @@ pub(super) struct Glyphs {
     last: Option<(f64, f64, f64)>,
     /// A new piece of text begins.
     begins: bool,
+    /// What comes now runs up or down the page, so that its height says nothing.
+    is_turned: bool,
 }
 
 #[derive(Default)]
@@ -53,6 +59,7 @@ struct Glyph {
     /// From the left of the page, and from its top to the line on which it stands.
     place: (f64, f64),
     size: f64,
+    is_turned: bool,
 }
 
 impl Glyphs {
@@ -87,8 +94,9 @@ impl Glyphs {
         }
         let is_first = self.lines.last().is_none_or(|line| line.glyphs.is_empty());
         let gap = if is_first { 0.0 } else { (x - end) / size };
+        let glyph = Glyph { text: text.to_owned(), gap, place: (x, y), size, is_turned: self.is_turned };
         if let Some(line) = self.lines.last_mut() {
-            line.glyphs.push(Glyph { text: text.to_owned(), gap, place: (x, y), size });
+            line.glyphs.push(glyph);
         }
         self.last = Some((x + width * size, y, size));
     }
@@ -133,21 +141,48 @@ impl Line {
                 continue;
             }
             self.raise(from..at, &mut raised);
-            (beside, from) = (glyph, at + 1);
+            // What is raised behind a lowered digit belongs to what stands before that: the charge of an ion.
+            if !glyph.is_lowered_beside(beside) {
+                beside = glyph;
+            }
+            from = at + 1;
         }
         self.raise(from..self.glyphs.len(), &mut raised);
         raised
     }
 
-    /// Raises the glyphs of a stretch if there is a digit among them and nothing but digits and signs.
+    /// Raises the glyphs of a stretch if there is a digit among them, nothing but digits, signs and commas between
+    /// them, and if they hang on to what they belong to.
     fn raise(&self, stretch: Range<usize>, raised: &mut [Option<String>]) {
-        let is_digit = |glyph: &Glyph| glyph.text.contains(|char: char| char.is_ascii_digit());
-        let is_space = |at: &usize| self.glyphs[*at].text.trim().is_empty();
-        let own: Vec<usize> = stretch.clone().filter(|at| !is_space(at)).collect();
-        let texts: Option<Vec<String>> = own.iter().map(|at| text::raised(&self.glyphs[*at].text)).collect();
-        if let Some(texts) = texts.filter(|_| self.glyphs[stretch].iter().any(is_digit)) {
-            own.into_iter().zip(texts).for_each(|(at, text)| raised[at] = Some(text));
+        let is_space = |at: usize| self.glyphs[at].text.trim().is_empty();
+        let Some(last) = stretch.clone().rfind(|at| !is_space(*at)) else { return };
+        let own = stretch.start..last + 1;
+        let raise = |at: usize| match self.glyphs[at].text.as_str() {
+            mark @ ("," | ";") if at > own.start && at < last => Some(mark.to_owned()),
+            text => text::raised(text),
+        };
+        let texts: Option<Vec<String>> = own.clone().map(raise).collect();
+        let has_digit =
+            self.glyphs[own.clone()].iter().any(|glyph| glyph.text.contains(|char: char| char.is_ascii_digit()));
+        if let Some(texts) = texts.filter(|_| has_digit && self.hangs_on(own.clone())) {
+            own.zip(texts).for_each(|(at, text)| raised[at] = Some(text));
         }
+    }
+
+    /// Returns whether raised glyphs stand close to each other and to what is before them; at the beginning of a line,
+    /// to what is behind them.
+    fn hangs_on(&self, own: Range<usize>) -> bool {
+        let is_close = |at: usize| self.glyphs[at].gap <= RAISED_GAP;
+        let inside = (own.start + 1..own.end).all(is_close);
+        inside
+            && match own.start.checked_sub(1) {
+                Some(before) => is_close(own.start) && !self.glyphs[before].text.trim().is_empty(),
+                None => self.glyphs.get(own.end).is_some_and(|behind| {
+                    let is_beside = |glyph: &Glyph| glyph.is_raised_beside(behind);
+                    behind.gap <= RAISED_GAP
+                        && (behind.text.trim().is_empty() || self.glyphs[own].iter().all(is_beside))
+                }),
+            }
     }
 
     /// Returns the widest gap between two letters of one word.
@@ -163,7 +198,16 @@ impl Line {
 
 impl Glyph {
     fn is_raised_beside(&self, other: &Self) -> bool {
-        self.size < other.size * RAISED_SIZE && self.place.1 < other.place.1 - other.size * RAISED_BY
+        let rise = (other.place.1 - self.place.1) / other.size;
+        self.is_smaller_than(other) && !self.is_turned && rise > RAISED_BY && rise <= RAISED_MOST
+    }
+
+    fn is_lowered_beside(&self, other: &Self) -> bool {
+        self.is_smaller_than(other) && self.place.1 > other.place.1
+    }
+
+    fn is_smaller_than(&self, other: &Self) -> bool {
+        self.size < other.size * RAISED_SIZE
     }
 }
 
@@ -188,6 +232,7 @@ impl OutputDev for Glyphs {
         // The side of a square with the area of the box of a glyph.
         let (across, up) = (transform.m11 + transform.m21, transform.m12 + transform.m22);
         let size = ((across * font_size) * (up * font_size)).abs().sqrt();
+        self.is_turned = transform.m12.abs() > transform.m11.abs();
         self.put(transform.m31, self.height - transform.m32, width, size, text);
         Ok(())
     }
@@ -268,6 +313,28 @@ mod tests {
         assert_eq!(side_by_side(&[("1", 6.0, 3.0), (" The year ends", 10.0, 0.0)]), "¹ The year ends");
         assert_eq!(side_by_side(&[("the 5", 10.0, 0.0), ("th", 6.0, 3.0)]), "the 5th");
         assert_eq!(side_by_side(&[("CO", 10.0, 0.0), ("2", 6.0, -2.0), (" 412", 8.0, 0.0)]), "CO2 412");
+        assert_eq!(side_by_side(&[("SO", 10.0, 0.0), ("4", 6.0, -2.0), ("2-", 6.0, 3.0)]), "SO4²⁻");
+        assert_eq!(side_by_side(&[("in 2023", 10.0, 0.0), ("1,2", 6.5, 3.0), (" by", 10.0, 0.0)]), "in 2023¹,² by");
+    }
+
+    #[test]
+    fn small_numbers_elsewhere_in_a_line_are_not_raised() {
+        let line = |glyphs: &[(&str, f64, f64, f64)], is_turned: bool| {
+            let mut line = Glyphs { is_turned, ..Glyphs::default() };
+            for (text, x, y, size) in glyphs {
+                for (at, char) in (0_u32..).zip(text.chars()) {
+                    line.put(x + f64::from(at) * size * 0.5, *y, 0.5, *size, &char.to_string());
+                }
+            }
+            line.text().trim_end().to_owned()
+        };
+        let tile = [("Growth", 50.0, 100.0, 18.0), ("2023", 300.0, 90.0, 12.0)];
+        assert_eq!(line(&tile, false), "Growth 2023");
+        let row = [("Sold", 50.0, 100.0, 10.0), ("412", 90.0, 98.2, 8.0), ("398", 120.0, 98.2, 8.0)];
+        assert_eq!(line(&row, false), "Sold 412 398");
+        assert_eq!(line(&[("12", 50.0, 98.0, 8.0), ("Sold", 90.0, 100.0, 10.0)], false), "12 Sold");
+        assert_eq!(line(&[("CO", 50.0, 100.0, 10.0), ("2", 60.0, 96.0, 6.0)], true), "CO2");
+        assert_eq!(line(&[("CO", 50.0, 100.0, 10.0), ("2", 60.0, 96.0, 6.0)], false), "CO²");
     }
 
     #[test]

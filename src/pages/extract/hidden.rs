@@ -1,5 +1,7 @@
 //! What the author of a page hid from its readers by a style of its own: words for machines alone are no evidence.
 
+use super::shape;
+
 /// The place, in pixels, from which on nothing is on any screen.
 const OFF_SCREEN: f64 = -900.0;
 /// A box of at most so many pixels shows no word.
@@ -9,7 +11,7 @@ const NO_ROOM: f64 = 1.0;
 pub(super) fn remove(page: &dom_query::Document) {
     for element in page.select("[style]").iter() {
         if element.attr("style").is_some_and(|style| hides(&style)) {
-            element.remove();
+            shape::leave_out(&element);
         }
     }
 }

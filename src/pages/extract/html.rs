@@ -45,7 +45,7 @@ pub(super) fn whole(source: &str) -> Result<String, Unreadable> {
         return Err(too_deep());
     }
     let page = dom_query::Document::from(source);
-    page.select(FURNITURE).remove();
+    shape::leave_out(&page.select(FURNITURE));
     hidden::remove(&page);
     shape::spell_out(&page);
     Ok(page.body().map(|body| with_short_rules(&body.md(None))).unwrap_or_default())
@@ -59,7 +59,7 @@ pub(super) fn page(source: &str) -> Option<Page> {
     let config = Config { text_mode: TextMode::Markdown, ..Config::default() };
     let mut readability = Readability::new(source, None, Some(config)).ok()?;
     let about = about::of(&readability.doc);
-    readability.doc.select(FURNITURE).remove();
+    shape::leave_out(&readability.doc.select(FURNITURE));
     hidden::remove(&readability.doc);
     shape::spell_out(&readability.doc);
     let title = title(&readability);

@@ -43,7 +43,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
     let mut document = match package.kind()? {
         Kind::Docx(main) => docx::read(&mut package, &main)?,
         Kind::Pptx(main) => pptx::read(&mut package, &main)?,
-        Kind::Xlsx => xlsx::read(&mut package)?,
+        Kind::Xlsx(main) => xlsx::read(&mut package, &main)?,
         Kind::Odf => odf::read(&mut package)?,
         Kind::Epub => epub::read(&mut package)?,
     };
@@ -55,7 +55,7 @@ enum Kind {
     /// With the name of its main part.
     Docx(String),
     Pptx(String),
-    Xlsx,
+    Xlsx(String),
     Odf,
     Epub,
 }
@@ -92,7 +92,7 @@ impl<'a> Package<'a> {
             return match main.split_once('/').map(|(folder, _)| folder) {
                 Some("word") => Ok(Kind::Docx(main)),
                 Some("ppt") => Ok(Kind::Pptx(main)),
-                Some("xl") if main.ends_with(".xml") => Ok(Kind::Xlsx),
+                Some("xl") if main.ends_with(".xml") => Ok(Kind::Xlsx(main)),
                 _ => Err(not_read()),
             };
         }
@@ -203,7 +203,7 @@ impl Properties {
         let value = |name: &&str| element.find(name)?.line();
         Self {
             title: value(&"title").filter(|title| !is_by_program(title)),
-            author: authors.iter().find_map(value).filter(|author| !is_program(author)),
+            author: authors.iter().find_map(|name| value(name).filter(|author| !is_program(author))),
             published: dates.iter().find_map(|name| day_of(&value(name)?)),
         }
     }

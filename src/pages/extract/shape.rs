@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use dom_query::{Document, NodeId, NodeRef};
+use dom_query::{Document, NodeId, NodeRef, Selection};
 
 use super::{formula, text};
 
@@ -53,6 +53,17 @@ pub(super) fn spell_out(document: &Document) {
     }
 }
 
+/// Takes elements out of the page. A meaning of a term stays as an empty one: without it the term would have the meaning
+/// of the next one.
+pub(super) fn leave_out(elements: &Selection<'_>) {
+    for node in elements.nodes() {
+        match node.has_name("dd") {
+            true => node.set_html(""),
+            false => node.remove_from_parent(),
+        }
+    }
+}
+
 /// Takes away what is shown struck out: it holds no more. A page of which that is the most is left as it is, since its
 /// author has forgotten to end it.
 fn leave_out_struck(document: &Document) {
@@ -70,7 +81,7 @@ fn leave_out_struck(document: &Document) {
         gone += if inside.contains(&node.id) { length } else { 0 };
     }
     if gone * 2 <= all {
-        struck.remove();
+        leave_out(&struck);
     }
 }
 
@@ -134,30 +145,26 @@ fn is_behind_digit(node: &NodeRef<'_>) -> bool {
 
 /// Turns a list of terms into one of lines `term: meaning; meaning`.
 fn define(list: &NodeRef<'_>, left: &mut usize) {
+    let Some(rest) = left.checked_sub(list.inner_html().len()) else { return };
+    *left = rest;
     let mut items: Vec<(String, Vec<String>)> = Vec::new();
+    let mut last: Option<NodeRef<'_>> = None;
     // Pairs may stand in a `div` each.
-    for child in list.descendants_it().filter(|child| child.is_element()) {
-        match child.node_name().as_deref() {
-            Some("dt") => {
-                let term = child.inner_html().trim().to_owned();
-                match items.last_mut().filter(|(_, meanings)| meanings.is_empty()) {
-                    // Several terms may mean the same.
-                    Some((terms, _)) => *terms = format!("{terms}; {term}"),
-                    None => items.push((term, Vec::new())),
-                }
+    for child in list.descendants_it().filter(|child| child.has_name("dt") || child.has_name("dd")) {
+        let text = || child.inner_html().trim().to_owned();
+        let is_beside = last.and_then(|last| last.parent()).map(|list| list.id) == child.parent().map(|list| list.id);
+        match (child.has_name("dt"), items.last_mut()) {
+            // Several terms may mean the same.
+            (true, Some((terms, meanings))) if meanings.is_empty() && is_beside => {
+                terms.push_str("; ");
+                terms.push_str(&text());
             }
-            Some("dd") => match items.last_mut() {
-                Some((_, meanings)) => meanings.push(child.inner_html().trim().to_owned()),
-                None => items.push((String::new(), vec![child.inner_html().trim().to_owned()])),
-            },
-            _ => {}
+            (true, _) => items.push((text(), Vec::new())),
+            (false, Some((_, meanings))) => meanings.push(text()),
+            (false, None) => items.push((String::new(), vec![text()])),
         }
+        last = Some(child);
     }
-    let bytes = list.inner_html().len();
-    if bytes > *left {
-        return;
-    }
-    *left -= bytes;
     let lines: String =
         items.iter().map(|(term, meanings)| format!("<li>{term}: {}</li>", meanings.join("; "))).collect();
     list.replace_with_html(format!("<ul>{lines}</ul>"));
@@ -243,6 +250,7 @@ mod tests {
         check("<dl><dt>Opening<dd>1931<dt>Cost<dd>4 crowns<dd>or 5</dl>", "- Opening: 1931\n- Cost: 4 crowns; or 5");
         check("<dl><div><dt>X</dt><dd>y</dd></div></dl>", "- X: y");
         check("<dl><dt>Child<dd>4<dt>Senior<dt>Student<dd>6</dl>", "- Child: 4\n- Senior; Student: 6");
+        check("<dl><div><dt>A</dt></div><div><dt>B</dt><dd>5</dd></div></dl>", "- A:\n- B: 5");
     }
 
     #[test]
@@ -282,6 +290,11 @@ mod tests {
     #[test]
     fn formulas_are_read_in_one_line() {
         check("<p>A share of <math><mfrac><mn>1</mn><mn>3</mn></mfrac></math> each</p>", "A share of 1/3 each");
+        check("<p><math><mn>2</mn><mfrac><mn>1</mn><mn>2</mn></mfrac><mi>m</mi></math></p>", "2 1/2 m");
+        check("<p><math><msup><mn>20</mn><mo>∘</mo></msup><mi>C</mi></math></p>", "20°C");
+        check("<p><math><mfrac linethickness=0><mi>n</mi><mi>k</mi></mfrac></math></p>", "n; k");
+        let row = |one: &str, two: &str| format!("<mtr><mtd>{one}</mtd><mtd>{two}</mtd></mtr>");
+        check(&format!("<p><math><mtable>{}{}</mtable></math></p>", row("1", "2"), row("3", "4")), "1 2; 3 4");
         check(
             "<p><math><semantics><mrow><mn>5.97</mn><mo>×</mo><msup><mn>10</mn><mn>24</mn></msup></mrow>\
                 <annotation encoding='application/x-tex'>5.97 \\times 10^{24}</annotation></semantics></math> kg</p>",
