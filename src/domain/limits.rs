@@ -1,6 +1,6 @@
 //! What a report cannot say, and why: facts that code has, written under the report in its language.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -65,8 +65,11 @@ pub struct Limits {
     pub failed_searches: Vec<(String, usize)>,
     /// Engines and those that answered in their place, with the number of searches.
     pub replaced_engines: Vec<((String, String), usize)>,
-    /// Pages that could not be read, each once.
-    pub unread_pages: Vec<String>,
+    /// Pages that could not be read, by the key under which spellings of an address meet; another agent, or the same one
+    /// at another time, may have read some of them.
+    pub unread_pages: BTreeMap<String, String>,
+    /// The keys of those that were read.
+    pub read_pages: BTreeSet<String>,
     /// Whether pages were left unread because the run might read no more.
     pub pages_left_out: bool,
     /// Collections of documents that were not there any more.
@@ -94,16 +97,14 @@ impl Limits {
         count(&mut self.replaced_engines, (engine.to_owned(), by.to_owned()));
     }
 
-    /// Names a page that could not be read, once.
-    pub fn page_unread(&mut self, address: &str) {
-        if !self.unread_pages.iter().any(|page| page == address) {
-            self.unread_pages.push(address.to_owned());
-        }
+    /// Names a page that could not be read, by its key and its address.
+    pub fn page_unread(&mut self, key: String, address: &str) {
+        self.unread_pages.entry(key).or_insert_with(|| address.to_owned());
     }
 
-    /// Takes out a page that was read after all.
-    pub fn page_read(&mut self, address: &str) {
-        self.unread_pages.retain(|page| page != address);
+    /// Notes a page that was read: whoever could not read it, before or afterwards, its text is there.
+    pub fn page_read(&mut self, key: String) {
+        self.read_pages.insert(key);
     }
 
     /// Adds what the report does not answer, or not wholly.
@@ -123,6 +124,7 @@ impl Limits {
         let searches = self.failed_searches.iter().map(|(engine, count)| format!("{engine} ({count})"));
         let replaced = self.replaced_engines.iter().map(|((engine, by), count)| format!("{engine} → {by} ({count})"));
         let collections = (self.missing_collections > 0).then_some(self.missing_collections);
+        let unread = self.unread_pages.iter().filter(|(key, _)| !self.read_pages.contains(*key));
         let lines = [
             line(words.cut_off, cut.into_iter().chain(self.cut_notes.iter().map(|text| quoted(text)))),
             line(unanswered, self.unanswered.iter().map(|text| quoted(text))),
@@ -139,7 +141,7 @@ impl Limits {
             line(words.failed_searches, searches),
             line(words.replaced_engines, replaced),
             line(words.missing_collections, collections.map(|number| number.to_string())),
-            line(words.unread_pages, self.unread_pages.iter().map(|page| text(without_scheme(page)))),
+            line(words.unread_pages, unread.map(|(_, page)| text(without_scheme(page)))),
             line(words.pages_left_out, self.pages_left_out.then(|| words.out_of_budget.to_owned())),
         ];
         let lines: Vec<String> = lines.into_iter().flatten().collect();
@@ -294,10 +296,16 @@ mod tests {
     #[test]
     fn a_page_is_named_once_unless_it_was_read_after_all() {
         let mut limits = Limits::default();
-        for address in ["https://www.a.test/x", "https://b.test/", "https://www.a.test/x"] {
-            limits.page_unread(address);
+        limits.page_read("c".to_owned());
+        for (key, address) in [
+            ("b", "https://b.test/"),
+            ("a", "https://www.a.test/x"),
+            ("a", "http://a.test/x"),
+            ("c", "https://c.test/"),
+        ] {
+            limits.page_unread(key.to_owned(), address);
         }
-        limits.page_read("https://b.test/");
+        limits.page_read("b".to_owned());
         let section = limits.section(&[], &[], Wording::of(""));
         assert!(section.ends_with("- Pages that could not be read: a.test/x\n"), "{section}");
     }

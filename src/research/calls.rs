@@ -12,6 +12,7 @@ use crate::{
     domain::{Event, Failure, SourceId, ToolKind, WarningCode, digest},
     journal::{Entry, Fingerprint, StepKind, Stop},
     llm::{Part, ToolCall},
+    net::same_page,
     telemetry::{metrics, spans},
     tools::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, ToolSet},
 };
@@ -202,19 +203,22 @@ async fn one_call(cx: &Cx, tools: &ToolSet, job: &Job<'_>, site: Site<'_>) -> Re
 
 /// Keeps what the check of the report needs to know of a page that was read, or could not be.
 fn remember(cx: &Cx, tool: &dyn Tool, arguments: &Value, result: &Result<ToolOutput, ToolError>) {
+    let opened = tool.opened_address(cx, arguments);
     match result {
         Ok(output) if tool.kind() != ToolKind::Search => {
             for (link, evidence) in output.links.iter().zip(&output.evidence) {
                 let hash = digest::sha256_hex(evidence.text.as_bytes());
                 cx.keep_other_text(&link.url, hash, evidence.text.as_str().into());
-                cx.limit(|limits| limits.page_read(&link.url));
             }
+            // What an address led to, and the address itself.
+            let read = output.links.iter().map(|link| &link.url).chain(&opened);
+            cx.limit(|limits| read.for_each(|address| limits.page_read(same_page(address))));
         }
         Err(ToolError::Model(problem)) => {
-            let Some(address) = tool.opened_address(arguments) else { return };
+            let Some(address) = opened else { return };
             cx.limit(|limits| match is_refusal(problem) {
                 true => limits.pages_left_out = true,
-                false => limits.page_unread(address),
+                false => limits.page_unread(same_page(&address), &address),
             });
         }
         _ => {}

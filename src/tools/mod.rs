@@ -64,7 +64,7 @@ pub trait Tool: Send + Sync {
 
     /// Returns the address of the page or document that a call opens; the report's limits name it if it cannot be
     /// read.
-    fn opened_address<'a>(&self, _arguments: &'a Value) -> Option<&'a str> {
+    fn opened_address(&self, _cx: &Cx, _arguments: &Value) -> Option<String> {
         None
     }
 

@@ -153,8 +153,9 @@ impl Tool for OpenDocument {
         ToolKind::Read
     }
 
-    fn opened_address<'a>(&self, arguments: &'a Value) -> Option<&'a str> {
-        arguments["address"].as_str()
+    fn opened_address(&self, cx: &Cx, arguments: &Value) -> Option<String> {
+        let address = arguments["address"].as_str()?;
+        source_id(address).and_then(|id| address_of(cx, id).ok()).or_else(|| Some(address.to_owned()))
     }
 
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {

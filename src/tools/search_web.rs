@@ -26,6 +26,7 @@ use crate::{
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, digest},
     journal::{Entry, Fingerprint, StepKind},
     llm::{ToolCall, ToolSpec},
+    net::same_page,
     pages::Web,
     search::{self, Corpus, Engine, Filters, Hit, Limits},
     telemetry::metrics,
@@ -213,7 +214,9 @@ impl Searched {
             }
             limits.pages_left_out |= self.pages_left_out;
             self.lost.iter().for_each(|engine| limits.search_failed(engine));
-            self.unread.iter().for_each(|page| limits.page_unread(page));
+            self.unread.iter().for_each(|page| limits.page_unread(same_page(page), page));
+            let read = self.outcome.iter().flatten().filter(|stored| stored.text_hash.is_some());
+            read.for_each(|stored| limits.page_read(same_page(&stored.hit.url)));
         });
     }
 }

@@ -85,7 +85,9 @@ impl Web {
 
 async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Response {
     site.asked.lock().push(uri.to_string());
-    let folder = if uri.query().is_some_and(|query| query.contains("walled")) { "wall" } else { "page" };
+    let folders = [("walled", "wall"), ("late", "late")];
+    let asks_for = |(word, _): &&(&str, &str)| uri.query().is_some_and(|query| query.contains(word));
+    let folder = folders.iter().find(asks_for).map_or("page", |(_, folder)| folder);
     let page = |number: usize| format!("{}/{folder}/{number}", site.base);
     match uri.path() {
         "/search" => {
@@ -104,7 +106,10 @@ async fn answer(State(site): State<Site>, uri: Uri, headers: HeaderMap) -> Respo
             (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({"type": "ErrorResponse", "error": error}))).into_response()
         }
         path if path.starts_with("/wall/") => StatusCode::FORBIDDEN.into_response(),
-        path if path.starts_with("/page/") => {
+        path if path.starts_with("/late/") && site.asked.lock().iter().filter(|asked| *asked == path).count() == 1 => {
+            StatusCode::FORBIDDEN.into_response()
+        }
+        path if path.starts_with("/page/") || path.starts_with("/late/") => {
             let text =
                 format!("<p>Dues of four crowns pay the tide gate, says {path}. {}</p>", "It is old. ".repeat(60));
             let said = "<meta name=author content='M. Tey'><meta property='og:site_name' content='The Harbour'>";
@@ -144,6 +149,16 @@ async fn results_whose_pages_cannot_be_read_are_named() {
     let named = limits(&story, "Pages that could not be read");
     assert!(named.contains("/wall/1") && named.contains("/wall/2"), "{}", story.markdown());
     assert!(!named.contains("/wall/3"), "nobody asked for it: {named}");
+    world.finish();
+}
+
+/// What one search could not read and another one did has been read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_is_read_after_all_is_not_named_as_unread() {
+    let (world, web) = (World::start(searching_for(&["late", "late again"])).await, Web::start().await);
+    let story = web.research(&world, &["search_api=searxng", "max_pages_per_search=2"], "good").await;
+    assert_eq!(web.asked("/late/1"), 2, "{:?}", web.asked.lock());
+    assert_eq!(limits(&story, "Pages that could not be read"), "", "{}", story.markdown());
     world.finish();
 }
 
