@@ -116,6 +116,22 @@ impl Reader<'_, '_> {
         Some(self.cite_targets(at, end, &targets))
     }
 
+    /// Reads the number in `Source 1` in running text: a citation when the model's own list has it.
+    pub(super) fn number_of_source(&mut self, at: usize, to: usize) -> Option<usize> {
+        if self.numbering.is_empty() || at < self.formula {
+            return None;
+        }
+        let digits = self.text[at..to].bytes().take_while(u8::is_ascii_digit).count();
+        let (end, before) = (at + digits, self.behind(at));
+        let word = before.strip_suffix(' ')?.rsplit(|c: char| !c.is_alphabetic()).next()?;
+        let names_one = word.starts_with(char::is_uppercase) && !word.ends_with('s');
+        if !names_one || !numbers::is_word_for_source(word) || numbers::goes_on(&self.text[end..]) {
+            return None;
+        }
+        let index = self.numbering.source(self.text[at..end].parse().ok()?, self.before.line)?;
+        Some(self.replace(at, end, [Piece::Cite { indices: vec![index], spaced: false }]))
+    }
+
     /// Returns where numbers lead, when there are any and the model's own list has all of them.
     pub(super) fn targets(&self, numbers: &[u32]) -> Option<Vec<Target>> {
         self.leads(numbers).collect::<Option<Vec<_>>>().filter(|targets| !targets.is_empty())

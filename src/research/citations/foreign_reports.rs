@@ -440,6 +440,14 @@ fn citations_with_places_authors_and_words_are_read() {
     under("Dues 〔1〕, tides [Source 2], none [Source 9, p. 3].", &numbered, "Dues [1], tides [2], none.");
     under("Dues[^fn] rise[^b].", &format!("[^fn]: T, {a}\n[^b]: {b}\n"), "Dues[1] rise[2].");
     under("Dues [1], tides [2].", &format!("[1]: {a}\n[2]: {b} 'M'\n"), "Dues [1], tides [2].");
+    // Named in running text, by a number that the list below does not give them.
+    under(
+        "Tides [2]. According to Source 1, dues rise; **Source 2**'s do not (see Source 1 too).",
+        &numbered,
+        "Tides [1]. According to Source [2], dues rise; **Source [1]**'s do not (see Source [2] too).",
+    );
+    let others = "Tides [2]. Sources 1 and 2, Source 1.5, Source 1-2, a source 1 m deep, Source 7, Table 1.";
+    under(others, &numbered, &others.replace("[2]", "[1]"));
     // Ids with a space, and names that only look like ids.
     under("Dues [S 1001], tides [S 1002; S 1001], page [S 3].", "", "Dues [1], tides [2][1], page [S 3].");
     under("Dues [S1], tides [S2].", &format!("## Sources\n[S1] T: {a}\n[S2] M: {b}\n"), "Dues [1], tides [2].");

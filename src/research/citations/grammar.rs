@@ -365,6 +365,12 @@ impl<'a> Reader<'a, '_> {
             return end;
         }
         let starts = !self.previous(at).is_some_and(char::is_alphanumeric);
+        if starts
+            && rest.as_bytes()[0].is_ascii_digit()
+            && let Some(end) = self.number_of_source(at, to)
+        {
+            return end;
+        }
         let web = matches!(rest.as_bytes()[0], b'h' | b'H') && is_address(rest);
         if web {
             return self.address(at, to);

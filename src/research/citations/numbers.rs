@@ -197,6 +197,16 @@ pub(super) fn is_word_for_source(word: &str) -> bool {
     is_citing_word(word) && !OTHERS.contains(&word.to_lowercase().as_str())
 }
 
+/// Returns whether what stands behind a whole number belongs to it: `1.5`, `1%`, `1a`, `1-2`.
+pub(super) fn goes_on(behind: &str) -> bool {
+    let mut characters = behind.chars();
+    match characters.next() {
+        Some('.' | ',') => characters.next().is_some_and(char::is_numeric),
+        Some(next) => next.is_alphanumeric() || "%‰-–/".contains(next),
+        None => false,
+    }
+}
+
 /// Returns whether the word makes what follows it a citation.
 pub(super) fn is_citing_word(word: &str) -> bool {
     CITING_WORDS.contains(&word.to_lowercase().as_str())
