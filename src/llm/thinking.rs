@@ -3,9 +3,19 @@
 //! Models without a reasoning parser in front of them write `<think>…</think>` into their content. A tag counts only
 //! at the start of a line, because a report *about* reasoning models may well mention one in a sentence.
 
-/// Opening tags and what closes them: Qwen, DeepSeek and most others; some fine-tunes; Magistral. None is the beginning
-/// of another.
-const TAGS: [(&str, &str); 3] = [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]")];
+/// Opening tags and what closes them: Qwen, DeepSeek and most others; some fine-tunes; Magistral; gpt-oss, whose answer
+/// itself has a mark that nothing closes. None is the beginning of another.
+const TAGS: [(&str, &str); 9] = [
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("[THINK]", "[/THINK]"),
+    ("<|channel|>analysis<|message|>", "<|end|>"),
+    ("<|channel|>commentary<|message|>", "<|end|>"),
+    ("<|channel|>final<|message|>", ""),
+    ("<|start|>assistant<|channel|>analysis<|message|>", "<|end|>"),
+    ("<|start|>assistant<|channel|>commentary<|message|>", "<|end|>"),
+    ("<|start|>assistant<|channel|>final<|message|>", ""),
+];
 
 /// Passes text through without thinking blocks and without white space around the whole.
 ///
@@ -57,7 +67,7 @@ impl Filter {
                 rest = next;
                 if let Some((_, closing)) = TAGS.iter().find(|(opening, _)| *opening == self.tag) {
                     self.tag.clear();
-                    self.block = Some((closing, String::new()));
+                    self.block = (!closing.is_empty()).then(|| (*closing, String::new()));
                     return rest;
                 }
                 continue;
@@ -144,16 +154,26 @@ fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// Returns `text` after a closing tag that nothing opened: some chat templates put the opening one into the prompt.
+/// Returns `text` after a closing tag that nothing opened: some chat templates put the opening one into the prompt, and
+/// some servers take out the marks of gpt-oss and leave the names between them (`analysisWe need …assistantfinalYes.`).
 ///
 /// Only for whole answers: of a stream the text before it has been passed on already, so who shows one as it comes has
 /// to begin again.
 pub(super) fn after_unopened(text: &str) -> &str {
-    TAGS.iter()
-        .filter(|(opening, _)| !text.contains(opening))
-        .find_map(|(_, closing)| text.split_once(closing))
-        .filter(|(_, rest)| rest.is_empty() || rest.starts_with('\n'))
-        .map_or(text, |(_, rest)| rest)
+    after_names(text).unwrap_or_else(|| {
+        TAGS.iter()
+            .filter(|(opening, _)| !opening.starts_with("<|") && !text.contains(opening))
+            .find_map(|(_, closing)| text.split_once(closing))
+            .filter(|(_, rest)| rest.is_empty() || rest.starts_with('\n'))
+            .map_or(text, |(_, rest)| rest)
+    })
+}
+
+/// Returns what gpt-oss answers, where of the marks around its thinking only the names are left.
+fn after_names(text: &str) -> Option<&str> {
+    let thought =
+        text.trim_start().strip_prefix("analysis").filter(|thought| thought.starts_with(char::is_uppercase))?;
+    thought.split_once("assistantfinal").map(|(_, answer)| answer)
 }
 
 #[cfg(test)]
@@ -198,6 +218,9 @@ mod tests {
         check("<thin <think>a", "<thin <think>a");
         check("<thin\n<think>a", "<thin");
         check("K\n<think>> <think></think></think>", "K\n</think>");
+        check("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b", "b");
+        check("<|channel|>final<|message|># b\n\nc", "# b\n\nc");
+        check("A `<|channel|>final<|message|>` mark", "A `<|channel|>final<|message|>` mark");
     }
 
     #[test]
@@ -205,6 +228,9 @@ mod tests {
         assert_eq!(after_unopened("Okay, so …\n</think>\n\nYes."), "\n\nYes.");
         assert_eq!(after_unopened("The `</think>` tag"), "The `</think>` tag");
         assert_eq!(after_unopened("<think>a</think>\nb"), "<think>a</think>\nb");
+        assert_eq!(after_unopened("analysisWe need a port.assistantfinal# Port"), "# Port");
+        assert_eq!(after_unopened("analysis of assistantfinal"), "analysis of assistantfinal");
+        assert_eq!(after_unopened("a<|end|>\nb"), "a<|end|>\nb");
     }
 
     /// Each shape, whole and in small pieces, n and 8n of it: the time grows as the text does.
@@ -222,6 +248,8 @@ mod tests {
             "</think>",
             "<thin\n",
             "<think> </thin",
+            "<|start|>assistant<|channel|>final<|message|>",
+            "analysisA assistant",
         ] {
             growth::check(shape, 96 * 1024, |text| drop(filtered([text])));
             growth::check(shape, 96 * 1024, |text| {
