@@ -529,6 +529,24 @@ mod tests {
         }
     }
 
+    /// A list of all names is what a run is created with, and it holds no more of them.
+    #[test]
+    fn mcp_servers_of_both_files_are_counted_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let (settings, theirs) = (folder.path().join("fathom.toml"), folder.path().join("mcp.json"));
+        let own: String = (0..9).map(|at| format!("[[mcp]]\nname = 'own-{at}'\ncommand = 'x'\n")).collect();
+        std::fs::write(&settings, own).unwrap();
+        let variables = [("FATHOM_MCP_FILE", theirs.to_str().unwrap())];
+        let read_with = |count: usize| {
+            let servers: Vec<_> = (0..count).map(|at| format!("\"their-{at}\": {{\"command\": \"x\"}}")).collect();
+            std::fs::write(&theirs, format!("{{\"mcpServers\": {{{}}}}}", servers.join(","))).unwrap();
+            read(&Flags { config: Some(settings.clone()), ..Flags::default() }, &variables)
+        };
+        assert_eq!(read_with(7).unwrap().mcp.servers.len(), 16);
+        let error = read_with(8).unwrap_err().to_string();
+        assert!(error.contains("mcp.json") && error.contains("more than 16 MCP servers"), "{error}");
+    }
+
     #[test]
     fn what_the_file_says_of_roles_reaches_the_models() {
         let config = layered(&Flags::default(), &[], "[roles.final_report]\nreasoning_effort = 'high'");

@@ -227,6 +227,8 @@ pub fn mcp(
             server.file = Some(path.clone());
             servers.push(server);
         }
+        mcp::check_count(servers.len())
+            .map_err(|problem| wrong(&path, format!("with the settings file, {problem}")))?;
     }
     Ok(mcp::Settings { servers, own: options.mcp_config.clone(), networks })
 }

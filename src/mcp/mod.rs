@@ -36,7 +36,7 @@ pub use content::{MAX_PIECES, Piece, Reply};
 pub use error::{Error, SignIn};
 pub use oauth::{Grant, OAuth};
 pub use offer::{Offer, OfferedResource, OfferedTool};
-pub use settings::{Server, Settings, Way, read, read_json};
+pub use settings::{Server, Settings, Way, check_count, read, read_json};
 
 /// Connections that one run opens to one server, the first included.
 const MAX_CONNECTIONS: u32 = 4;

@@ -227,10 +227,16 @@ fn servers(given: &Value, variables: Variables<'_>, unknown: Unknown) -> Result<
         }
         servers.push(server);
     }
-    if servers.len() > MAX_SERVERS {
-        return Err(format!("there are more than {MAX_SERVERS} MCP servers"));
-    }
+    check_count(servers.len())?;
     Ok(servers)
+}
+
+/// Checks that there are not too many servers to name them all.
+///
+/// # Errors
+/// What is wrong, for people.
+pub fn check_count(servers: usize) -> Result<(), String> {
+    if servers > MAX_SERVERS { Err(format!("there are more than {MAX_SERVERS} MCP servers")) } else { Ok(()) }
 }
 
 fn server(
