@@ -95,7 +95,7 @@ async fn a_firewall_that_blocks_one_query_leaves_the_others() {
     let story = research(&world, &TestDatabase::sqlite(), &[]).await;
     assert!(story.report.is_some(), "{:?}", story.ended);
     let shown = world.models.calls_of(Kind::Researcher)[1].last_text().into_owned();
-    assert!(shown.contains("could not be reached: status 403"), "{shown}");
+    assert!(shown.contains("the search engine failed: status 403"), "{shown}");
     world.finish();
 }
 
@@ -200,7 +200,7 @@ async fn a_search_engine_that_is_down_fails_the_run_by_name() {
     world.web.always("", Found::fault(reply::status(500)));
     let story = research(&world, &database, &[]).await;
     story.failed_with(FailureCode::SearchUnavailable);
-    assert!(story.failure().message.contains("could not be reached"), "{}", story.failure());
+    assert!(story.failure().message.contains("the search engine failed"), "{}", story.failure());
     assert!((4..=200).contains(&world.web.total()), "{} attempts in a second", world.web.total());
     world.finish();
 }
