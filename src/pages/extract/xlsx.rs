@@ -1,8 +1,11 @@
 //! Workbooks of Excel (Office Open XML), sheet by sheet, row by row: `sheet.rs` makes text of the rows.
 
-use std::io::Cursor;
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::Cursor,
+};
 
-use calamine::{DataRef, ExcelDateTime, Reader as _, SheetVisible, Xlsx, XlsxError};
+use calamine::{DataRef, Dimensions, ExcelDateTime, Reader as _, SheetVisible, Xlsx, XlsxError};
 
 use super::{
     super::caught,
@@ -12,6 +15,12 @@ use super::{
     package::{self, Package},
     sheet::Sheet,
 };
+
+/// Bytes of texts that are said again in cells merged with theirs.
+const MOST_SPREAD: usize = 1 << 20;
+
+/// The row and column of a cell, from 0.
+type Place = (u32, u32);
 
 /// Reads an Excel workbook; `main` is its main part.
 ///
@@ -51,25 +60,87 @@ type Text = (String, Option<String>);
 fn sheet<'a>(
     workbook: &mut Xlsx<Cursor<&[u8]>>,
     name: &str,
-    formats: impl Iterator<Item = ((u32, u32), &'a Format)>,
+    formats: impl Iterator<Item = (Place, &'a Format)>,
     room: usize,
 ) -> Result<Option<Text>, Unreadable> {
+    let regions = workbook.merge_cells_by_sheet_name(name).unwrap_or_default();
     let mut cells = match workbook.worksheet_cells_reader(name) {
         Ok(cells) => cells,
         Err(XlsxError::NotAWorksheet(_)) => return Ok(None),
         Err(_) => return Err(package::damaged()),
     };
     let (mut sheet, mut formats) = (Sheet::new(room), formats.peekable());
+    let mut merged = Merged::new(&regions, cells.dimensions().start.1);
     while let Some(cell) = cells.next_cell().map_err(|_| package::damaged())? {
-        let at @ (row, column) = cell.get_position();
+        let at = cell.get_position();
         while formats.next_if(|(place, _)| *place < at).is_some() {}
         let format = formats.next_if(|(place, _)| *place == at).map(|(_, format)| format);
         let Some(text) = text_of(cell.get_value(), format) else { continue };
-        if !sheet.put(row as usize, column as usize, text) {
+        if !merged.put(&mut sheet, at, text) {
             break;
         }
     }
+    merged.end_row(&mut sheet);
     Ok(Some(sheet.finish()))
+}
+
+/// The cells of a sheet that show the text of another one, with which they are merged.
+#[derive(Default)]
+struct Merged {
+    /// Where merged cells end, by where they begin.
+    ends: HashMap<Place, Place>,
+    /// Texts that are still to be said again.
+    open: BTreeMap<Place, String>,
+    /// The row of the last cell.
+    row: u32,
+    /// Bytes that may be said again.
+    left: usize,
+}
+
+impl Merged {
+    /// Creates those of a sheet. What spans columns from its first one on is a title, and said once.
+    fn new(regions: &[Dimensions], first_column: u32) -> Self {
+        let is_title = |region: &&Dimensions| region.start.1 == first_column && region.end.1 > first_column;
+        let ends = regions.iter().filter(|region| !is_title(region)).map(|region| (region.start, region.end)).collect();
+        Self { ends, left: MOST_SPREAD, ..Self::default() }
+    }
+
+    /// Puts a cell into the sheet, and before it those of its row that show the text of another one; false when the
+    /// sheet is full.
+    fn put(&mut self, sheet: &mut Sheet, at: Place, text: String) -> bool {
+        if self.row != at.0 && !self.end_row(sheet) {
+            return false;
+        }
+        self.row = at.0;
+        // A row in which nothing else stands is none.
+        self.open = self.open.split_off(&(at.0, 0));
+        let behind = self.open.split_off(&at);
+        let before = std::mem::replace(&mut self.open, behind);
+        self.spread(at, &text);
+        say(sheet, before) && sheet.put(at.0 as usize, at.1 as usize, text)
+    }
+
+    /// Puts the rest of the present row into the sheet; false when that is full.
+    fn end_row(&mut self, sheet: &mut Sheet) -> bool {
+        let below = self.open.split_off(&(self.row.saturating_add(1), 0));
+        say(sheet, std::mem::replace(&mut self.open, below))
+    }
+
+    /// Notes a text for the cells that are merged with its own.
+    fn spread(&mut self, at: Place, text: &str) {
+        let Some(end) = self.ends.remove(&at) else { return };
+        let places = (at.0..=end.0).flat_map(|row| (at.1..=end.1).map(move |column| (row, column)));
+        for place in places.skip(1) {
+            let Some(left) = self.left.checked_sub(text.len() + 1) else { return };
+            self.left = left;
+            self.open.insert(place, text.to_owned());
+        }
+    }
+}
+
+/// Puts cells into a sheet; false when that is full.
+fn say(sheet: &mut Sheet, cells: BTreeMap<Place, String>) -> bool {
+    cells.into_iter().all(|((row, column), text)| sheet.put(row as usize, column as usize, text))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "cells hold floating-point numbers")]
@@ -124,6 +195,11 @@ mod tests {
 
     /// Returns `mill.xlsx` with other XML for its first sheet.
     fn with_sheet(xml: &str) -> Vec<u8> {
+        with_parts(&[("worksheets/sheet1.xml", xml)])
+    }
+
+    /// Returns `mill.xlsx` with other XML for parts with these ends of their names.
+    fn with_parts(parts: &[(&str, &str)]) -> Vec<u8> {
         let mut archive = ZipArchive::new(Cursor::new(include_bytes!("../../../tests/formats/mill.xlsx"))).unwrap();
         let mut changed = ZipWriter::new(Cursor::new(Vec::new()));
         let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
@@ -133,7 +209,8 @@ mod tests {
             let mut own = Vec::new();
             file.read_to_end(&mut own).unwrap();
             changed.start_file(&*name, stored).unwrap();
-            changed.write_all(if name.ends_with("worksheets/sheet1.xml") { xml.as_bytes() } else { &own }).unwrap();
+            let other = parts.iter().find(|(end, _)| name.ends_with(end));
+            changed.write_all(other.map_or(&*own, |(_, xml)| xml.as_bytes())).unwrap();
         }
         changed.finish().unwrap().into_inner()
     }
@@ -150,6 +227,58 @@ mod tests {
         assert!(format!("{:?}", read("B1").unwrap()).contains("4100"));
         let far = read(&format!("B{}3", "H".repeat(40)));
         assert!(far.as_ref().is_err_and(|reason| *reason == package::damaged()), "{far:?}");
+    }
+
+    #[test]
+    fn cells_are_shown_in_the_format_of_their_style() {
+        let formats = r##"<numFmt numFmtId="164" formatCode="#,##0\ [$€-407]"/>"##;
+        let styles = ["0", "9", "164", "14"].map(|id| format!("<xf numFmtId=\"{id}\"/>")).concat();
+        let styles = format!("<styleSheet><numFmts>{formats}</numFmts><cellXfs>{styles}</cellXfs></styleSheet>");
+        let cells = [("A1", 0.5), ("B1", 0.5), ("C1", 4_100.5), ("D1", 0.5)];
+        let cells =
+            (0..).zip(cells).map(|(style, (name, value))| format!("<c r=\"{name}\" s=\"{style}\"><v>{value}</v></c>"));
+        let space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+        let row: String = cells.collect();
+        let sheet = format!("<worksheet xmlns=\"{space}\"><sheetData><row r=\"1\">{row}</row></sheetData></worksheet>");
+        let bytes = with_parts(&[("worksheets/sheet1.xml", &sheet), ("xl/styles.xml", &styles)]);
+        let text = format!("{:?}", super::super::read(super::super::Format::Package, bytes).unwrap());
+        assert!(text.contains("0.5 | 50% | 4100.5 € | 12:00"), "{text}");
+    }
+
+    #[test]
+    fn merged_cells_all_say_what_they_show() {
+        let row = |number: u32, cells: &[(&str, &str)]| {
+            let cell = |(column, text): &(&str, &str)| {
+                format!("<c r=\"{column}{number}\" t=\"inlineStr\"><is><t>{text}</t></is></c>")
+            };
+            format!("<row r=\"{number}\">{}</row>", cells.iter().map(cell).collect::<String>())
+        };
+        let rows = [
+            row(1, &[("A", "Sales of the mill")]),
+            row(2, &[("A", "Place"), ("B", "2030"), ("D", "2031")]),
+            row(3, &[("A", "Pier"), ("B", "Hall"), ("C", "4"), ("D", "5"), ("E", "6")]),
+            row(4, &[("C", "7"), ("D", "8"), ("E", "9")]),
+            row(9, &[("A", "Counted in May")]),
+        ];
+        let regions =
+            ["A1:E1", "B2:C2", "D2:E2", "A3:A4", "B3:B7"].map(|region| format!("<mergeCell ref=\"{region}\"/>"));
+        let space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+        let sheet = format!(
+            "<worksheet xmlns=\"{space}\"><dimension ref=\"A1:E9\"/><sheetData>{}</sheetData><mergeCells>{}</mergeCells></worksheet>",
+            rows.concat(),
+            regions.concat()
+        );
+        let document = super::super::read(super::super::Format::Package, with_sheet(&sheet)).unwrap();
+        let text: String = document.sections.iter().map(|section| &*section.text).collect();
+        for expected in [
+            "Sales of the mill\n",
+            "| Place | 2030 | 2030 | 2031 | 2031 |\n",
+            "| Pier | Hall | 4 | 5 | 6 |\n",
+            "| Pier | Hall | 7 | 8 | 9 |\n",
+        ] {
+            assert!(text.contains(expected), "{expected} {text}");
+        }
+        assert_eq!((text.matches("Sales").count(), text.matches("Hall").count()), (1, 2), "{text}");
     }
 
     #[test]
