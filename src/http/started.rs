@@ -138,7 +138,7 @@ impl Starter {
     }
 
     /// Returns the answer that the first request with this key got, or had got. Waits as it would have waited, unless
-    /// that answer is kept and is what is wanted.
+    /// that answer is kept and is what is wanted; behind a wait stands what is known then.
     async fn repeated(&self, state: &State, started: &Started, first: FirstAnswer) -> Result<Response, ApiError> {
         let run = state.runs.run(&self.caller, first.run_id).await?.ok_or_else(gone)?;
         let is_answered = first.response.is_some() && self.form == Form::Data;
@@ -146,7 +146,8 @@ impl Starter {
         if let Some(limit) = limit {
             waited(state, &run, limit).await?;
         }
-        let body = match first.response {
+        // Who waited again is told what has become of the run.
+        let body = match first.response.filter(|_| limit.is_none()) {
             Some(body) => body,
             None => {
                 let details = run.details().await?.ok_or_else(gone)?;

@@ -275,6 +275,11 @@ async fn a_repeated_request_waits_as_it_asks(database: TestDatabase) {
     assert_eq!((report.header("idempotent-replayed"), report.header("preference-applied")), ("true", "wait=30"));
     let data = ask("later", &[WAIT]).await;
     assert_eq!((data.text(), data.header("preference-applied")), (at_once.text(), ""), "the first answer, at once");
+    let begun = ask("ended", &[]).await;
+    let cancel = format!("{}/cancel", begun.started().run_path());
+    service.ask("POST", &cancel, &[("prefer", "wait=20")], "").await.expect(202);
+    let ended = ask("ended", &[WAIT, ("accept", "text/markdown")]).await;
+    assert_eq!(ended.json()["run"]["status"], "cancelled", "what is known then: {}", ended.text());
     service.stop().await;
     world.finish();
 }
