@@ -283,14 +283,12 @@ impl Assembly {
     /// # Errors
     /// Also when the events stopped before the model did, or were none: a cut connection, or a page of a proxy.
     pub(super) fn finish_stream(self) -> Result<(Completion, usize), Failure> {
-        let model = &self.model;
-        match (self.is_finished(), self.events) {
-            (true, _) => self.finish(),
-            (false, 0) => Err(malformed(model, "the answer is no event stream").into()),
-            (false, _) => {
-                Err(Error::Transport { model: model.clone(), detail: "the stream ended early".to_owned() }.into())
-            }
-        }
+        let error = match (self.is_finished(), self.events) {
+            (true, _) => return self.finish(),
+            (false, 0) => malformed(&self.model, "the answer is no event stream"),
+            (false, _) => Error::Transport { model: self.model, detail: "the stream ended early".to_owned() },
+        };
+        Err(Failure::from(error).paid(self.usage))
     }
 
     /// Returns the answer, and how many bytes of its text have been passed on.

@@ -94,7 +94,18 @@ impl Reading {
     /// Returns the next piece; `None` after the end.
     pub(super) async fn next(&mut self) -> Result<Option<Delta>, Failure> {
         let asked = self.frames.beside().asked;
-        self.piece().await.map_err(|failure| failure.asked(asked))
+        self.piece().await.map_err(|failure| self.so_far(failure).asked(asked))
+    }
+
+    /// Returns the failure of an answer that broke off here, with what it had taken as far as its provider has said it.
+    fn so_far(&mut self, failure: Failure) -> Failure {
+        match &mut self.assembly {
+            Some(assembly) if failure.paid.is_none() => {
+                self.reader.count(assembly);
+                failure.paid(assembly.usage())
+            }
+            _ => failure,
+        }
     }
 
     async fn piece(&mut self) -> Result<Option<Delta>, Failure> {
@@ -113,7 +124,10 @@ impl Reading {
                 // What may follow the model's own end is the usage at most.
                 Some(Err(_)) if assembly.is_finished() => self.finish(Assembly::finish_stream)?,
                 Some(Err(failure)) => return Err(failure),
-                None => self.finish(Assembly::finish_stream)?,
+                None => {
+                    self.reader.count(assembly);
+                    self.finish(Assembly::finish_stream)?
+                }
             };
             if !text.is_empty() {
                 return Ok(Some(Delta::Text(text)));
@@ -149,9 +163,7 @@ impl Reading {
 
     /// Returns the public failure of an answer that broke off here.
     fn broken_off(&self, failure: Failure) -> BrokenOff {
-        let so_far = || self.assembly.as_ref().map(|assembly| Box::new(assembly.usage()));
-        let used = failure.paid.or_else(so_far).unwrap_or_default();
-        BrokenOff { error: self.server.presentable(failure.error), used }
+        BrokenOff { error: self.server.presentable(failure.error), used: failure.paid.unwrap_or_default() }
     }
 
     /// Returns the public stream: `first`, which was waited for already, and all that follows.

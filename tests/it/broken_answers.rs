@@ -130,6 +130,31 @@ async fn an_answer_that_breaks_after_its_first_text_says_what_it_took() {
     assert_eq!((text.as_str(), used.total()), ("Deep.", 42));
 }
 
+/// The stream ends before the model does: what its provider had said by then counts, whatever had been shown.
+#[tokio::test]
+async fn an_answer_that_ends_early_says_what_it_took() {
+    let piece = |part: Value| {
+        let mut piece = gemini("STOP");
+        piece["candidates"][0] = json!({"content": {"parts": [part]}});
+        Reply::stream([format!("data: {piece}\n\n")])
+    };
+    let vendor = FakeVendor::start([piece(json!({"text": "Deep."}))]).await;
+    let stream = llm(&vendor, GEMINI).stream(&question(GEMINI), &Patient::default()).await.unwrap();
+    let pieces: Vec<_> = stream.collect().await;
+    let [Ok(Delta::Text(_)), Err(BrokenOff { used, error: Error::Transport { .. } })] = &pieces[..] else {
+        panic!("{pieces:?}")
+    };
+    assert_eq!(used.total(), 42);
+
+    let good = json!({"candidates": [{"content": {"parts": [{"text": "Deep."}]}, "finishReason": "STOP"}]});
+    let thought = piece(json!({"text": "Hm.", "thought": true}));
+    let vendor = FakeVendor::start([thought, Reply::stream([format!("data: {good}\n\n")])]).await;
+    let caller = Patient::default();
+    let stream = llm(&vendor, GEMINI).stream(&question(GEMINI), &caller).await.unwrap();
+    assert_eq!(stream.map(Result::unwrap).count().await, 2);
+    assert_eq!(caller.billed.into_inner().iter().map(Usage::total).collect::<Vec<_>>(), [42]);
+}
+
 #[tokio::test]
 async fn an_error_of_the_server_is_asked_again_as_before() {
     let error = || Reply::json(500, r#"{"error": {"message": "oops"}}"#);

@@ -327,9 +327,14 @@ impl State {
         }
         // They come with each piece, and count with the last ones.
         if assembly.is_finished() {
-            assembly.count(usage(&self.usage).unwrap_or_default());
+            self.count(assembly);
         }
         Ok(())
+    }
+
+    /// Counts what came last.
+    pub(super) fn count(&self, assembly: &mut Assembly) {
+        assembly.count(usage(&self.usage).unwrap_or_default());
     }
 
     fn take_candidate(

@@ -144,6 +144,13 @@ impl Reader {
             Self::Converse(state) => converse::event(json, state, assembly),
         }
     }
+
+    /// Counts what an answer has taken so far that breaks off here, where the dialect counts at the end otherwise.
+    pub(super) fn count(&self, assembly: &mut Assembly) {
+        if let Self::Gemini(state) = self {
+            state.count(assembly);
+        }
+    }
 }
 
 /// A JSON text of a server, with stand-ins for halves of characters.
