@@ -28,7 +28,8 @@ pub fn fit(config: &mut Config, limit: Option<u64>) -> Option<String> {
         http.max_connections = room.max(FEWEST_CONNECTIONS).min(http.max_connections);
     }
     if !has_streams {
-        http.max_streams = http.max_streams.min(http.max_connections - http.max_connections / SHARE_OF_REQUESTS);
+        let others = http.max_connections.div_ceil(SHARE_OF_REQUESTS);
+        http.max_streams = http.max_streams.min((http.max_connections - others).max(1));
     }
     notice(limit, http.max_connections)
 }
@@ -85,6 +86,8 @@ mod tests {
         check("FATHOM_MAX_STREAMS", None, Some(1_024), 640);
         check("FATHOM_MAX_STREAMS", Some("700"), Some(1_024), 700);
         check("FATHOM_MAX_CONNECTIONS", Some("1"), None, 1);
+        check("FATHOM_MAX_CONNECTIONS", Some("4"), None, 3);
+        check("FATHOM_MAX_CONNECTIONS", Some("100"), None, 83);
         check("FATHOM_MAX_CONNECTIONS", Some("600"), None, 500);
         check("FATHOM_MAX_CONNECTIONS", Some("100000"), None, 20_000);
     }

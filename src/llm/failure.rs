@@ -409,11 +409,11 @@ fn said_wait(message: &str) -> Option<Duration> {
     let (_, said) = SAID_WAITS.iter().find_map(|words| message.split_once(words))?;
     let mut words = said.split_whitespace().map(|word| word.trim_end_matches(['.', ',', ';', ')']));
     let (length, unit) = (words.next()?, words.next().unwrap_or_default());
-    let scale = match unit.trim_end_matches('s') {
-        "millisecond" => 0.001,
-        "min" | "minute" => 60.0,
-        "hr" | "hour" => 3_600.0,
-        "day" => 86_400.0,
+    let scale = match unit {
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => 0.001,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600.0,
+        "d" | "day" | "days" => 86_400.0,
         _ => 1.0,
     };
     net::asked_wait(net::span(length)?.as_secs_f64() * scale)
@@ -801,6 +801,9 @@ mod tests {
         check("Please retry after 2 minutes.", Some(120_000));
         check("Please retry after 5 min.", Some(300_000));
         check("Please try again in 1 day.", Some(86_400_000));
+        check("Please try again in 500 ms.", Some(500));
+        check("Please retry after 5 m", Some(300_000));
+        check("Please retry after 2 h", Some(7_200_000));
         check("Please try again in a while.", None);
         check("Please try again later.", None);
         let busy = of_error_field(&model(), &json!({"code": 503, "message": "busy, retry after 6 seconds"}));
