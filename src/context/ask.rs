@@ -244,7 +244,7 @@ impl Cx {
     /// another model, or the same one, is asked.
     fn inherited_answer(&self, key: &str, asked: &Fingerprint) -> Option<Inherited<Outcome>> {
         std::iter::from_fn(|| self.run.journal.inherited::<Outcome>(key, asked))
-            .find(|inherited| inherited.value.as_ref().is_ok_and(|completion| !completion.text.trim().is_empty()))
+            .find(|inherited| inherited.value.as_ref().is_ok_and(|completion| !completion.is_without_words()))
     }
 
     /// Tells the world that a model is asked; nobody waits for that to be stored.

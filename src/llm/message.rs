@@ -210,6 +210,11 @@ impl Completion {
         self.usage.plausible_or(prompt_tokens.into(), written)
     }
 
+    /// Returns whether there is no word in it but what the model thought before a closing tag that nothing opened.
+    pub fn is_without_words(&self) -> bool {
+        thinking::after_unopened(&self.text).trim().is_empty()
+    }
+
     /// Drops what the model thought before a closing tag that nothing opened; returns whether there was any. Of a
     /// streamed answer it has been passed on as text by then.
     pub fn drop_unopened_thinking(&mut self) -> bool {

@@ -164,7 +164,10 @@ pub(super) fn after_unopened(text: &str) -> &str {
         TAGS.iter()
             .filter(|(opening, _)| !opening.starts_with("<|") && !text.contains(opening))
             .find_map(|(_, closing)| text.split_once(closing))
-            .filter(|(_, rest)| rest.is_empty() || rest.starts_with('\n'))
+            // A text with a title is no thought: it may well be about such tags.
+            .filter(|(thought, rest)| {
+                !thought.trim_start().starts_with('#') && (rest.is_empty() || rest.starts_with('\n'))
+            })
             .map_or(text, |(_, rest)| rest)
     })
 }
@@ -227,6 +230,8 @@ mod tests {
     fn an_unopened_block_is_cut_from_whole_answers() {
         assert_eq!(after_unopened("Okay, so …\n</think>\n\nYes."), "\n\nYes.");
         assert_eq!(after_unopened("The `</think>` tag"), "The `</think>` tag");
+        let report = "# Tags\n\nThe answer stands behind it:\n\n</think>\nYes.";
+        assert_eq!(after_unopened(report), report);
         assert_eq!(after_unopened("<think>a</think>\nb"), "<think>a</think>\nb");
         assert_eq!(after_unopened("analysisWe need a port.assistantfinal# Port"), "# Port");
         assert_eq!(after_unopened("analysis of assistantfinal"), "analysis of assistantfinal");

@@ -95,11 +95,20 @@ pub struct About<'a> {
 /// As [`write()`].
 pub async fn compose(cx: &Cx, name: &'static str, about: About<'_>, prompt: Text, task: Task) -> Result<Report, Error> {
     let (attempt, sources) = (cx.report_attempts(), if is_declined(cx, &task) { Vec::new() } else { cx.sources() });
-    let mut writing =
-        Writing { cx, name, calls: 0, failed: Failed::default(), attempt, page: None, sources: sources.into() };
+    let mut writing = Writing {
+        cx,
+        name,
+        calls: 0,
+        failed: Failed::default(),
+        attempt,
+        has_thought: false,
+        page: None,
+        sources: sources.into(),
+    };
     let mut messages = vec![Message::User { content: prompt }];
     let (task, mut written) = (Arc::new(task), Vec::new());
     for piece in 1..=PIECES {
+        let has_thought = writing.has_thought;
         let completion = match writing.piece(&messages, &task, &written).await {
             Err(Error::Failed(failure)) if piece > 1 => {
                 writing.keep(own_wording(cx, &task), &written).await?;
@@ -108,6 +117,11 @@ pub async fn compose(cx: &Cx, name: &'static str, about: About<'_>, prompt: Text
             }
             completion => completion?,
         };
+        if writing.has_thought && !has_thought {
+            // What the output limit had cut off before was the beginning of that thinking.
+            written.clear();
+            messages.truncate(1);
+        }
         if completion.stop == StopReason::Refused {
             let detail = format!("the {name} was cut off by the provider's filter");
             cx.warn(&format!("{name}/filtered"), WarningCode::OutputCut, detail).await?;
@@ -135,6 +149,8 @@ struct Writing<'a> {
     calls: u32,
     failed: Failed,
     attempt: u32,
+    /// Whether a piece began with thinking that nothing had opened.
+    has_thought: bool,
     page: Option<Page<'a>>,
     sources: Arc<[Source]>,
 }
@@ -152,9 +168,12 @@ impl<'a> Writing<'a> {
             let request = self.cx.request(Role::FinalReport, messages.to_vec(), Arc::clone(task));
             let mut answer = self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await?;
             let thought_aloud = answer.as_mut().is_ok_and(Completion::drop_unopened_thinking);
+            // The first end of such thinking is that of all that was written before.
+            let written = if thought_aloud && !self.has_thought { &[] } else { written };
             let broken = match answer {
                 Ok(completion) if !completion.text.trim().is_empty() || !written.is_empty() => {
                     if thought_aloud {
+                        self.has_thought = true;
                         page = self.start(own_wording(self.cx, task), written).await?;
                         page.take(&completion.text).await?;
                     }

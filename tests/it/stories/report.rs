@@ -4,7 +4,7 @@ use fathom::domain::{Event, FailureCode, WarningCode};
 use serde_json::json;
 use test_case::test_case;
 
-use super::engine::research;
+use super::engine::{Engine, QUESTION, research};
 use crate::{
     database::TestDatabase,
     world::{Found, Kind, Page, Reply, Script, Shape, When, World, reply},
@@ -300,10 +300,31 @@ async fn thinking_that_nothing_opened_is_taken_back() {
     assert_eq!(again.said_by("assistant"), ["Paid by dues [S1001], and "], "it goes on from the text alone");
     world.finish();
 
-    let only = world_of_one_page(small().always(writer(), reply::text(thoughts))).await;
-    let story = research(&only, &TestDatabase::sqlite(), &[]).await;
-    story.failed_with(FailureCode::ModelOutput);
-    only.finish();
+    let script = small().first(writer(), [streamed(["The user wants S1001, and"], "length")]).always(
+        When::last_says("Continue exactly where it stopped"),
+        reply::text(format!(" {thoughts}Paid by dues [S1001].")),
+    );
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert_eq!(body(&story), "Paid by dues [1].", "the first piece was the beginning of that thinking");
+    world.finish();
+}
+
+/// A retry does not take over what was no answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thinking_alone_is_no_answer_to_a_retry_either() {
+    let thoughts = "The user wants S1001, in one sentence.\n</think>\n\n";
+    let world = world_of_one_page(small().always(writer(), reply::text(thoughts))).await;
+    let database = TestDatabase::sqlite();
+    let engine = Engine::start(&world, &database, &[]).await;
+    let failed = engine.research(QUESTION).await;
+    failed.failed_with(FailureCode::ModelOutput);
+    world.models.follow(small().always(writer(), reply::text("Paid by dues [S1001].")));
+    let next = engine.app.runs.retry_here(failed.run.id, engine.options.clone()).await.unwrap();
+    let story = engine.tell(next).await;
+    assert_eq!(body(&story), "Paid by dues [1].");
+    engine.app.close().await;
+    world.finish();
 }
 
 /// All the writer needs, in one message.
