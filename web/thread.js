@@ -124,7 +124,11 @@ export class ThreadView {
     let failed = this.page.failed;
     for (const run of runs) {
       if (this.isClosed) return;
-      try { recallSources(run, (await api.sources(run.id)).data); } catch (error) { failed(error); failed = () => {}; }
+      try { recallSources(run, (await api.sources(run.id)).data); } catch (error) {
+        if (this.isClosed) return;
+        failed(error);
+        failed = () => {};
+      }
       this.soon();
     }
   }
@@ -224,26 +228,27 @@ export class ThreadView {
     if (kind === "e") return this.showEvent(Number(id));
     if (kind !== "r") return;
     if (!await this.until(() => this.views.has(id))) return;
-    let hasActed = false;
-    for (const act of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(act, () => { hasActed = true; }, { once: true });
-    const go = () => hasActed || this.views.get(id)?.element.scrollIntoView();
+    const acting = new AbortController();
+    for (const act of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(act, () => acting.abort(), { signal: acting.signal });
+    const go = () => acting.signal.aborted || this.views.get(id)?.element.scrollIntoView();
     go();
     const [start, end] = (stretch ?? "").split("-").map(Number);
-    if (source) return this.card(id, Number(source), end > start ? { passage: { start, end } } : {});
+    if (source) return acting.abort(), this.card(id, Number(source), end > start ? { passage: { start, end } } : {});
     // The reports above it push it down as they come.
     const areWhole = () => {
       const views = [...this.views], above = views.slice(0, views.findIndex(([run]) => run === id));
       return above.every(([, { report }]) => report.isWhole());
     };
     if (await this.until(() => this.picture.seq >= this.known && areWhole())) go();
+    acting.abort();
   }
 
   /** @param {number} seq */
   async showEvent(seq) {
     if (!await this.until(() => this.picture.seq >= seq)) return;
-    // One run follows the other.
-    const run = [...this.picture.runs.values()].find((run) => run.seq >= seq);
-    if (run) await this.replay(run.id, seq);
+    // One run follows the other. Of one whose first events were removed the last ones may be there still.
+    const runs = [...this.picture.runs.values()], at = runs.findIndex((run) => run.seq >= seq);
+    for (const run of runs.slice(Math.max(at - 1, 0), at + 1).reverse()) if (await this.replay(run.id, seq)) return;
   }
 
   /** Waits for something, five seconds at most; is the view still open then? @param {() => boolean} test */
