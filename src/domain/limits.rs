@@ -65,8 +65,8 @@ pub struct Limits {
     pub failed_searches: Vec<(String, usize)>,
     /// Engines and those that answered in their place, with the number of searches.
     pub replaced_engines: Vec<((String, String), usize)>,
-    /// Pages that could not be read, by the key under which spellings of an address meet; another agent, or the same one
-    /// at another time, may have read some of them.
+    /// Pages that could not be read, by the key under which spellings of an address meet; another agent, or the same
+    /// one at another time, may have read some of them.
     pub unread_pages: BTreeMap<String, String>,
     /// The keys of those that were read.
     pub read_pages: BTreeSet<String>,
@@ -102,7 +102,7 @@ impl Limits {
         self.unread_pages.entry(key).or_insert_with(|| address.to_owned());
     }
 
-    /// Notes a page that was read: whoever could not read it, before or afterwards, its text is there.
+    /// Notes a page that was read. If others could not read it, before or afterwards, its text is there all the same.
     pub fn page_read(&mut self, key: String) {
         self.read_pages.insert(key);
     }

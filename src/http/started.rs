@@ -146,7 +146,7 @@ impl Starter {
         if let Some(limit) = limit {
             waited(state, &run, limit).await?;
         }
-        // Who waited again is told what has become of the run.
+        // Behind a wait, the run as it is now.
         let body = match first.response.filter(|_| limit.is_none()) {
             Some(body) => body,
             None => {

@@ -146,6 +146,18 @@ fn docx(document: &[u8], is_packed: bool) -> Vec<u8> {
     package(&[("_rels/.rels", RELATIONS.as_bytes()), ("word/document.xml", document)], is_packed)
 }
 
+/// What is struck out or hidden holds no more; a property may be there to say that it is off.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_struck_out_of_a_text_is_left_out() {
+    let run = |properties: &str, text: &str| format!("<w:r><w:rPr>{properties}</w:rPr><w:t>{text} </w:t></w:r>");
+    let gone = ["<w:strike/>", "<w:dstrike w:val='true'/>", "<w:vanish w:val='1'/>"].map(|gone| run(gone, "Gone"));
+    let kept = ["off", "0", "false"].map(|off| run(&format!("<w:strike w:val='{off}'/>"), off));
+    let text = [gone.concat(), kept.concat()].concat();
+    let document = format!("<w:document><w:body><w:p>{text}</w:p></w:body></w:document>");
+    let document = read("struck.docx", Format::Package, &docx(document.as_bytes(), false)).await;
+    assert_eq!(text_of(&document), "off 0 false");
+}
+
 /// As after setting a password: the flags of each part say so.
 fn encrypted(mut package: Vec<u8>) -> Vec<u8> {
     for (mark, flags) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {

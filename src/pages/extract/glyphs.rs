@@ -25,8 +25,8 @@ const LINE: f64 = 0.9;
 /// How large raised text is at most, and how far above the line it stands at least, in sizes of the font beside it.
 const RAISED_SIZE: f64 = 0.86;
 const RAISED_BY: f64 = 0.15;
-/// How far above it stands at most, and how far from what it belongs to, in sizes of the font: what is further is a text
-/// of its own, such as the next cell of a row.
+/// How far above it stands at most, and how far from what it belongs to, in sizes of the font: what is further is a
+/// text of its own, such as the next cell of a row.
 const RAISED_MOST: f64 = 0.8;
 const RAISED_GAP: f64 = 0.3;
 /// Glyphs of a page; what follows is not read.

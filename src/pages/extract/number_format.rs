@@ -1,5 +1,5 @@
-//! How a workbook of Excel shows its numbers: as shares, in thousands, with a currency or a unit. The library that reads
-//! the cells knows dates only.
+//! How a workbook of Excel shows its numbers: as shares, in thousands, with a currency or a unit. The library that
+//! reads the cells knows dates only.
 
 use std::{collections::HashMap, iter::from_fn};
 
@@ -105,7 +105,7 @@ pub(super) struct Formats {
 }
 
 impl Formats {
-    /// Reads which formats there are in a workbook; `main` is its main part.
+    /// Reads the formats of a workbook; `main` is its main part.
     ///
     /// # Errors
     /// [`Unreadable`]: damaged, or too much.

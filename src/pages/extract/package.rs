@@ -302,6 +302,9 @@ mod tests {
         assert_eq!(day_of("2013-12-23T23:15:00Z"), None);
         assert_eq!(day_of("2013-12-23T09:00:00Z").as_deref(), Some("2013-12-23"));
         assert!(is_program("python-docx") && is_program("(anonymous)") && !is_program("Ada Penhallow"));
+        let meta = "<meta><initial-creator>Unknown</initial-creator><creator>Ada Penhallow</creator></meta>";
+        let properties = Properties::of(&xml::parse(meta).unwrap().root, &[], &["initial-creator", "creator"]);
+        assert_eq!(properties.author.as_deref(), Some("Ada Penhallow"));
     }
 
     #[test]

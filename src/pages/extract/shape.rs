@@ -53,8 +53,8 @@ pub(super) fn spell_out(document: &Document) {
     }
 }
 
-/// Takes elements out of the page. A meaning of a term stays as an empty one: without it the term would have the meaning
-/// of the next one.
+/// Takes elements out of the page. A meaning of a term stays as an empty one: without it the term would have the
+/// meaning of the next one.
 pub(super) fn leave_out(elements: &Selection<'_>) {
     for node in elements.nodes() {
         match node.has_name("dd") {

@@ -300,13 +300,14 @@ async fn thinking_that_nothing_opened_is_taken_back() {
     assert_eq!(again.said_by("assistant"), ["Paid by dues [S1001], and "], "it goes on from the text alone");
     world.finish();
 
-    let script = small().first(writer(), [streamed(["The user wants S1001, and"], "length")]).always(
-        When::last_says("Continue exactly where it stopped"),
-        reply::text(format!(" {thoughts}Paid by dues [S1001].")),
-    );
-    let world = world_of_one_page(script).await;
+    let goes_on = || When::last_says("Continue exactly where it stopped");
+    let script = small().first(writer(), [streamed(["The user wants S1001, and"], "length")]);
+    let script = script.first(goes_on(), [streamed([half.as_str()], "length")]);
+    let world = world_of_one_page(script.always(goes_on(), reply::text(format!("{thoughts}by nobody else.")))).await;
     let story = research(&world, &TestDatabase::sqlite(), &[]).await;
-    assert_eq!(body(&story), "Paid by dues [1].", "the first piece was the beginning of that thinking");
+    assert_eq!(body(&story), "Paid by dues [1], and by nobody else.", "the first piece began that thinking");
+    let again = world.models.calls_of(Kind::Compression).pop().unwrap();
+    assert_eq!(again.said_by("assistant"), ["Paid by dues [S1001], and "]);
     world.finish();
 }
 
