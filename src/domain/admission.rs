@@ -82,6 +82,24 @@ bron documen pagina materialen
 出典 資料 情報源 文書 文献 ソース
 출처 자료 문서";
 
+/// What other things than texts are as well, such as `renewable sources`, and the words before it where it is a text.
+const SOURCE: &str = "source";
+const BEFORE_SOURCE: &str = "the these those this that its our my your their such cited available retrieved consulted given \
+    provided listed web official primary no any all both each every neither either other of two three few several many most les ces ses nos vos leurs la cette aucune une \
+    des deux trois plusieurs autres";
+
+/// Words that go on with what was the case before, behind ones like `gives no `.
+const NO_LONGER: &str = "longer";
+
+/// Words that are said of all sources or of what stands for them, and what has to be said so.
+const NONE_OF: &str = "none of";
+const THEM: &str = "them";
+const SAYING: &str = "say says said state states stated give gives gave name names named mention mentions mentioned answer answers \
+    answered contain contains contained provide provides provided report reports reported specify specifies specified tell tells told \
+    indicate indicates indicated include includes included hold holds held disclose discloses disclosed";
+/// Words behind the source in which this is looked for.
+const NEAR: usize = 3;
+
 /// Words by which a sentence names its source, and says something else.
 const ATTRIBUTIONS: &[&str] = &[
     "according to",
@@ -134,7 +152,9 @@ pub fn admits_first(body: &str) -> bool {
 fn place(lower: &str) -> Option<usize> {
     let places = |words: &'static str| lower.match_indices(words).map(|(at, _)| at..at + words.len());
     let first = |words: &'static str, holds: &dyn Fn(&str) -> bool| {
-        places(words).find(|place| holds(&lower[sentence(lower, place)])).map(|place| place.start)
+        let admits =
+            |place: &Range<usize>| says_so(words, &lower[place.end..]) && holds(&lower[sentence(lower, place)]);
+        places(words).find(admits).map(|place| place.start)
     };
     let of_text = |words: &&'static str| places(words).find(|place| !is_of_other(&lower[place.end..]));
     let sure = ADMITS.iter().filter_map(|words| of_text(words).map(|place| place.start));
@@ -144,6 +164,23 @@ fn place(lower: &str) -> Option<usize> {
     let of_sources = languages.flat_map(|(all, sources)| all.split('|').map(move |words| (words, sources)));
     let of_sources = of_sources.filter_map(|(words, sources)| first(words, &|said| is_about(sources, said)));
     sure.chain(uncited).chain(of_sources).min()
+}
+
+/// Returns whether words say that an answer is missing with what follows them.
+fn says_so(words: &str, behind: &str) -> bool {
+    match words {
+        NONE_OF => none_says(&behind[..behind.floor_char_boundary(LONGEST_SIDE)]),
+        _ => !(words.ends_with(' ') && behind.starts_with(NO_LONGER)),
+    }
+}
+
+/// Returns whether a text goes on with sources and what they do not say: `the sources names it`.
+fn none_says(behind: &str) -> bool {
+    let is_any = |all: &str, word: &str| all.split_ascii_whitespace().any(|known| known == word);
+    let sources: Vec<&str> = SOURCES.lines().take(1).flat_map(str::split_ascii_whitespace).chain([THEM]).collect();
+    let begins_source = |word: &&str| sources.iter().any(|source| word.starts_with(source));
+    let mut words = behind.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty());
+    words.find(begins_source).is_some() && words.take(NEAR).any(|word| is_any(SAYING, word))
 }
 
 /// Returns whether words go on with what something else is a source of.
@@ -182,9 +219,19 @@ fn cites(sentence: &str) -> bool {
 
 /// Returns whether a sentence in lower case says something of the sources, by these words for them, and not by them.
 fn is_about(sources: &str, sentence: &str) -> bool {
-    let begins = |(at, _): (usize, &str)| !sentence[..at].ends_with(|char: char| char.is_ascii_alphabetic());
+    let begins = |(at, word): (usize, &str)| {
+        let before = &sentence[..at];
+        !before.ends_with(|char: char| char.is_ascii_alphabetic()) && (word != SOURCE || is_of_text(before))
+    };
     sources.split_whitespace().any(|word| sentence.match_indices(word).any(begins))
         && !ATTRIBUTIONS.iter().any(|words| sentence.contains(words))
+}
+
+/// Returns whether the word for a source behind the beginning of a sentence is one of a text.
+fn is_of_text(before: &str) -> bool {
+    let before = before.trim_end_matches(|char: char| !char.is_alphabetic());
+    let last = before.rsplit(|char: char| !char.is_alphabetic()).next().unwrap_or_default();
+    last.is_empty() || BEFORE_SOURCE.split_ascii_whitespace().any(|known| known == last)
 }
 
 #[cfg(test)]
@@ -216,6 +263,13 @@ mod tests {
             "Der Brunnen ist keine Quelle von Trinkwasser [1].",
             "该桥没有限高 [1]。",
             "资料显示，该桥没有限高 [1]。",
+            "Renewable sources do not provide enough power in winter [1].",
+            "The energy sources do not include wind [1].",
+            "The United States no longer publishes such documents [1].",
+            "The office gives no longer leases, says the document [1].",
+            "None of the documents dispute this [1].",
+            "None of the documents dispute what the sources say [1].",
+            "None of the boats is named in the documents [1].",
             "Aucune taxe n'est due pour les bateaux [1].",
             "Ninguna persona resultó herida [1].",
             "Nessuna tassa è dovuta [1].",
@@ -233,6 +287,10 @@ mod tests {
             "The sources do not state when it ends [S7].",
             "Its price was not found in the documents.",
             "No source names its price [1].",
+            "Sources do not give its price [1].",
+            "- **None of the 5 sources** explicitly states its price [1].",
+            "None of these documents names the price [1].",
+            "The documents were read, and none of them mentions the price [1].",
             "Keine Quelle nennt den Preis [1].",
             "Die Quellen nennen keinen Preis.",
             "Die Quellen sagen nichts dazu.",
