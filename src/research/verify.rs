@@ -391,9 +391,10 @@ fn apply(claim: &mut Claim, citations: &mut [Citation], judgement: Option<&Judge
     let is_of_all = own.len() == 1 || judgement.is_none() || verdict == Verdict::NotSupported;
     for citation in own.iter_mut().filter(|citation| citation.verdict != Some(Verdict::NotSupported)) {
         citation.verdict = Some(match citation.verdict {
-            _ if is_of_all || is_named(citation) => verdict,
-            Some(Verdict::Supported) => verdict,
+            _ if is_of_all => verdict,
             Some(Verdict::Partly) => Verdict::Partly,
+            Some(Verdict::Supported) => verdict,
+            _ if is_named(citation) => verdict,
             _ => Verdict::NotCheckable,
         });
     }
@@ -480,6 +481,8 @@ mod tests {
         check(unknown, &[], [NotCheckable, NotCheckable]);
         check([Some(Supported), Some(Partly)], &["S7"], [Supported, Partly]);
         check([Some(NotSupported), Some(Supported)], &["S1001"], [NotSupported, Supported]);
+        // Each holds a part.
+        check([Some(Partly), Some(Partly)], &["S1001", "S1002"], [Partly, Partly]);
     }
 
     #[test]
