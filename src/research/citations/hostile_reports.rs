@@ -175,9 +175,14 @@ fn indented_code_is_kept_as_fenced_code_is() {
 /// As models do that were asked for Markdown.
 #[test]
 fn a_text_that_stands_in_a_block_of_markdown_is_none() {
-    check("```markdown\n# Dues\n\nDues [S1001].\n```\n", "# Dues\n\nDues [1].", 0, 2);
+    check("```markdown\n# Dues\n\nDues [S1001].\n```\n", "# Dues\n\nDues [1].", 0, 0);
     let inner = "Dues [S1001].\n\n```sh\na[1] # [S1001]\n```\n\nTides [S1002].";
-    check(&format!("```md\n{inner}\n```"), &inner.replace("Dues [S1001]", "Dues [1]").replace("[S1002]", "[2]"), 0, 2);
+    let expected = inner.replace("Dues [S1001]", "Dues [1]").replace("[S1002]", "[2]");
+    for fence in ["```", "`````"] {
+        check(&format!("{fence}md\n{inner}\n{fence}"), &expected, 0, 0);
+    }
+    let bare = |inner: &str| inner.replace("```sh", "```");
+    check(&format!("`````markdown\n{}\n`````\n", bare(inner)), &bare(&expected), 0, 0);
     check("Dues [S1001]:\n\n```markdown\n[S1001]\n```\n", "Dues [1]:\n\n```markdown\n[S1001]\n```", 0, 0);
     check("```text\n[S1001]\n```\n\nDues [S1001].", "```text\n[S1001]\n```\n\nDues [1].", 0, 0);
 }

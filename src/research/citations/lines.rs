@@ -133,6 +133,8 @@ const LONGEST_HEADING: usize = 120;
 const LONGEST_LEAD: usize = 60;
 /// The kind of a line shows within so many bytes, or it is an ordinary one.
 const HEAD_BYTES: usize = 256;
+/// Marks of the shortest fence around code.
+const SHORTEST_FENCE: usize = 3;
 /// Lists in lists that are followed.
 const LISTS: usize = 32;
 
@@ -195,16 +197,18 @@ fn is_part_of_marker(rest: &str) -> bool {
     marker(rest) == Some(rest.len()) || (rest.len() <= 9 && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns whether a line opens a block of code that says that it is Markdown.
-pub(super) fn opens_markdown(line: &str) -> bool {
+/// Returns how many backticks open a block of code that says that it is Markdown.
+pub(super) fn opens_markdown(line: &str) -> Option<usize> {
     let name = line.trim_start_matches('`');
-    line.len() - name.len() >= 3 && matches!(name.trim().to_ascii_lowercase().as_str(), "markdown" | "md")
+    let count = line.len() - name.len();
+    let is_markdown = matches!(name.trim().to_ascii_lowercase().as_str(), "markdown" | "md");
+    (count >= SHORTEST_FENCE && is_markdown).then_some(count)
 }
 
-/// Returns whether a line is the end of a block of code and nothing else.
-pub(super) fn closes_code(line: &str) -> bool {
+/// Returns whether a line is the end of a block of code that so many backticks have opened, and nothing else.
+pub(super) fn closes_code(line: &str, count: usize) -> bool {
     let line = line.trim_end();
-    line.len() >= 3 && line.bytes().all(|byte| byte == b'`')
+    line.len() >= count && line.bytes().all(|byte| byte == b'`')
 }
 
 /// An open fenced code block.

@@ -107,7 +107,8 @@ enum Wrapper {
     /// Nothing but blank lines has been read.
     #[default]
     Possible,
-    Open,
+    /// By a fence of so many backticks.
+    Open(usize),
     None,
 }
 
@@ -331,7 +332,6 @@ impl Resolver {
         self.line_number = self.kinds.len();
         if matches!(self.reading, Reading::Head | Reading::Whole) && self.is_wrapper() {
             self.line.clear();
-            self.removed += 1;
             self.kinds.push(Kind::Text);
             self.line_number = self.kinds.len();
             self.reading = Reading::Head;
@@ -370,12 +370,12 @@ impl Resolver {
     /// taken away, so that the text is none.
     fn is_wrapper(&mut self) -> bool {
         let line = self.line.trim();
-        match self.wrapper {
-            Wrapper::Possible if lines::opens_markdown(line) => {
-                self.wrapper = Wrapper::Open;
+        match (self.wrapper, lines::opens_markdown(line)) {
+            (Wrapper::Possible, Some(count)) => {
+                self.wrapper = Wrapper::Open(count);
                 true
             }
-            Wrapper::Open if self.fence.is_none() && lines::closes_code(&self.line) => {
+            (Wrapper::Open(count), _) if self.fence.is_none() && lines::closes_code(&self.line, count) => {
                 self.end_list();
                 self.wrapper = Wrapper::None;
                 true
