@@ -5,15 +5,20 @@ use std::ops::Range;
 use super::quotations::{self, Quotation};
 use crate::{
     domain::report::Citation,
-    text::{is_number, sentences, words},
+    text::{is_number, is_unspaced, sentences, words},
 };
 
 /// Shorter lines are not taken for lines that were broken.
 const SHORTEST_WRAPPED: usize = 40;
 /// Bytes of a label before a colon.
 const LABEL: usize = 40;
-/// Words of a further one whose statement follows: `Laut Rat [1] und Hafen [2] …`.
+/// Words of a further one whose statement follows, `Laut Rat [1] und Hafen [2] …`, and characters in a script without
+/// spaces.
 const LONGEST_NAME: usize = 3;
+const LONGEST_UNSPACED: usize = 8;
+
+/// Between clauses.
+const MARKS_OF_CLAUSES: [char; 7] = [',', '，', ';', '；', ':', '：', '、'];
 
 /// Digits of a year.
 const YEAR: usize = 4;
@@ -119,10 +124,10 @@ fn goes_on(line: &str, next: &str) -> bool {
     let is_label =
         || next.starts_with(['*', '_']) || next.split_once(':').is_some_and(|(label, _)| label.len() < LABEL);
     let is_long = || line.chars().count() >= SHORTEST_WRAPPED && !line.ends_with(']') && !is_label();
-    next.starts_with(|char: char| char.is_lowercase() || char.is_ascii_digit() || "[(".contains(char))
-        || is_ended(line)
-        || line.ends_with([',', ';', '–', '—', '，', '；', '、'])
-        || is_long()
+    // A digit behind a citation may be a year of another line: `2030: 5 boats [1]`.
+    let is_more =
+        |char: char| char.is_lowercase() || char.is_ascii_digit() && !line.ends_with(']') || "[(".contains(char);
+    next.starts_with(is_more) || is_ended(line) || line.ends_with([',', ';', '–', '—', '，', '；', '、']) || is_long()
 }
 
 /// Returns whether a line stands by itself: empty, a heading, all of it emphasised as one, a row of a table, a rule,
@@ -210,7 +215,7 @@ impl<'a> Line<'a> {
             own.citations.end = group.citations.end;
             from = group.place.end;
             let behind = &self.text[group.place.end..self.range.end];
-            let names_whose = if is_first { names_whose(before, behind) } else { words(before).len() <= LONGEST_NAME };
+            let names_whose = if is_first { names_whose(before, behind) } else { names_another(before) };
             if names_whose && self.goes_on(number) {
                 opened = Some(own);
                 continue;
@@ -286,12 +291,19 @@ fn names_whose(text: &str, behind: &str) -> bool {
     }
     let is_year = |word: &str| word.len() == YEAR && word.bytes().all(|byte| byte.is_ascii_digit());
     let has_figure = || words(&lower).into_iter().any(|word| is_number(word) && !is_year(word));
-    let goes_on = || lower.contains([',', '，', ';', '；', ':', '：']);
+    let goes_on = || lower.contains(MARKS_OF_CLAUSES);
     // Where the verb follows at once, a comma begins another clause: `Laut Rat kostet es 5 [1], und …`.
     let is_of = |all: &[&str]| all.iter().any(|words| lower.starts_with(words));
     let is_followed = || !behind.trim_start().starts_with([',', ';']);
     let is_attribution = is_of(ATTRIBUTIONS) || is_of(ATTRIBUTIONS_BEFORE_VERB) && is_followed();
     is_attribution && !goes_on() && !has_figure()
+}
+
+/// Returns whether a text behind the name of one whose statement follows only names another one: `und Hafen`.
+fn names_another(text: &str) -> bool {
+    let states = text.contains(|char: char| char.is_numeric() || MARKS_OF_CLAUSES.contains(&char));
+    let unspaced = text.chars().filter(|char| is_unspaced(*char)).count();
+    !states && unspaced <= LONGEST_UNSPACED && words(text).len() <= LONGEST_NAME
 }
 
 /// Finds where the last sentence begins that says something.
@@ -409,6 +421,9 @@ mod tests {
         for text in ["Cost 5 [1]\nHeight 4 m [2]", "# Cost 5 [1]\nHeight 4 m [2]", "Cost 5 [1]\n\nHeight 4 m [2]"] {
             check(text, &apart);
         }
+        check("2030: 5 boats [1]\n2031: 7 boats", &[("2030: 5 boats", 0..1)]);
+        check("2030: 5 boats [1]\n2031: 7 boats [2]", &[("2030: 5 boats", 0..1), ("2031: 7 boats", 1..2)]);
+        check("It cost\n5 crowns [1]", &[("It cost 5 crowns", 0..1)]);
         check("Height 4 m\nCost 5 [1]", &[("Cost 5", 0..1)]);
         check("Height 4 m  \nand cost 5 [1]", &[("and cost 5", 0..1)]);
         check("Height 4 m\n- it cost 5 [1]", &[("it cost 5", 0..1)]);
@@ -445,6 +460,16 @@ mod tests {
         );
         check("议会称[1]，耗资5亿元，费用为4[2]。", &[("议会称", 0..1), ("，耗资5亿元，费用为4", 1..2)]);
         check("据议会[1]，耗资5亿元，费用为4[2]。", &[("据议会，耗资5亿元，费用为4", 0..2)]);
+        check("据议会[1]和港口[2]水闸已经永久关闭。", &[("据议会和港口 水闸已经永久关闭。", 0..2)]);
+        // A short clause is no name.
+        check(
+            "According to the council [1], it cost 5 [2], and dues are 4 [3].",
+            &[("According to the council , it cost 5", 0..2), ("and dues are 4", 2..3)],
+        );
+        check(
+            "据议会[1]，水闸已经永久关闭[2]，费用为4[3]。",
+            &[("据议会，水闸已经永久关闭", 0..2), ("，费用为4", 2..3)],
+        );
     }
 
     #[test]
