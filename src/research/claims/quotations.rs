@@ -215,13 +215,17 @@ pub fn letters(text: &str) -> String {
     let mut letters = String::with_capacity(text.len());
     for line in text.lines() {
         let (mut rest, mut before) = (line, ' ');
-        let mut closable = true;
+        // Where the next bracket is that closes one, as far as it has been looked for.
+        let mut close = Some(0);
         while let Some(char) = rest.chars().next() {
             let passed = match char {
                 '[' => reference_mark(rest),
-                '(' if before == ']' && closable => {
-                    let end = rest.find(')');
-                    closable = end.is_some();
+                '(' if before == ']' => {
+                    let at = line.len() - rest.len();
+                    if close.is_some_and(|close| close < at) {
+                        close = rest.find(')').map(|end| at + end);
+                    }
+                    let end = close.map(|close| close - at);
                     end.filter(|end| is_address(&rest[1..*end])).map_or(0, |end| end + 1)
                 }
                 _ => 0,
@@ -229,7 +233,8 @@ pub fn letters(text: &str) -> String {
             if passed == 0 {
                 push_letter(&mut letters, char);
             }
-            before = char;
+            // The mark of a reference may be a link, too.
+            before = if passed > 0 && char == '[' { ']' } else { char };
             rest = &rest[passed.max(char.len_utf8())..];
         }
     }
@@ -325,7 +330,7 @@ mod tests {
         let page = Letters::of(
             "The mayor said: \u{201c}The gate will never[12] be built here, in the third-quar\u{ad}ter\nof the town\u{201d}.\n\
              - 12 -\nWe¹ don\u{2019}t have the money for that. [T]he council of [Holt](https://holt.test/a_(b)) opens\n\
-             2031.\nThen \u{201c}[w]e all[note 3] saw[[4]](https://holt.test \u{22}4\u{22}) it\u{201d}. Die Straße ist größer. Всё ещё её дом. أبدًا ليس\u{640} هنا باب",
+             2031.\nThen \u{201c}[w]e all[note 3] saw[[4]](https://holt.test \u{22}4\u{22}) it\u{201d}. We all saw[4](https://holt.test/#fn4) the sea. Die Straße ist größer. Всё ещё её дом. أبدًا ليس\u{640} هنا باب",
         );
         let check = |text: &str, expected: bool| {
             let [quotation] = &quotations(&format!("“{text}”"))[..] else { panic!("{text}") };
@@ -342,6 +347,7 @@ mod tests {
         check("the council of Holt opens 2031", true);
         check("the council of Holt opens 2032", false);
         check("we all saw it", true);
+        check("we all saw the sea", true);
         check("die Strasse ist größer", true);
         check("все еще ее дом", true);
         check("ابدا ليس هنا باب", true);
@@ -353,6 +359,7 @@ mod tests {
     fn letters_take_time_that_grows_with_the_text() {
         for shape in ["[t](", "[a", "](x y", "[[1]](https://a.test)", "é[b] ", "12\n"] {
             growth::check(shape, 16_000, |text| drop(Letters::of(text)));
+            growth::check(shape, 16_000, |text| drop(Letters::of(&format!("{text})"))));
         }
         for shape in ["`", "`a\"b c", "“[a] . . .", "``\"a"] {
             growth::check(shape, 16_000, |text| drop(quotations(text)));
