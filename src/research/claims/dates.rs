@@ -81,8 +81,8 @@ impl<'a> Reader<'a> {
         Some((Figure::Date(dates(parts)?), 5))
     }
 
-    /// Reads the German `03.10.`, or `3.10.` behind a word such as `am`: elsewhere this is a number at the end of a
-    /// sentence.
+    /// Reads the German `03.10.` where the sentence goes on, or `3.10.` behind a word such as `am`: elsewhere this is a
+    /// number at the end of a sentence, as in `It needs Ubuntu 24.04.`
     fn day_and_month(self) -> Option<(Figure, usize)> {
         let (day, month) = self.token(0)?.text.split_once('.')?;
         let has_zero = day.len() == 2 && month.len() == 2 && (day.starts_with('0') || month.starts_with('0'));
@@ -92,7 +92,12 @@ impl<'a> Reader<'a> {
         let is_short = day.len() <= 2 && month.len() <= 2 && !day.starts_with("00");
         let [day, month] = [day, month].map(|part| plain(part).and_then(|part| u8::try_from(part).ok()));
         let (day, month) = day.zip(month).filter(|(day, month)| (1..=31).contains(day) && (1..=12).contains(month))?;
-        let is_date = is_short && is_ended && (has_zero || is_dated());
+        let goes_on = || {
+            let is_next =
+                |next: Token<'_>| next.is_number() || next.is_word() && next.text.starts_with(char::is_lowercase);
+            self.is_dash(2) || self.token(2).is_some_and(is_next)
+        };
+        let is_date = is_short && is_ended && (has_zero && goes_on() || is_dated());
         is_date.then(|| (Figure::Date(vec![Date { year: None, month: Some(month), day: Some(day) }]), 2))
     }
 

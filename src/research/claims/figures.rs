@@ -13,6 +13,12 @@ use crate::text::is_unspaced;
 
 /// Characters of a number in Chinese or Japanese; a longer run of them is none.
 const MOST_SIGNS: usize = 32;
+/// An ordinal that is a unit as well.
+const SECOND: &str = "second";
+/// The sign of a currency that is a letter, before a sum: `R500 million`. Digits of the shortest one without a word for
+/// so many.
+const RAND: &str = "R";
+const SHORTEST_SUM: usize = 3;
 /// The largest number of tenths that is said by one of them.
 const MOST_TENTHS: i128 = 10 * ONE;
 
@@ -193,7 +199,8 @@ impl<'a> Reader<'a> {
     /// Reads a code, as in `HR-2217`, `IR-2030-11`, `Q3` or `A4`.
     fn code(self) -> Option<(Figure, usize)> {
         let first = self.token(0)?;
-        let is_capital = first.text.chars().all(char::is_uppercase) && !words::is_currency_code(first.text);
+        let is_capital =
+            first.text.chars().all(char::is_uppercase) && !(words::is_currency_code(first.text) || self.is_rand());
         let is_begin = is_capital || is_of_elements(first.text) && self.is_glued(0);
         if !is_begin || first.text.len() > 8 {
             return None;
@@ -229,6 +236,18 @@ impl<'a> Reader<'a> {
         has_digits.then(|| (Figure::Code(code.chars().map(plain).collect()), used))
     }
 
+    /// Returns whether a sum in rand stands here; `R5` and `R134a` are none.
+    fn is_rand(self) -> bool {
+        let is_sum = |digits: Token<'_>| match self.word(2) {
+            Some(word) if words::multiple(&word).is_some() => true,
+            Some(_) if self.is_glued(1) => false,
+            _ => digits.text.len() >= SHORTEST_SUM,
+        };
+        self.token(0).is_some_and(|token| token.text == RAND)
+            && self.is_glued(0)
+            && self.token(1).filter(Token::is_number).is_some_and(is_sum)
+    }
+
     /// Returns what a character of a script without spaces multiplies by that follows another one at once.
     pub fn multiple_sign(self, ahead: usize) -> Option<i128> {
         let token = self.token(ahead).filter(|token| token.text.starts_with(is_unspaced))?;
@@ -245,7 +264,9 @@ impl<'a> Reader<'a> {
             used += 1;
         }
         number.readings.extend(self.last_year().or_else(|| self.decade()).or_else(|| self.year_of_quarter()));
-        if let Some((fraction, tokens)) = self.half(used).or_else(|| self.fraction_behind(used)) {
+        // `In 2030 1/3 of the boats sank`.
+        let behind = || if number.is_year() { None } else { self.fraction_behind(used) };
+        if let Some((fraction, tokens)) = self.half(used).or_else(behind) {
             add(&mut number, fraction);
             used += tokens;
         }
@@ -284,7 +305,7 @@ impl<'a> Reader<'a> {
         if self.is_coin(&word) {
             return None;
         }
-        let (mut value, mut used) = (words::number(&word)?, 1);
+        let (mut value, mut used, mut seconds) = (words::number(&word)?, 1, None);
         // `twenty-one`, `twenty-first`, `quatre-vingt-douze`, `two hundred`.
         let ones = || self.word(2).and_then(|word| words::number(&word).or_else(|| words::ordinal(&word)));
         if let Some((compound, tokens)) = self.french() {
@@ -294,11 +315,14 @@ impl<'a> Reader<'a> {
             && value >= 20 * ONE
             && ones < 10 * ONE
         {
+            // `A thirty-second advertisement` lasts thirty of them.
+            seconds = (self.word(2).as_deref() == Some(SECOND)).then_some(Reading { value, step: ONE });
             (value, used) = (value + ones, 3);
         } else if let Some(hundred) = self.hundred(1) {
             (value, used) = (value * (hundred / ONE), 2);
         }
-        let mut number = Number { readings: vec![Reading { value, step: ONE }], is_word: true, ..EMPTY };
+        let readings = std::iter::once(Reading { value, step: ONE }).chain(seconds).collect();
+        let mut number = Number { readings, is_word: true, ..EMPTY };
         if let Some((half, tokens)) = self.half(used) {
             add(&mut number, half);
             used += tokens;
@@ -415,7 +439,8 @@ impl<'a> Reader<'a> {
     }
 
     pub fn unit(self, ahead: usize) -> Option<Unit> {
-        let word = lower(self.token(ahead)?.text);
+        let text = self.token(ahead)?.text;
+        let word = lower(text);
         let scale = || {
             let is_behind_degrees = phrases::is_degrees(&word);
             let name = if is_behind_degrees { lower(self.token(ahead + 1)?.text) } else { word.clone() };
@@ -428,7 +453,7 @@ impl<'a> Reader<'a> {
             let is_raised = self.token(ahead + 1).is_some_and(|token| token.text == "²") && self.is_glued(ahead);
             phrases::area(&name).filter(|_| is_square || is_raised)
         };
-        area().or_else(|| words::unit(&word)).or_else(scale)
+        area().or_else(|| words::unit_as_written(text, &word)).or_else(scale)
     }
 
     /// Returns the currency in front of a number or of its range, unless it stands behind another number.
@@ -443,7 +468,8 @@ impl<'a> Reader<'a> {
             let number = at.checked_sub(1).and_then(|at| self.tokens.get(at));
             before.end() != own.at && number.is_some_and(Token::is_number)
         };
-        let unit = words::unit(&lower(before.text)).filter(|unit| is_code && unit.quantity == MONEY)?;
+        let unit = words::unit_as_written(before.text, &lower(before.text))
+            .filter(|unit| is_code && unit.quantity == MONEY)?;
         (!is_of_other()).then_some(unit)
     }
 

@@ -131,7 +131,10 @@ impl Page {
                 // The reading as a fraction is the second one.
                 number.readings.truncate(1);
             }
-            if let Some(begin) = figures::version_begin(&text[place.clone()]) {
+            if let Figure::Number(number) = &found.figure
+                && number.readings.is_empty()
+                && let Some(begin) = figures::version_begin(&text[place.clone()])
+            {
                 page.numbers.push((begin, sentence));
             }
             page.add(found.figure, sentence, place);

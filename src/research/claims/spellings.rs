@@ -37,6 +37,9 @@ fn words_and_letters_for_thousands_and_millions() {
         ("The firm raised $1.5 million", "The firm raised $1.5M."),
         ("The firm raised 2.3 billion dollars", "The firm raised $2.3B."),
         ("The firm raised €5m", "The firm raised 5 million euros."),
+        ("The firm raised R500 million", "The firm raised 500 million rand."),
+        ("The firm raised 500 million rand", "The firm raised R500 million."),
+        ("The gate cost 500 rand", "The gate cost R500."),
         ("The firm has 5M users", "The firm has 5 million users."),
         ("The firm has 300K users", "The firm has 300,000 users."),
         ("Das Budget liegt bei 1,5 Mio. €", "The budget is €1.5m."),
@@ -87,6 +90,7 @@ fn units_and_currencies() {
         ("It costs 50 cents", "It costs fifty cent."),
         ("Es kostet 21 Cent", "Es kostet einundzwanzig Cent."),
         ("It has 500 boats", "Il y a cinq cent bateaux."),
+        ("Es dauert 10 Sekunden", "Es dauert 10 Sek."),
         ("The dues are INR2,400", "The dues are 2,400 rupees."),
         ("The dues are INR2,400 or SEK300", "The dues are 2,400 rupees or 300 kronor."),
         ("In 2030, €500 m² were paved", "In 2030, 500 m² were paved for euros."),
@@ -303,6 +307,9 @@ fn a_head_says_what_the_cells_of_its_table_count() {
     same(&[
         ("In 2021 there were 412,000 visitors", table),
         ("Income was €4.1 million in 2022", table),
+        ("It was the thirty-second boat", "It was the 32nd boat."),
+        ("It is a thirty-second advertisement", "The advertisement takes 30 seconds."),
+        ("In 2030 1/3 of the boats sank", "1/3 of the boats sank in 2030."),
         ("Income was 4.4 in 2023", table),
     ]);
     other(&[("In 2021 there were 421,000 visitors", table), ("Income was €4.7 million in 2022", table)]);
@@ -357,11 +364,19 @@ fn days_and_hours_by_signs() {
     ]);
 }
 
+        ("Boat R6 has 12 seats", "Boat R5 has 12 seats, 6 of them new."),
 /// Among a dozen numbers some two have nearly any ratio.
 #[test]
+        ("Der Bau kostete 412.345 Kronen", "Der Bau kostete 412.345.678 Kronen."),
+        ("The rate is 3.5 %", "The rate was set am 3.5.2030."),
 fn a_ratio_that_nothing_speaks_of_is_no_proof() {
     let rich =
         "The mass is 5.97 units, the wavelength 550, the dose 1.6, the count 1,204, the share 95, the ratio 3.4.";
     other(&[("The mass is 5.79 units", rich)]);
     same(&[("The share of 95 is a ratio of 17.3 %, 95 to 550", rich)]);
 }
+        ("It requires Ubuntu 24.04.", "Ubuntu 24.04 LTS is required."),
+        ("Ubuntu 24.04 is required", "It requires Ubuntu 24.04."),
+        ("The share closed at 25.06.", "The share closed at 25.06 on Monday."),
+        ("It costs $10.05.", "It costs 10.05 dollars."),
+        ("Das Tor ist 24.04. geschlossen", "Am 24. April ist das Tor geschlossen."),

@@ -76,7 +76,7 @@ const UNITS: &[(&str, &str)] = &[
     ("energy", "wh=1 kwh=1000 mwh=1000000 gwh=1000000000 twh=1000000000000"),
     (
         "time",
-        "second=1 seconds=1 sekunden=1 minute=60 minutes=60 min=60 minuten=60 hour=3600 hours=3600 h=3600 stunden=3600 stunde=3600 heures=3600 horas=3600 day=86400 days=86400 tage=86400 tagen=86400 jours=86400 días=86400 week=604800 weeks=604800 woche=604800 wochen=604800 semaines=604800 semanas=604800 month=2629800 months=2629800 monat=2629800 monate=2629800 monaten=2629800 mois=2629800 meses=2629800 mesi=2629800 \
+        "second=1 seconds=1 sek=1 sekunde=1 sekunden=1 minute=60 minutes=60 min=60 minuten=60 hour=3600 hours=3600 h=3600 stunden=3600 stunde=3600 heures=3600 horas=3600 day=86400 days=86400 tage=86400 tagen=86400 jours=86400 días=86400 week=604800 weeks=604800 woche=604800 wochen=604800 semaines=604800 semanas=604800 month=2629800 months=2629800 monat=2629800 monate=2629800 monaten=2629800 mois=2629800 meses=2629800 mesi=2629800 \
          year=31557600 years=31557600 jahr=31557600 jahre=31557600 jahren=31557600 année=31557600 années=31557600 año=31557600 años=31557600 anni=31557600 anos=31557600",
     ),
     (
@@ -101,7 +101,8 @@ const CURRENCIES: &[(&str, &str)] = &[
     ("yen", "yen jpy"),
     ("yuan", "yuan cny rmb"),
     ("norwegian krone", "nok"),
-    ("swedish krona", "sek"),
+    // As it is written: `Sek.` are seconds.
+    ("swedish krona", "SEK"),
     ("danish krone", "dkk"),
     ("zloty", "zloty złoty pln"),
     ("czech koruna", "czk"),
@@ -386,9 +387,14 @@ pub fn parts_of_year() -> impl Iterator<Item = (&'static str, &'static [&'static
 }
 
 /// Returns whether a word is the code of a currency, as it is written: `EUR`, `INR`.
+/// Returns the unit of a word as it is written, or else in lower case.
+pub fn unit_as_written(word: &str, lower: &str) -> Option<Unit> {
+    unit(word).or_else(|| unit(lower))
+}
+
 pub fn is_currency_code(word: &str) -> bool {
     let is_code = word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    is_code && unit(&word.to_lowercase()).is_some_and(|unit| !unit.kind.is_empty())
+    is_code && unit_as_written(word, &word.to_lowercase()).is_some_and(|unit| !unit.kind.is_empty())
 }
 
 pub fn is_about(word: &str) -> bool {
