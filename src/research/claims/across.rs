@@ -100,7 +100,8 @@ fn amount(number: &Number) -> u128 {
 /// Returns the figures of a statement that a text does not hold.
 fn lacking(text: &str, statement: &str) -> Vec<Figure> {
     let page = Page::read(text.into(), "");
-    let read = Statement::read(statement, &tokens(statement));
+    let tokens = tokens(statement);
+    let read = Statement::read(statement, &tokens);
     let standings = read.standings(&page);
     let missing = read.figures.iter().zip(standings).filter(|(_, standing)| *standing == Standing::Missing);
     missing.map(|(placed, _)| placed.figure.clone()).collect()

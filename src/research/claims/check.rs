@@ -1,17 +1,17 @@
 //! A statement held against the pages it cites.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
 
 use super::{
     figures::{self, Figure, Number, PlacedFigure, Reading},
+    lower,
     ordinals::numbering,
     page::{Page, PlacedNumber, WordKey, word_keys},
     phrases::{self, TEMPERATURE},
     roles::Roles,
     tokens::Token,
-    words::{self, ONE, Unit},
+    words::{self, MONEY, ONE},
 };
-use crate::text::is_unspaced;
 
 /// Smaller numbers stand on every page, so theirs has to be about the same.
 const SMALL: i128 = 100 * ONE;
@@ -23,17 +23,35 @@ const MOST_READ: usize = 24;
 const COUNTED: i128 = 12 * ONE;
 
 /// Between a part of a year and the year.
-const BEFORE_YEAR: [&str; 8] = ["", "/", "-", ",", "of", "de", "del", "du"];
+const BEFORE_YEAR: [&str; 15] = [
+    "",
+    "/",
+    "-",
+    ",",
+    "of",
+    "of fiscal",
+    "of fiscal year",
+    "of the year",
+    "de",
+    "del",
+    "du",
+    "do",
+    "des jahres",
+    "van",
+    "年",
+];
 
 /// A statement as it is checked.
 #[derive(Debug)]
 pub struct Statement<'a> {
     pub text: &'a str,
+    tokens: &'a [Token<'a>],
     pub figures: Vec<PlacedFigure>,
     /// The keys of its words; ordered, so that whatever is summed up over them is the same in each process.
     pub keys: BTreeSet<WordKey>,
     /// Those of the words that say what its figures are of: all but the ones right behind a figure, which it counts.
     pub roles: BTreeSet<WordKey>,
+    computes: OnceCell<bool>,
 }
 
 /// The standing of a figure of a statement in a page.
@@ -57,9 +75,10 @@ impl Standing {
 }
 
 impl<'a> Statement<'a> {
-    pub fn read(text: &'a str, tokens: &[Token<'_>]) -> Self {
+    pub fn read(text: &'a str, tokens: &'a [Token<'a>]) -> Self {
         let mut figures = figures::figures(text, tokens);
-        figures.extend(parts_of_year(text));
+        let parts = parts_of_year(text, &figures);
+        figures.extend(parts);
         figures.sort_by_key(|found| found.start);
         let counted =
             |figure: &PlacedFigure| Some(tokens.get(tokens.partition_point(|token| token.at < figure.end))?.at);
@@ -71,7 +90,7 @@ impl<'a> Statement<'a> {
                 roles.insert(key);
             }
         }
-        Self { text, figures, keys, roles }
+        Self { text, tokens, figures, keys, roles, computes: OnceCell::new() }
     }
 
     /// Returns each figure's standing in a page.
@@ -97,6 +116,26 @@ impl<'a> Statement<'a> {
         })
     }
 
+    /// Returns whether its words say that it computes.
+    pub fn says_it_computes(&self) -> bool {
+        let is_computed = || {
+            let lower = self.text.to_lowercase();
+            lower.split(|char: char| !char.is_alphabetic()).any(words::is_computed)
+        };
+        *self.computes.get_or_init(is_computed)
+    }
+
+    /// Returns whether it has figures other than parts of a year in words, which tell little by themselves.
+    pub fn has_figures(&self) -> bool {
+        self.figures.iter().any(|found| !self.is_part_in_words(found))
+    }
+
+    /// Returns whether a figure is a part of a year in words.
+    fn is_part_in_words(&self, found: &PlacedFigure) -> bool {
+        let is_in_words = |code: &str| !self.text[found.start..found.end].eq_ignore_ascii_case(code);
+        matches!(&found.figure, Figure::Code(code) if words::is_part_of_year(code) && is_in_words(code))
+    }
+
     fn standing(&self, found: &PlacedFigure, page: &Page, roles: &Roles<'_>) -> Standing {
         let place = match &found.figure {
             Figure::Number(number) => {
@@ -109,47 +148,35 @@ impl<'a> Statement<'a> {
             Figure::Date(dates) => dates.iter().find_map(|date| page.sentence_with_date(*date)),
             Figure::Time(hour, minute) => page.sentence_with_time(*hour, *minute),
             Figure::Code(code) => {
-                let place = page.sentence_with_code(code).or_else(|| self.substance(code, found, page));
-                let is_in_words = !self.text[found.start..found.end].eq_ignore_ascii_case(code);
+                let substance = || self.substance(code, &(found.start..found.end), page);
+                let place = page.sentence_with_code(code).or_else(substance);
                 // A source may name the part of a year in words that are not known.
-                let is_unknown = || words::is_part_of_year(code) && is_in_words && !names_other_part(code, page);
+                let is_unknown = || self.is_part_in_words(found) && !names_other_part(code, page);
                 if place.is_none() && (words::is_otherwise_named(code) || is_unknown()) {
                     return Standing::Free;
                 }
                 place
             }
-            Figure::Identifier(identifier) => page.sentence_with_code(identifier),
+            Figure::Identifier(identifier) => page.sentence_with_identifier(identifier),
         };
         place.map_or(Standing::Missing, Standing::In)
     }
 
     /// Returns the sentence with the substance that a code names, unless it is a part of a year: `H2 2030`.
-    fn substance(&self, code: &str, found: &PlacedFigure, page: &Page) -> Option<usize> {
-        let between = |other: &PlacedFigure| match other.start >= found.end {
-            true => self.text.get(found.end..other.start),
-            false => self.text.get(other.end..found.start),
-        };
-        let is_year = |other: &&PlacedFigure| matches!(&other.figure, Figure::Number(number) if number.is_year());
-        let mut years = self.figures.iter().filter(is_year).filter_map(between).map(str::trim);
-        let is_of_year = years.any(|between| BEFORE_YEAR.contains(&between));
-        page.sentence_with_any(words::substance(code).iter().copied()).filter(|_| !is_of_year)
+    fn substance(&self, code: &str, place: &Range<usize>, page: &Page) -> Option<usize> {
+        let is_of_year = || is_beside_year(self.text, place, &self.figures);
+        page.lower().sentence_with_beginning(words::substance(code)).filter(|_| !is_of_year())
     }
 
     fn number(&self, number: &Number, at: &Range<usize>, page: &Page, roles: &Roles<'_>) -> Option<usize> {
         let place = |value: i128| self.place(number, value, page, roles);
         let direct = number.readings.iter().find_map(|reading| place(reading.value));
-        let unmultiplied = || {
-            // As in a table whose head says `in millions`.
-            let raw = number.readings.iter().map(|reading| reading.value / number.multiple);
-            let names_multiple =
-                || number.multiple > 1 && page.sentence_with_any(words::multiples(number.multiple)).is_some();
-            names_multiple().then(|| raw.into_iter().find_map(place)).flatten()
-        };
+        let unmultiplied = || if number.multiple > 1 { self.unmultiplied(number, page, roles) } else { None };
         let scaled = || {
             // As in a table whose head says `in thousands`, of which the statement has the whole number.
             page.heads().iter().find_map(|multiple| self.scaled(number, *multiple, page, roles))
         };
-        let share = || if number.is_percent { share_in_words(number, page) } else { None };
+        let share = || if number.is_percent { self.share_in_words(number, page) } else { None };
         let parts = || page.side_by_side(number);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
         let ordinal = || self.ordinal(number, at, page);
@@ -157,13 +184,32 @@ impl<'a> Statement<'a> {
         found.or_else(ordinal).or_else(scaled).or_else(share).or_else(around)
     }
 
+    /// Returns the sentence with the number without the word for so many, which stands elsewhere: alone, as in a table
+    /// whose head says `in millions`, or behind another number of the sentence: `4 to 5 million`.
+    fn unmultiplied(&self, number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+        let is_counted = page.lower().names_multiple(number.multiple);
+        let has_multiple = |placed: &PlacedNumber| placed.number.multiple == number.multiple;
+        let is_it = |sentence: &usize| is_counted || page.numbers_in(*sentence).iter().any(has_multiple);
+        let mut raw = number.readings.iter().map(|reading| reading.value / number.multiple);
+        raw.find_map(|value| self.places(number, value, page, roles).find(is_it))
+    }
+
     /// Returns the sentence with the number in so many thousands or millions, of which only this number says the
-    /// whole.
+    /// whole. What it is paid in stays the same.
     fn scaled(&self, number: &Number, multiple: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
         let of_multiple = |reading: &&Reading| reading.value >= multiple * ONE && reading.value % multiple == 0;
         let mut raw = number.readings.iter().filter(of_multiple).map(|reading| reading.value / multiple);
-        let plain = Number { unit: None, multiple: 1, ..number.clone() };
-        raw.find_map(|value| self.place(&plain, value, page, roles))
+        let unit = number.unit.filter(|unit| unit.quantity == MONEY);
+        let plain = Number { unit, multiple: 1, ..number.clone() };
+        let is_headed = |sentence: &usize| page.is_headed(*sentence, multiple);
+        raw.find_map(|value| self.places(&plain, value, page, roles).find(is_headed))
+    }
+
+    /// Returns the sentence that says the share in words, `two thirds` for 67 %, of the matter of the statement.
+    fn share_in_words(&self, number: &Number, page: &Page) -> Option<usize> {
+        let is_it = |share: i128| number.readings.iter().any(|reading| rounds_to(share, *reading));
+        let said = page.shares().iter().filter(|(share, _)| is_it(*share)).map(|(_, sentence)| *sentence);
+        said.take(MOST_PLACES).find(|sentence| page.is_about(*sentence, &self.keys))
     }
 
     /// Returns the sentence with the number as an ordinal in words or in Roman figures, `nineteenth` or `XIX`, if the
@@ -171,54 +217,82 @@ impl<'a> Statement<'a> {
     fn ordinal(&self, number: &Number, at: &Range<usize>, page: &Page) -> Option<usize> {
         let is_plain = number.unit.is_none() && !number.is_percent && number.multiple == 1;
         let value = number.readings.first().filter(|reading| is_plain && reading.step == ONE)?.value;
-        let numbering = numbering(self.text, at)?;
+        let numbering = numbering(self.tokens, at)?;
         page.sentences_with_ordinal(value, &numbering).find(|sentence| page.is_about(*sentence, &self.keys))
     }
 
-    /// Returns the first sentence with the number that is, for a small number, about the same as the statement, and
-    /// does not say it of another matter.
+    /// Returns the first of [`Self::places`].
     fn place(&self, number: &Number, value: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
-        let is_near = |sentence: &usize| value >= SMALL || page.is_about(*sentence, &self.keys);
-        let is_meant = |sentence: &usize| {
+        self.places(number, value, page, roles).next()
+    }
+
+    /// Returns the sentences with the number that are, for a small number, about the same as the statement, and do not
+    /// say it of another matter.
+    fn places(&self, number: &Number, value: i128, page: &Page, roles: &Roles<'_>) -> impl Iterator<Item = usize> {
+        let is_near = move |sentence: &usize| value >= SMALL || page.is_about(*sentence, &self.keys);
+        let is_meant = move |sentence: &usize| {
             let mut here = page.numbers_in(*sentence).iter().filter(|placed| placed.number.is(value)).peekable();
             // A part of a date or code.
             let is_it =
                 |placed: &PlacedNumber| number.is_as_large(&placed.number, value) && roles.is_meant(number, placed);
             here.peek().is_none() || here.any(is_it)
         };
-        page.sentences_with(value).take(MOST_PLACES).filter(is_near).take(MOST_READ).find(is_meant)
+        page.sentences_with(value).take(MOST_PLACES).filter(is_near).take(MOST_READ).filter(is_meant)
     }
 }
 
-/// Returns the parts of a year that a text names in words, as their codes.
-fn parts_of_year(text: &str) -> Vec<PlacedFigure> {
-    let lower = text.to_lowercase();
-    // Some letters have a longer lower case: then places would not be those of the text.
-    if lower.len() != text.len() {
-        return Vec::new();
-    }
-    let is_end = |char: Option<char>| char.is_none_or(|char| !char.is_alphanumeric() || is_unspaced(char));
-    let find = |words: &str| {
-        let mut places = lower.match_indices(words).map(|(at, _)| at..at + words.len());
-        places.find(|at| is_end(lower[..at.start].chars().next_back()) && is_end(lower[at.end..].chars().next()))
+/// Returns the parts of a year that a text names in words, as their codes: those beside a year, and all where it is of
+/// business. A match has two halves, too.
+fn parts_of_year(text: &str, figures: &[PlacedFigure]) -> Vec<PlacedFigure> {
+    let lower = lower_in_place(text);
+    let is_of_business = words::business().any(|word| {
+        let mut places = lower.match_indices(word);
+        places.any(|(at, _)| lower::begins(&lower[..at]))
+    });
+    let stands = |at: &Range<usize>| {
+        let (before, behind) = (&lower[..at.start], &lower[at.end..]);
+        let is_meant = || is_of_business || is_beside_year(text, at, figures);
+        lower::is_apart(before, behind) && !words::ends_with_first_parts(before) && is_meant()
     };
     let figure = |(code, words): (&'static str, &'static [&'static str])| {
-        let place = words.iter().find_map(|words| find(words))?;
+        let places = |words: &'static str| lower.match_indices(words).map(|(at, _)| at..at + words.len());
+        let place = words.iter().flat_map(|words| places(words)).find(stands)?;
         Some(PlacedFigure { figure: Figure::Code(code.to_owned()), start: place.start, end: place.end })
     };
     words::parts_of_year().filter_map(figure).collect()
 }
 
+/// Returns the text in lower case, but for letters whose lower case is longer or shorter: so all places are the same.
+fn lower_in_place(text: &str) -> String {
+    let lower = |char: char| {
+        let mut lower = char.to_lowercase();
+        let single = lower.next().filter(|_| lower.next().is_none());
+        single.filter(|single| single.len_utf8() == char.len_utf8()).unwrap_or(char)
+    };
+    text.chars().map(lower).collect()
+}
+
+/// Returns whether a year stands beside a place, of figures in order: `2030年下半年`, `second half of 2030`.
+fn is_beside_year(text: &str, place: &Range<usize>, figures: &[PlacedFigure]) -> bool {
+    let index = |byte: usize| figures.partition_point(|found| found.start < byte);
+    let before = figures[..index(place.start)].last().map(|found| (found, text.get(found.end..place.start)));
+    let behind = figures.get(index(place.end)).map(|found| (found, text.get(place.end..found.start)));
+    let is_year = |figure: &Figure| match figure {
+        Figure::Number(number) => number.is_year(),
+        Figure::Code(code) => words::fiscal_year(code).is_some(),
+        _ => false,
+    };
+    let is_joint = |between: &str| BEFORE_YEAR.iter().any(|known| known.eq_ignore_ascii_case(between.trim()));
+    [before, behind]
+        .into_iter()
+        .flatten()
+        .any(|(found, between)| is_year(&found.figure) && between.is_some_and(is_joint))
+}
+
 /// Returns whether a page names another quarter, or another half, of a year.
 fn names_other_part(code: &str, page: &Page) -> bool {
     let is_other = |other: &str| other != code && other.get(..1) == code.get(..1);
-    words::parts_of_year().any(|(other, _)| is_other(other) && page.sentence_with_code(other).is_some())
-}
-
-/// Returns the sentence that says the share in words: `two thirds` for 67 %.
-fn share_in_words(number: &Number, page: &Page) -> Option<usize> {
-    let is_it = |share: i128| number.readings.iter().any(|reading| rounds_to(share, *reading));
-    page.shares().iter().find(|(share, _)| is_it(*share)).map(|(_, sentence)| *sentence)
+    words::parts_of_year().any(|(other, _)| is_other(other) && page.sentence_with_part_of_year(other).is_some())
 }
 
 /// Returns a number that is the same in another unit, rounded, or, being `about`, near.
@@ -226,10 +300,8 @@ fn converted(number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
     let is_same = |other: &Number| {
         other.readings.iter().any(|there| number.readings.iter().any(|here| same_amount(number, *here, other, *there)))
     };
-    // On two scales of temperature the same counts otherwise.
-    let is_warmth = |unit: Option<Unit>| unit.is_some_and(|unit| unit.quantity == TEMPERATURE);
     let mut same = page.numbers().iter().filter(|placed| is_same(&placed.number)).take(MOST_READ);
-    let found = same.find(|placed| is_warmth(placed.number.unit) || roles.is_meant(number, placed));
+    let found = same.find(|placed| of_two_scales(number, &placed.number).is_some() || roles.is_meant(number, placed));
     let is_sum = |placed: &&PlacedNumber| {
         let of_unit =
             placed.number.unit == number.unit && number.readings.iter().any(|here| placed.number.is(here.value));
@@ -238,13 +310,16 @@ fn converted(number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
     found.or_else(|| page.sums().iter().find(is_sum)).map(|placed| placed.sentence)
 }
 
+/// Returns the scale of the other number, if both are temperatures, on two scales: the same counts otherwise there.
+fn of_two_scales(number: &Number, other: &Number) -> Option<&'static str> {
+    let (unit, known) = number.unit.zip(other.unit)?;
+    let are_warmth = unit.quantity == TEMPERATURE && known.quantity == TEMPERATURE;
+    (are_warmth && unit.kind != known.kind).then_some(known.kind)
+}
+
 fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -> bool {
-    if let (Some(unit), Some(known)) = (number.unit, other.unit)
-        && unit.quantity == TEMPERATURE
-        && unit.quantity == known.quantity
-        && unit.kind != known.kind
-    {
-        return phrases::on_other_scale(there.value, known.kind).into_iter().any(|value| rounds_to(value, here));
+    if let Some(scale) = of_two_scales(number, other) {
+        return phrases::on_other_scale(there.value, scale).into_iter().any(|value| rounds_to(value, here));
     }
     let in_unit = match (number.unit, other.unit) {
         (Some(unit), Some(known)) if unit.quantity == known.quantity && unit.size != known.size => {

@@ -28,13 +28,9 @@ pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, O
     let of_page =
         |(page, best): &(&Page, Option<usize>)| best.map(|best| operands(page, best, share)).unwrap_or_default();
     let operands: Vec<Operand> = pages.iter().flat_map(of_page).collect();
-    let is_computed = || {
-        let lower = statement.text.to_lowercase();
-        lower.split(|char: char| !char.is_alphabetic()).any(words::is_computed)
-    };
     // Of two years, or two small numbers, anything follows.
     let is_long = |reading: &Reading| reading.digits() >= 3 && !number.is_year();
-    let is_said = number.is_percent || is_computed();
+    let is_said = number.is_percent || statement.says_it_computes();
     let allowed = is_said || number.readings.iter().any(is_long);
     allowed && number.readings.iter().any(|reading| follows(*reading, &operands, is_said))
 }

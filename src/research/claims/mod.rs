@@ -4,10 +4,11 @@
 //! whatever spelling, or to follow from what stands there: as a sum, a difference, a share, in another unit, rounded.
 //! `statements.rs` tells which statement a citation stands behind, `figures.rs` what is to be checked in it
 //! (`tokens.rs`, `dates.rs`, `compounds.rs`, `identifiers.rs`, `words.rs`, `phrases.rs`, `names.rs`, `quotations.rs`),
-//! `page.rs` reads a source once, `check.rs` compares, `ordinals.rs` tells numbers that number something from those
-//! that count, `roles.rs` the number that is meant from the same one of another matter, `derived.rs` computes,
-//! `verbatim.rs` finds whole sentences, `across.rs` compares statements in different languages. Everything takes time
-//! that grows with the length of the texts alone, but that each quotation is looked for in all of what it cites.
+//! `page.rs` reads a source once (`lower.rs`, `shares.rs`), `check.rs` compares, `ordinals.rs` tells numbers that number
+//! something from those that count, `roles.rs` the number that is meant from the same one of another matter,
+//! `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares statements in different languages.
+//! Everything takes time that grows with the length of the texts alone, but that each quotation is looked for in all of
+//! what it cites.
 
 mod across;
 mod check;
@@ -16,12 +17,14 @@ mod dates;
 mod derived;
 mod figures;
 mod identifiers;
+mod lower;
 mod names;
 mod ordinals;
 mod page;
 mod phrases;
 mod quotations;
 mod roles;
+mod shares;
 mod statements;
 mod tokens;
 mod verbatim;
@@ -359,7 +362,7 @@ fn checked(
     let text = &cited.text;
     let tokens = tokens(text);
     let statement = Statement::read(text, &tokens);
-    let names = all.of(&tokens, !statement.figures.is_empty());
+    let names = all.of(&tokens, statement.has_figures());
     let mut checkable = HashSet::new();
     let held = citations.iter().map(|citation| {
         let cited = texts.pages.get(&citation.source_id)?;

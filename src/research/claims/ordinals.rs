@@ -85,9 +85,8 @@ fn roman(tokens: &[Token<'_>], at: usize) -> Option<i128> {
     words::roman(text).filter(|_| !is_one || before().is_some_and(|before| words::is_numbered(&before)))
 }
 
-/// Returns how the number at these bytes of a statement numbers something; `None` of one that counts.
-pub fn numbering(statement: &str, place: &Range<usize>) -> Option<Numbering> {
-    let tokens = tokens(statement);
+/// Returns how the number at these bytes of a statement with these tokens numbers something; `None` of one that counts.
+pub fn numbering(tokens: &[Token<'_>], place: &Range<usize>) -> Option<Numbering> {
     let before = &tokens[..tokens.partition_point(|token| token.at < place.start)];
     let after = &tokens[tokens.partition_point(|token| token.at < place.end)..];
     let is_fraction = || ends_fraction(before, place.start) || begins_fraction(after, place.end);
@@ -148,7 +147,7 @@ mod tests {
     fn what_numbers_something_does_not_count() {
         let of = |statement: &str, number: &str| {
             let at = statement.find(number).unwrap();
-            numbering(statement, &(at..at + number.len()))
+            numbering(&tokens(statement), &(at..at + number.len()))
         };
         for ordinal in ["the 19th century", "das 19. Jahrhundert", "le 19e siècle", "19-го мая", "19 век", "19世纪"]
         {

@@ -9,8 +9,9 @@ use std::{
 use super::{
     dates::Date,
     figures::{self, Figure, Number, Reading},
+    lower::{self, Lower},
     ordinals::{Numbering, Ordinal, ordinals},
-    phrases,
+    phrases, shares,
     tokens::{Token, sentences, tokens},
     verbatim::Verbatim,
     words::{self, ONE},
@@ -34,6 +35,8 @@ const LONGEST_UNIT: usize = 18;
 const LONGEST_GAP: usize = 4;
 /// Rows of a table between its head and the last one for which it says what they are.
 const MOST_ROWS: usize = 500;
+/// Sentences above a table, empty lines among them, that are looked at for the one that says what its numbers count.
+const MOST_ABOVE: usize = 2;
 /// Sentences before one that may say what it is about.
 const MOST_BEFORE: usize = 3;
 /// How clearly a mark has to stand before fractions to be the page's: of the numbers that can be read in one way only,
@@ -73,9 +76,9 @@ pub struct Page {
     initials: OnceLock<[String; 2]>,
     ordinals: OnceLock<Vec<Ordinal>>,
     verbatim: OnceLock<Verbatim>,
-    /// The powers of ten that heads of its tables name.
+    /// The powers of ten that heads of its tables may name.
     heads: OnceLock<Vec<i128>>,
-    /// The shares that it says in words, in per cent, each with the first sentence that does.
+    /// The shares that it says in words, in per cent, with the sentences that do.
     shares: OnceLock<Vec<(i128, usize)>>,
     /// Words with the sentences they stand in, in order; each pair once.
     words: Vec<WordPlace>,
@@ -99,13 +102,6 @@ pub struct PlacedNumber {
     pub sentence: usize,
     /// Its bytes in the text.
     pub place: Range<usize>,
-}
-
-/// A text in lower case, and where its sentences end there: some letters have a shorter or longer lower case.
-#[derive(Debug)]
-struct Lower {
-    text: String,
-    ends: Vec<usize>,
 }
 
 impl Page {
@@ -156,15 +152,8 @@ impl Page {
 
     /// Returns the text in lower case, made on first use: few statements ask for it, and it takes as much room as the
     /// text.
-    fn lower(&self) -> &Lower {
-        self.lower.get_or_init(|| {
-            let mut lower = Lower { text: String::with_capacity(self.text.len()), ends: Vec::new() };
-            for range in &self.sentences {
-                lower.text.push_str(&self.text[range.clone()].to_lowercase());
-                lower.ends.push(lower.text.len());
-            }
-            lower
-        })
+    pub fn lower(&self) -> &Lower {
+        self.lower.get_or_init(|| Lower::of(&self.text, &self.sentences))
     }
 
     fn add(&mut self, figure: Figure, sentence: usize, place: Range<usize>) {
@@ -255,23 +244,25 @@ impl Page {
         same.filter(is_meant).map(|ordinal| self.sentence_at(ordinal.at))
     }
 
-    /// Returns how many the numbers of its tables count, as their heads say, read on first use: it takes as many looks
+    /// Returns how many the numbers of its tables may count, as heads say, read on first use: it takes as many looks
     /// through the text as there are phrases.
     pub fn heads(&self) -> &[i128] {
         self.heads.get_or_init(|| {
-            let is_named = |words: &[&'static str]| self.sentence_with_any(words.iter().copied()).is_some();
-            phrases::heads().filter(|(_, words)| is_named(words)).map(|(multiple, _)| multiple).collect()
+            let is_named = |multiple: &i128| self.lower().names_head(*multiple);
+            phrases::MULTIPLES.into_iter().filter(is_named).collect()
         })
     }
 
-    /// Returns the shares in words, in millionths of a per cent, each with its sentence, read on first use likewise.
+    /// Returns whether a sentence is a row of a table that counts so many: its head says so, or the line above it.
+    pub fn is_headed(&self, sentence: usize, multiple: i128) -> bool {
+        let Some(head) = self.table_head(sentence) else { return false };
+        let above = (0..head).rev().take(MOST_ABOVE).find(|at| !self.sentence(*at).trim().is_empty());
+        [Some(head), above].into_iter().flatten().any(|at| phrases::is_head(self.sentence(at), multiple))
+    }
+
+    /// Returns the shares in words, in millionths of a per cent, each with its sentences, read on first use likewise.
     pub fn shares(&self) -> &[(i128, usize)] {
-        self.shares.get_or_init(|| {
-            let said = |(share, words): (i128, &'static [&'static str])| {
-                Some((share, self.sentence_with_any(words.iter().copied())?))
-            };
-            phrases::shares().filter_map(said).collect()
-        })
+        self.shares.get_or_init(|| shares::shares(self.lower()))
     }
 
     /// Returns the numbers, as many as are compared one by one, in order.
@@ -419,39 +410,38 @@ impl Page {
         exact.or_else(bare)
     }
 
-    /// Returns the sentence with a code or identifier, or with the words for the part of a year that it names.
+    /// Returns the sentence with a code, or with the words for the part of a year that it names.
     pub fn sentence_with_code(&self, code: &str) -> Option<usize> {
-        let known = self.codes.get(&squeezed(code)).copied();
+        // `h2` stands in `h264` as well.
+        let is_part_of_year = words::is_part_of_year(code);
+        let is_it = |before: &str, behind: &str| !is_part_of_year || lower::is_apart(before, behind);
+        let written = || self.lower().sentences_where(code, is_it).next();
         let of_year = || self.sentences_with(words::fiscal_year(code)?).next();
-        known
-            .or_else(|| {
-                let lower = self.lower();
-                let at = lower.text.find(code)?;
-                Some(lower.ends.partition_point(|end| *end <= at))
-            })
-            .or_else(|| self.sentence_with_any(words::part_of_year(code).iter().copied()))
+        let found = self.known_code(code).or_else(written);
+        found
+            .or_else(|| self.lower().sentence_with_part_of_year(code))
             .or_else(of_year)
-            .or_else(|| {
-                self.around
-                    .iter()
-                    .any(|figure| matches!(figure, Figure::Code(known) | Figure::Identifier(known) if squeezed(known) == squeezed(code)))
-                    .then_some(usize::MAX)
-            })
+            .or_else(|| self.stands_around(code))
     }
 
-    /// Returns the sentence in which one of the words, in lower case, stands by itself, in whatever case.
-    pub fn sentence_with_any(&self, words: impl IntoIterator<Item = &'static str>) -> Option<usize> {
-        let Lower { text, ends } = self.lower();
-        let is_end = |char: Option<char>| char.is_none_or(|char| !char.is_alphabetic() || is_unspaced(char));
-        let stands = |word: &str, at: usize| {
-            is_end(text[..at].chars().next_back()) && is_end(text[at + word.len()..].chars().next())
-        };
-        let first = |word: &'static str| {
-            let mut places = text.match_indices(word).take(MOST_PLACES).map(|(at, _)| at);
-            places.find(|at| stands(word, *at))
-        };
-        let at = words.into_iter().find_map(first)?;
-        Some(ends.partition_point(|end| *end <= at))
+    /// Returns the sentence that names the part of a year with this code, as a code or in words.
+    pub fn sentence_with_part_of_year(&self, code: &str) -> Option<usize> {
+        self.known_code(code).or_else(|| self.lower().sentence_with_part_of_year(code))
+    }
+
+    pub fn sentence_with_identifier(&self, identifier: &str) -> Option<usize> {
+        let written = || self.lower().sentence_with_identifier(identifier);
+        self.known_code(identifier).or_else(written).or_else(|| self.stands_around(identifier))
+    }
+
+    fn known_code(&self, code: &str) -> Option<usize> {
+        self.codes.get(&squeezed(code)).copied()
+    }
+
+    /// Returns the place beyond the text if what is known around it has a code or identifier.
+    fn stands_around(&self, code: &str) -> Option<usize> {
+        let is_it = |figure: &Figure| matches!(figure, Figure::Code(known) | Figure::Identifier(known) if squeezed(known) == squeezed(code));
+        self.around.iter().any(is_it).then_some(usize::MAX)
     }
 
     /// Returns where a word with this key stands in the text.

@@ -1,7 +1,10 @@
-//! What sources say in several words or signs, in the languages that reports are written in: shares, what the head of a
-//! table counts, scales and squares, numbers of several words. `words.rs` has single words.
+//! What sources say in several words or signs, in the languages that reports are written in: what the head of a table
+//! counts, scales and squares, numbers of several words. `shares.rs` has shares, `words.rs` single words.
 
-use super::words::{ONE, Unit, number};
+use super::{
+    lower::says_what_is_counted,
+    words::{ONE, Unit, number},
+};
 
 /// What units of temperature measure.
 pub const TEMPERATURE: &str = "temperature";
@@ -15,6 +18,9 @@ const FREEZING: i128 = 32 * ONE;
 /// Words before the name of a scale.
 const DEGREES: &str = "° degree degrees grad degrés degré grados grado gradi graus graden градусов";
 
+/// How many the numbers of a table may count.
+pub const MULTIPLES: [i128; 3] = [1_000, 1_000_000, 1_000_000_000];
+
 /// In the head of a table or above it: its numbers count so many (as a power of ten).
 const HEADS: &[(u32, &[&str])] = &[
     (
@@ -23,7 +29,6 @@ const HEADS: &[(u32, &[&str])] = &[
             "in thousands",
             "(thousands",
             "thousands)",
-            "thousands of",
             "(000s",
             "'000",
             "’000",
@@ -32,9 +37,7 @@ const HEADS: &[(u32, &[&str])] = &[
             "tsd",
             "en milliers",
             "(milliers",
-            "milliers de",
             "en miles",
-            "miles de",
             "(miles",
             "in migliaia",
             "em milhares",
@@ -48,7 +51,6 @@ const HEADS: &[(u32, &[&str])] = &[
             "in millions",
             "(millions",
             "millions)",
-            "millions of",
             "million)",
             "$ million",
             "€ million",
@@ -73,7 +75,6 @@ const HEADS: &[(u32, &[&str])] = &[
             "(millones",
             "in milioni",
             "em milhões",
-            "m)",
             "单位：百万",
             "単位：百万",
         ],
@@ -84,7 +85,6 @@ const HEADS: &[(u32, &[&str])] = &[
             "in billions",
             "(billions",
             "billions)",
-            "billions of",
             "billion)",
             "$ billion",
             "€ billion",
@@ -101,161 +101,6 @@ const HEADS: &[(u32, &[&str])] = &[
             "en milliards",
             "(milliards",
             "in miliardi",
-        ],
-    ),
-];
-
-/// Shares in words, with the hundredths that each is, in hundredths of these.
-const SHARES: &[(i128, &[&str])] = &[
-    (
-        5_000,
-        &[
-            "half",
-            "halved",
-            "halves",
-            "hälfte",
-            "halbiert",
-            "halbierte",
-            "moitié",
-            "mitad",
-            "metà",
-            "metade",
-            "helft",
-            "половина",
-            "половину",
-            "一半",
-            "半数",
-            "半分",
-            "二分之一",
-        ],
-    ),
-    (
-        3_333,
-        &[
-            "a third",
-            "one third",
-            "one-third",
-            "one in three",
-            "drittel",
-            "jeder dritte",
-            "jede dritte",
-            "un tiers",
-            "un tercio",
-            "un terzo",
-            "um terço",
-            "een derde",
-            "треть",
-            "三分之一",
-            "3分の1",
-        ],
-    ),
-    (
-        6_667,
-        &[
-            "two thirds",
-            "two-thirds",
-            "two in three",
-            "zwei drittel",
-            "deux tiers",
-            "dos tercios",
-            "due terzi",
-            "dois terços",
-            "twee derde",
-            "две трети",
-            "三分之二",
-            "3分の2",
-        ],
-    ),
-    (
-        2_500,
-        &[
-            "a quarter",
-            "one quarter",
-            "one-quarter",
-            "one in four",
-            "viertel",
-            "jeder vierte",
-            "jede vierte",
-            "un quart",
-            "una cuarta parte",
-            "un cuarto",
-            "un quarto",
-            "um quarto",
-            "een kwart",
-            "четверть",
-            "四分之一",
-            "4分の1",
-        ],
-    ),
-    (
-        7_500,
-        &[
-            "three quarters",
-            "three-quarters",
-            "three in four",
-            "drei viertel",
-            "dreiviertel",
-            "trois quarts",
-            "tres cuartas partes",
-            "tres cuartos",
-            "tre quarti",
-            "três quartos",
-            "driekwart",
-            "три четверти",
-            "四分之三",
-            "4分の3",
-        ],
-    ),
-    (
-        2_000,
-        &[
-            "a fifth",
-            "one fifth",
-            "one-fifth",
-            "one in five",
-            "fünftel",
-            "jeder fünfte",
-            "jede fünfte",
-            "un cinquième",
-            "una quinta parte",
-            "un quinto",
-            "um quinto",
-            "een vijfde",
-            "пятая часть",
-            "五分之一",
-            "5分の1",
-        ],
-    ),
-    (
-        4_000,
-        &[
-            "two fifths",
-            "two-fifths",
-            "two in five",
-            "zwei fünftel",
-            "deux cinquièmes",
-            "dos quintos",
-            "due quinti",
-            "五分之二",
-        ],
-    ),
-    (
-        1_000,
-        &[
-            "a tenth",
-            "one tenth",
-            "one-tenth",
-            "one in ten",
-            "zehntel",
-            "jeder zehnte",
-            "jede zehnte",
-            "un dixième",
-            "una décima parte",
-            "un decimo",
-            "um décimo",
-            "een tiende",
-            "十分之一",
-            "10分の1",
         ],
     ),
 ];
@@ -309,14 +154,17 @@ pub fn on_other_scale(value: i128, kind: &str) -> [i128; 3] {
     }
 }
 
-/// Returns the powers of ten that heads of tables name, each with the words for it.
-pub fn heads() -> impl Iterator<Item = (i128, &'static [&'static str])> {
-    HEADS.iter().map(|(power, words)| (10_i128.pow(*power), *words))
+/// Returns what heads of tables say whose numbers count so many.
+pub fn heads(multiple: i128) -> impl Iterator<Item = &'static str> {
+    let is_it = move |power: u32| 10_i128.pow(power) == multiple;
+    HEADS.iter().filter(move |(power, _)| is_it(*power)).flat_map(|(_, words)| *words).copied()
 }
 
-/// Returns shares in per cent, in millionths, each with the words for it.
-pub fn shares() -> impl Iterator<Item = (i128, &'static [&'static str])> {
-    SHARES.iter().map(|(share, words)| (share * ONE / 100, *words))
+/// Returns whether a line says that numbers count so many.
+pub fn is_head(line: &str, multiple: i128) -> bool {
+    let lower = line.to_lowercase();
+    let counts = |at: usize, words: &str| says_what_is_counted(&lower[..at], &lower[at + words.len()..]);
+    heads(multiple).any(|words| lower.match_indices(words).any(|(at, _)| counts(at, words)))
 }
 
 /// Returns the number of a French compound, `quatre-vingt-douze`; its parts are joined by hyphens.

@@ -214,6 +214,12 @@ fn a_single_name_is_checked_where_it_is_all_there_is() {
     assert_eq!(judged("The contract was signed by Tregarrow"), (Supported, Vec::new()));
     assert_eq!(judged("The contract was signed by Penhallow"), (NotSupported, vec!["Penhallow".to_owned()]));
     assert_eq!(judged("The contract was signed by Penhallow, for 412,000 crowns").0, Supported);
+    let half = format!("{filler}{filler}Tregarrow signed in the second half.");
+    for statement in ["in the second half", "in the second half of sales"] {
+        let statement = format!("The contract was signed by Penhallow {statement}");
+        let (verdict, missing) = judged_after(filler, &statement, &half);
+        assert!(matches!(verdict, NotSupported | Partly) && missing == ["Penhallow"], "{statement}");
+    }
     assert_eq!(judged("The people of Skelderwick signed the contract").0, NotCheckable, "the question names it");
     assert_eq!(judged("It was signed by the Council on a Tuesday in the Dutch way").0, NotCheckable);
     assert_eq!(judged("Penhallow signed the contract").0, NotCheckable, "any word may begin a sentence");
@@ -339,6 +345,14 @@ fn a_code_is_found_behind_letters_whose_lower_case_is_longer() {
     assert_eq!(judged("It cost 4 million crowns", "Amounts in Millions\n\nThe cost: 4 crowns").0, Supported);
 }
 
+/// As many letters are longer as are shorter in lower case.
+#[test]
+fn places_in_lower_case_are_those_of_the_text() {
+    let page = "In İzmir sales fell in the second half.";
+    let statement = "In İzmir sales fell in the first half—it drew \u{212b}";
+    assert_eq!(judged(statement, page), (NotSupported, vec!["first half".to_owned()]));
+}
+
 /// Numbers beyond what can be counted end nothing.
 #[test]
 fn absurd_numbers_overflow_nothing() {
@@ -439,6 +453,7 @@ fn long_texts_take_time_that_grows_with_their_length() {
         checked("It cost 77 dues [1].", page)
     });
     growth::check("The day costs 77 dues of 9,999 crowns [1]. ", 4_000, |text| checked(text, PAGE));
+    growth::check("7,777 dues of ", 8_000, |text| checked(&format!("{text} [1]."), PAGE));
     growth::check("1.2,3 ", 8_000, |text| checked(text, text));
     for marks in ["“a [b … ", "\"«„\" ", "»one two three four« "] {
         growth::check(marks, 8_000, |text| checked(&format!("{text} [1]."), text));

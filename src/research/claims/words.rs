@@ -284,6 +284,12 @@ const PARTS_OF_YEAR: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Before the number of parts that a year begins with: `前三季度` are its first three quarters.
+const FIRST_PARTS: char = '前';
+
+/// Beginnings of words of what is counted by parts of years.
+const BUSINESS: &str = "sales revenue profit earnings turnover income results orders deliver shipment export gdp     umsatz umsätze gewinn absatz ergebnis ventes bénéfice chiffre résultat ventas ingresos beneficio vendite ricavi vendas receita lucro     omzet winst продаж выручк прибыл 销量 销售 收入 营收 利润 产量 売上 利益";
+
 /// Between a number and one that is a part of it.
 const BEFORE_PART: &[&str] = &[
     "of which",
@@ -381,17 +387,27 @@ pub fn unit(word: &str) -> Option<Unit> {
     UNIT_OF.get(word).copied()
 }
 
-/// Returns the parts of a year, each with its code and the words for it.
-pub fn parts_of_year() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-    PARTS_OF_YEAR.iter().copied()
-}
-
-/// Returns whether a word is the code of a currency, as it is written: `EUR`, `INR`.
 /// Returns the unit of a word as it is written, or else in lower case.
 pub fn unit_as_written(word: &str, lower: &str) -> Option<Unit> {
     unit(word).or_else(|| unit(lower))
 }
 
+/// Returns the parts of a year, each with its code and the words for it.
+pub fn parts_of_year() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    PARTS_OF_YEAR.iter().copied()
+}
+
+/// Returns whether a text ends with what makes a number of quarters of the third one: `前三季度`.
+pub fn ends_with_first_parts(text: &str) -> bool {
+    text.ends_with(FIRST_PARTS)
+}
+
+/// Returns the beginnings of words of what is counted by parts of years.
+pub fn business() -> impl Iterator<Item = &'static str> {
+    BUSINESS.split_whitespace()
+}
+
+/// Returns whether a word is the code of a currency, as it is written: `EUR`, `INR`.
 pub fn is_currency_code(word: &str) -> bool {
     let is_code = word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_uppercase());
     is_code && unit_as_written(word, &word.to_lowercase()).is_some_and(|unit| !unit.kind.is_empty())

@@ -1,0 +1,95 @@
+//! A source in lower case, in which words, codes and identifiers are found that stand there in whatever case.
+
+use std::ops::Range;
+
+use super::{phrases, words};
+use crate::text::is_unspaced;
+
+/// Places of words that are looked at.
+const MOST_PLACES: usize = 400;
+
+/// Behind words for so many that do not say what numbers count.
+const OF: [&str; 4] = [" of ", " de ", " von ", " di "];
+
+/// A text in lower case, and where its sentences end there: some letters have a shorter or longer lower case.
+#[derive(Debug)]
+pub struct Lower {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Lower {
+    pub fn of(text: &str, sentences: &[Range<usize>]) -> Self {
+        let mut lower = Self { text: String::with_capacity(text.len()), ends: Vec::with_capacity(sentences.len()) };
+        for range in sentences {
+            lower.text.push_str(&text[range.clone()].to_lowercase());
+            lower.ends.push(lower.text.len());
+        }
+        lower
+    }
+
+    /// Returns the sentences with a part, in order, where it stands between such parts of the text as `is_it` asks for.
+    pub fn sentences_where(&self, part: &str, is_it: impl Fn(&str, &str) -> bool) -> impl Iterator<Item = usize> {
+        let places = self.text.match_indices(part).take(MOST_PLACES).map(|(at, _)| at);
+        let places = places.filter(move |at| is_it(&self.text[..*at], &self.text[at + part.len()..]));
+        places.map(|at| self.ends.partition_point(|end| *end <= at))
+    }
+
+    /// Returns whether the head of a table may say that its numbers count so many.
+    pub fn names_head(&self, multiple: i128) -> bool {
+        phrases::heads(multiple).any(|words| self.sentences_where(words, says_what_is_counted).next().is_some())
+    }
+
+    /// Returns whether words say that numbers count so many: those of a head, or a single one that does not say how
+    /// many there are, as in `thousands of boats`.
+    pub fn names_multiple(&self, multiple: i128) -> bool {
+        let is_of_all = |behind: &str| OF.iter().any(|of| behind.starts_with(of));
+        let is_it = |before: &str, behind: &str| says_what_is_counted(before, behind) && !is_of_all(behind);
+        let is_named = || words::multiples(multiple).any(|word| self.sentences_where(word, is_it).next().is_some());
+        self.names_head(multiple) || is_named()
+    }
+
+    /// Returns the sentence in which one of the words stands by itself or begins a longer one.
+    pub fn sentence_with_beginning(&self, words: &[&str]) -> Option<usize> {
+        words.iter().find_map(|word| self.sentences_where(word, |before, _| begins(before)).next())
+    }
+
+    /// Returns the sentence that names the part of a year with this code in words.
+    pub fn sentence_with_part_of_year(&self, code: &str) -> Option<usize> {
+        let is_it = |before: &str, behind: &str| stands_alone(before, behind) && !words::ends_with_first_parts(before);
+        words::part_of_year(code).iter().find_map(|words| self.sentences_where(words, is_it).next())
+    }
+
+    /// Returns the sentence with an identifier: a hash may be shortened.
+    pub fn sentence_with_identifier(&self, identifier: &str) -> Option<usize> {
+        let is_hash = !identifier.starts_with("0x") && !identifier.contains('-');
+        let is_it = |before: &str, behind: &str| is_apart(before, if is_hash { "" } else { behind });
+        self.sentences_where(identifier, is_it).next()
+    }
+}
+
+/// Returns whether what stands behind this part of a text begins a word.
+pub fn begins(before: &str) -> bool {
+    is_end(before.chars().next_back())
+}
+
+/// Returns whether what stands between these parts of a text is no part of a longer word.
+pub fn stands_alone(before: &str, behind: &str) -> bool {
+    begins(before) && is_end(behind.chars().next())
+}
+
+/// Returns whether words for so many between these parts of a text may say what numbers count, and are not those of a
+/// single number, as in `4 million boats`.
+pub fn says_what_is_counted(before: &str, behind: &str) -> bool {
+    stands_alone(before, behind) && !before.trim_end().ends_with(char::is_numeric)
+}
+
+fn is_end(char: Option<char>) -> bool {
+    char.is_none_or(|char| !char.is_alphabetic() || is_unspaced(char))
+}
+
+/// Returns whether what stands between these parts of a text is no part of a longer word or number.
+pub fn is_apart(before: &str, behind: &str) -> bool {
+    let is_end = |char: Option<char>| char.is_none_or(|char| !char.is_alphanumeric() || is_unspaced(char));
+    is_end(before.chars().next_back()) && is_end(behind.chars().next())
+}

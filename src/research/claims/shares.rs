@@ -1,0 +1,308 @@
+//! Shares that a source says in words, in the languages that reports are written in, and which of these words are
+//! none: `the second half of the year`, `a third party`.
+
+use super::{
+    lower::{Lower, stands_alone},
+    words::ONE,
+};
+
+/// Shares in words, with the hundredths that each is, in hundredths of these.
+const SHARES: &[(i128, &[&str])] = &[
+    (
+        5_000,
+        &[
+            "half",
+            "halved",
+            "halves",
+            "hälfte",
+            "halbiert",
+            "halbierte",
+            "moitié",
+            "mitad",
+            "metà",
+            "metade",
+            "helft",
+            "половина",
+            "половину",
+            "一半",
+            "半数",
+            "半分",
+            "二分之一",
+        ],
+    ),
+    (
+        3_333,
+        &[
+            "a third",
+            "one third",
+            "one-third",
+            "one in three",
+            "ein drittel",
+            "einem drittel",
+            "einen drittel",
+            "eines drittels",
+            "jeder dritte",
+            "jede dritte",
+            "un tiers",
+            "un tercio",
+            "un terzo",
+            "um terço",
+            "een derde",
+            "треть",
+            "三分之一",
+            "3分の1",
+        ],
+    ),
+    (
+        6_667,
+        &[
+            "two thirds",
+            "two-thirds",
+            "two in three",
+            "zwei drittel",
+            "deux tiers",
+            "dos tercios",
+            "due terzi",
+            "dois terços",
+            "twee derde",
+            "две трети",
+            "三分之二",
+            "3分の2",
+        ],
+    ),
+    (
+        2_500,
+        &[
+            "a quarter",
+            "one quarter",
+            "one-quarter",
+            "one in four",
+            "ein viertel",
+            "einem viertel",
+            "eines viertels",
+            "jeder vierte",
+            "jede vierte",
+            "un quart",
+            "una cuarta parte",
+            "un cuarto",
+            "un quarto",
+            "um quarto",
+            "een kwart",
+            "четверть",
+            "四分之一",
+            "4分の1",
+        ],
+    ),
+    (
+        7_500,
+        &[
+            "three quarters",
+            "three-quarters",
+            "three in four",
+            "drei viertel",
+            "dreiviertel",
+            "trois quarts",
+            "tres cuartas partes",
+            "tres cuartos",
+            "tre quarti",
+            "três quartos",
+            "driekwart",
+            "три четверти",
+            "四分之三",
+            "4分の3",
+        ],
+    ),
+    (
+        2_000,
+        &[
+            "a fifth",
+            "one fifth",
+            "one-fifth",
+            "one in five",
+            "ein fünftel",
+            "einem fünftel",
+            "eines fünftels",
+            "jeder fünfte",
+            "jede fünfte",
+            "un cinquième",
+            "una quinta parte",
+            "un quinto",
+            "um quinto",
+            "een vijfde",
+            "пятая часть",
+            "五分之一",
+            "5分の1",
+        ],
+    ),
+    (
+        4_000,
+        &[
+            "two fifths",
+            "two-fifths",
+            "two in five",
+            "zwei fünftel",
+            "deux cinquièmes",
+            "dos quintos",
+            "due quinti",
+            "五分之二",
+        ],
+    ),
+    (
+        1_000,
+        &[
+            "a tenth",
+            "one tenth",
+            "one-tenth",
+            "one in ten",
+            "ein zehntel",
+            "einem zehntel",
+            "eines zehntels",
+            "jeder zehnte",
+            "jede zehnte",
+            "un dixième",
+            "una décima parte",
+            "un decimo",
+            "um décimo",
+            "een tiende",
+            "十分之一",
+            "10分の1",
+        ],
+    ),
+];
+
+/// Last words of those that are as well ordinals, or parts of an hour or a year: they are shares where it goes on with
+/// what they are shares of.
+const DOUBTFUL: &str = "half third quarter fifth tenth tiers quart cinquième dixième cuarto quinto terzo quarto decimo décimo derde vijfde tiende";
+
+/// Before words for a share that only count the parts of something: `the latter half`, `one and a half`.
+const BEFORE_PARTS: &str = "first second 1st 2nd last latter past previous next early late erste ersten erster zweite zweiten zweiter letzten \
+    première seconde deuxième primera segunda prima seconda primeira eerste tweede первая первой первую вторая второй вторую";
+const BEFORE_HALF: &str = " and a";
+
+/// Behind words for a share: what it is a share of.
+const OF: &str = "of de des du d del della delle dei degli dell di do da dos das van";
+/// Other small words there.
+const BEHIND: &str = "the its their his her our all these those that this are were is was be been have has had in by from to at on than and or but as \
+    who which when while since between after before during if not more less lower higher fewer said say says did do does will would can could \
+    est sont était étaient ont dans par en y son eran fue fueron è sono era erano ha hanno é são foi foram is zijn was waren";
+/// Endings of verbs there: `a third agreed`.
+const PAST: &str = "ed";
+/// Before a quarter that is one of a year.
+const FOR_A_TIME: &str = "over in during within for per each every once";
+const ARTICLES: &str = "the a an this that last next each every fiscal la l le les una un el";
+/// What is split into such parts without being shared.
+const TIMES: &str = "year years hour day week month minute decade century match game season heure siècle année an hora siglo año ora secolo anno ano século \
+    uur jaar eeuw";
+
+/// Bytes around such words that are looked at.
+const NEAR: usize = 64;
+
+/// Returns the shares in per cent, in millionths, that a text says in words, each with a sentence that does.
+pub fn shares(lower: &Lower) -> Vec<(i128, usize)> {
+    let places =
+        |words: &'static str| lower.sentences_where(words, move |before, behind| is_share(words, before, behind));
+    let said = |(share, all): &(i128, &'static [&'static str])| {
+        let share = share * ONE / 100;
+        all.iter().flat_map(|words| places(words)).map(move |sentence| (share, sentence)).collect::<Vec<_>>()
+    };
+    let mut shares: Vec<(i128, usize)> = SHARES.iter().flat_map(said).collect();
+    shares.sort_unstable();
+    shares.dedup();
+    shares
+}
+
+/// Returns whether words for a share are meant so between these parts of a text in lower case.
+fn is_share(words: &str, before: &str, behind: &str) -> bool {
+    let before = &before[before.ceil_char_boundary(before.len().saturating_sub(NEAR))..];
+    let behind = &behind[..behind.floor_char_boundary(NEAR)];
+    let last = last_word(before.trim_end());
+    let counts_parts = || is_any(BEFORE_PARTS, last) || before.trim_end().ends_with(BEFORE_HALF);
+    let is_doubtful = || is_any(DOUBTFUL, last_word(words));
+    let is_time = || words.ends_with("quarter") && is_any(FOR_A_TIME, last);
+    stands_alone(before, behind) && !counts_parts() && (!is_doubtful() || goes_on(behind, is_time()))
+}
+
+/// Returns whether a text goes on with what something is a share of, or with other small words, behind words that do
+/// not name a time.
+fn goes_on(behind: &str, is_time: bool) -> bool {
+    let (word, after) = first_word(behind);
+    if word.is_empty() {
+        let is_joined = behind.trim_start_matches(['-', '‑']).starts_with(char::is_alphanumeric);
+        return !is_time && !is_joined && !behind.trim_start().starts_with(char::is_numeric);
+    }
+    if is_any(OF, word) {
+        return !is_of_time(after);
+    }
+    !is_time && (is_any(BEHIND, word) || word.ends_with(PAST))
+}
+
+/// Returns whether a text begins with a time that has parts: `the year`, `2030`.
+fn is_of_time(text: &str) -> bool {
+    let (mut word, mut after) = first_word(text);
+    if is_any(ARTICLES, word) {
+        (word, after) = first_word(after);
+    }
+    let digits = after.trim_start();
+    let digits = &digits[..digits.find(|char: char| !char.is_ascii_digit()).unwrap_or(digits.len())];
+    let is_year = || digits.parse().is_ok_and(|year: u32| (1_900..=2_100).contains(&year));
+    is_any(TIMES, word) || word.is_empty() && is_year()
+}
+
+/// Returns the word with which a text begins behind white space and an apostrophe, and what follows it.
+fn first_word(text: &str) -> (&str, &str) {
+    let text = text.trim_start_matches(|char: char| char.is_whitespace() || "'’".contains(char));
+    text.split_at(text.find(|char: char| !char.is_alphabetic()).unwrap_or(text.len()))
+}
+
+fn last_word(text: &str) -> &str {
+    text.rsplit(|char: char| !char.is_alphanumeric()).next().unwrap_or_default()
+}
+
+fn is_any(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|known| known == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::research::claims::tokens::sentences;
+
+    #[test]
+    fn a_half_of_the_year_and_a_third_party_are_no_shares() {
+        let found = |text: &str| -> Vec<i128> {
+            shares(&Lower::of(text, &sentences(text))).into_iter().map(|(share, _)| share / ONE).collect()
+        };
+        for (text, share) in [
+            ("Half of the boats left.", 50),
+            ("Costs were cut in half.", 50),
+            ("A third agreed.", 33),
+            ("One third, or 30 boats, left", 33),
+            ("Over a quarter of the boats left", 25),
+            ("It fell by a quarter in a year.", 25),
+            ("Un quart des bateaux", 25),
+            ("Un terzo delle barche", 33),
+            ("Zwei Drittel der Boote", 66),
+            ("Ein Viertel stimmte zu", 25),
+            ("In the second half of the year half the boats left.", 50),
+        ] {
+            assert_eq!(found(text), [share], "{text}");
+        }
+        for text in [
+            "It fell in the second half of the year.",
+            "It fell in the half of 2030",
+            "It rose in the first three quarters",
+            "It took one and a half years",
+            "A third party paid.",
+            "It is a third-party gate, a third option, in a third country",
+            "It lasted over a quarter.",
+            "It lasted a quarter of an hour",
+            "Un quart d'heure",
+            "It lasted half a day",
+            "The half-hour show of the half-brother",
+            "In der zweiten Hälfte",
+            "Das alte Viertel",
+        ] {
+            assert_eq!(found(text), [0; 0], "{text}");
+        }
+    }
+}
