@@ -51,7 +51,7 @@ export function take(picture, e) {
   if (isNumbered && e.seq && e.seq <= picture.seq) return null;
   if (isNumbered && e.seq) picture.seq = e.seq;
   let run = picture.runs.get(e.run_id);
-  // Only of a run that was recalled is there anything after its end: what it counts already.
+  // A run that was recalled counts already what comes after its end.
   if (run && isOver(run)) return null;
   if (!run) picture.runs.set(e.run_id, run = begun(e.run_id, e.ts));
   run.changed += 1;
@@ -177,8 +177,8 @@ function cited(run, d) {
 }
 
 /**
- * Takes a run into the picture that is over and whose events were removed, from what is kept beside them, in place of what was
- * seen of it. It has no number of an event.
+ * Takes a run into the picture that is over and whose events were removed, from what is kept beside them. It
+ * has no number of an event.
  * @param {ReturnType<typeof empty>} picture @param {import("./types").RunDetails} given @param {import("./types").Message[]} messages
  */
 export function recall(picture, given, messages) {

@@ -111,24 +111,20 @@ export class ThreadView {
     try {
       const [runs, messages] = await Promise.all([api.runs(this.id), api.messages(this.id)]);
       const removed = runs.reverse().slice(0, runs.findIndex(({ id }) => id === run_id) + 1);
-      const isMissed = (/** @type {import("./types").Run | undefined} */ known) => !known || !isOver(known);
-      recalled = removed.filter(({ id }) => isMissed(this.picture.runs.get(id))).map((run) => recall(this.picture, run, messages));
+      const over = [...this.picture.runs.values()].filter(isOver).map((run) => run.id);
+      recalled = removed.filter(({ id }) => !over.includes(id)).map((run) => recall(this.picture, run, messages));
     } catch (error) { if (!this.isClosed) this.page.nothing(error); }
     this.isRecalling = false;
     this.work();
     await this.recallSources(recalled);
   }
 
-  /** What those runs found, of one after the other: where it is not to be had, that is said once. @param {import("./types").Run[]} runs */
+  /** What those runs found, one after the other; said once where it is not to be had. @param {import("./types").Run[]} runs */
   async recallSources(runs) {
     let failed = this.page.failed;
     for (const run of runs) {
       if (this.isClosed) return;
-      try { recallSources(run, (await api.sources(run.id)).data); } catch (error) {
-        if (this.isClosed) return;
-        failed(error);
-        failed = () => {};
-      }
+      try { recallSources(run, (await api.sources(run.id)).data); } catch (error) { if (!this.isClosed) failed(error); failed = () => {}; }
       this.soon();
     }
   }
@@ -149,14 +145,15 @@ export class ThreadView {
   view(run) {
     const found = this.views.get(run.id);
     if (found) return found;
-    const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {import("./card.js").At} */ at) => void this.card(id, source, at).catch(this.page.failed);
+    const { failed } = this.page;
+    const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {import("./card.js").At} */ at) => void this.card(id, source, at).catch(failed);
     const view = new RunView(run.id, {
       link: () => new URL(`#/t/${this.id}/r/${run.id}`, location.href).href,
-      failed: this.page.failed, card, replay: (id) => void this.replay(id).catch(this.page.failed), versions: () => void this.compare().catch(this.page.failed), isFirst: () => (this.written()[0]?.id ?? run.id) === run.id,
+      failed, card, replay: (id) => void this.replay(id).catch(failed), versions: () => void this.compare().catch(failed), isFirst: () => (this.written()[0]?.id ?? run.id) === run.id,
     });
     const open = (/** @type {number} */ source, /** @type {import("./card.js").At} */ at) => card(run.id, source, at);
-    view.element.append(view.notes = noteList(run.id, open, this.page.failed),
-      view.sources = sourceList(run.id, (source) => open(source, {}), () => view.report.body, this.page.failed));
+    view.element.append(view.notes = noteList(run.id, open, failed),
+      view.sources = sourceList(run.id, (source) => open(source, {}), () => view.report.body, failed));
     this.views.set(run.id, view);
     this.runs.append(view.element);
     if (this.isAsked) this.goOn(view.element);
@@ -219,7 +216,7 @@ export class ThreadView {
   /** Two of the thread's reports, the newest beside the one before it at first. */
   async compare() {
     const written = this.written();
-    if (written.length > 1) await this.opened(openVersions(written.map(({ id, question, ended }) => ({ id, question, ended })), this.page.failed));
+    if (written.length > 1) await this.opened(openVersions(written, this.page.failed));
   }
 
   /** Goes to a run, a source or an event named by the address. @param {string[]} place */
@@ -229,7 +226,7 @@ export class ThreadView {
     if (kind !== "r") return;
     if (!await this.until(() => this.views.has(id))) return;
     const acting = new AbortController();
-    for (const act of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(act, () => acting.abort(), { signal: acting.signal });
+    for (const act of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(act, () => acting.abort(), acting);
     const go = () => acting.signal.aborted || this.views.get(id)?.element.scrollIntoView();
     go();
     const [start, end] = (stretch ?? "").split("-").map(Number);
@@ -246,9 +243,9 @@ export class ThreadView {
   /** @param {number} seq */
   async showEvent(seq) {
     if (!await this.until(() => this.picture.seq >= seq)) return;
-    // One run follows the other. Of one whose first events were removed the last ones may be there still.
+    // One run follows the other; of one whose first events were removed the last ones may be left.
     const runs = [...this.picture.runs.values()], at = runs.findIndex((run) => run.seq >= seq);
-    for (const run of runs.slice(Math.max(at - 1, 0), at + 1).reverse()) if (await this.replay(run.id, seq)) return;
+    for (const run of [runs[at], runs[at - 1]]) if (run && await this.replay(run.id, seq)) return;
   }
 
   /** Waits for something, five seconds at most; is the view still open then? @param {() => boolean} test */

@@ -95,7 +95,7 @@ const NO_LONGER: &str = "longer";
 const NONE_OF: &str = "none of";
 const THEM: &str = "them";
 const SAYING: &str = "say says said state states stated give gives gave name names named mention mentions mentioned answer answers \
-    answered contain contains contained provide provides provided report reports reported specify specifies specified tell tells told \
+    answered contain contains contained provide provides provided report reports reported specify specifies specified tell tells \
     indicate indicates indicated include includes included hold holds held disclose discloses disclosed";
 /// Words behind the source in which this is looked for.
 const NEAR: usize = 3;
