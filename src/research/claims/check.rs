@@ -22,6 +22,10 @@ const MOST_READ: usize = 24;
 /// Written as words, numbers up to this one may be counts of the writer's.
 const COUNTED: i128 = 12 * ONE;
 
+/// Numbers that share one word for so many, as in `4, 5 or 6 million`, and bytes between the first and the last one.
+const MOST_IN_RANGE: usize = 4;
+const LONGEST_RANGE: usize = 24;
+
 /// Between a part of a year and the year.
 const BEFORE_YEAR: [&str; 15] = [
     "",
@@ -185,11 +189,23 @@ impl<'a> Statement<'a> {
     }
 
     /// Returns the sentence with the number without the word for so many, which stands elsewhere: alone, as in a table
-    /// whose head says `in millions`, or behind another number of the sentence: `4 to 5 million`.
+    /// whose head says `in millions`, or behind a number that comes next: `4 to 5 million`.
     fn unmultiplied(&self, number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
-        let is_counted = page.lower().names_multiple(number.multiple);
-        let has_multiple = |placed: &PlacedNumber| placed.number.multiple == number.multiple;
-        let is_it = |sentence: &usize| is_counted || page.numbers_in(*sentence).iter().any(has_multiple);
+        let is_counted = page.multiples().contains(&number.multiple);
+        let is_raw = |other: &Number| {
+            other.multiple == 1 && number.readings.iter().any(|own| other.is(own.value / number.multiple))
+        };
+        let goes_on = |at: &PlacedNumber, next: &PlacedNumber| {
+            let gap = next.place.start.saturating_sub(at.place.end);
+            next.number.multiple == number.multiple && gap <= LONGEST_RANGE
+        };
+        let is_first = |here: &[PlacedNumber]| {
+            here.split_first().is_some_and(|(at, rest)| is_raw(&at.number) && rest.iter().any(|next| goes_on(at, next)))
+        };
+        let is_it = |sentence: &usize| {
+            let here = page.numbers_in(*sentence);
+            is_counted || (0..here.len()).any(|at| is_first(&here[at..here.len().min(at + MOST_IN_RANGE)]))
+        };
         let mut raw = number.readings.iter().map(|reading| reading.value / number.multiple);
         raw.find_map(|value| self.places(number, value, page, roles).find(is_it))
     }

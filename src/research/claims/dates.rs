@@ -95,7 +95,9 @@ impl<'a> Reader<'a> {
         let goes_on = || {
             let is_next =
                 |next: Token<'_>| next.is_number() || next.is_word() && next.text.starts_with(char::is_lowercase);
-            self.is_dash(2) || self.token(2).is_some_and(is_next)
+            // No sentence ends before these: `Do, 03.10., 19 Uhr`.
+            let is_mark = |next: Token<'_>| [',', ';', ':', '/'].into_iter().any(|mark| next.is(mark));
+            self.is_dash(2) || self.token(2).is_some_and(|next| is_next(next) || is_mark(next))
         };
         let is_date = is_short && is_ended && (has_zero && goes_on() || is_dated());
         is_date.then(|| (Figure::Date(vec![Date { year: None, month: Some(month), day: Some(day) }]), 2))

@@ -8,6 +8,12 @@ use crate::text::is_unspaced;
 /// Places of words that are looked at.
 const MOST_PLACES: usize = 400;
 
+/// Bytes before words that are looked at for another one.
+const NEAR: usize = 24;
+/// Before words for so many that say how many of them there are.
+const HOW_MANY: &str =
+    "a an several many some few half eine einer eines einige mehrere un une plusieurs varios alcuni vários enkele";
+
 /// Behind words for so many that do not say what numbers count.
 const OF: [&str; 4] = [" of ", " de ", " von ", " di "];
 
@@ -37,7 +43,8 @@ impl Lower {
 
     /// Returns whether the head of a table may say that its numbers count so many.
     pub fn names_head(&self, multiple: i128) -> bool {
-        phrases::heads(multiple).any(|words| self.sentences_where(words, says_what_is_counted).next().is_some())
+        let is_it = |words: &'static str| move |before: &str, behind: &str| phrases::counts(words, before, behind);
+        phrases::heads(multiple).any(|words| self.sentences_where(words, is_it(words)).next().is_some())
     }
 
     /// Returns whether words say that numbers count so many: those of a head, or a single one that does not say how
@@ -79,13 +86,26 @@ pub fn stands_alone(before: &str, behind: &str) -> bool {
 }
 
 /// Returns whether words for so many between these parts of a text may say what numbers count, and are not those of a
-/// single number, as in `4 million boats`.
+/// single number, as in `4 million boats` and `two million`.
 pub fn says_what_is_counted(before: &str, behind: &str) -> bool {
-    stands_alone(before, behind) && !before.trim_end().ends_with(char::is_numeric)
+    let near = before[before.ceil_char_boundary(before.len().saturating_sub(NEAR))..].trim_end();
+    let last = near.rsplit(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+    let says_how_many = || words::number(last).is_some() || HOW_MANY.split(' ').any(|known| known == last);
+    stands_alone(before, behind) && !near.ends_with(char::is_numeric) && !says_how_many()
 }
 
 fn is_end(char: Option<char>) -> bool {
     char.is_none_or(|char| !char.is_alphabetic() || is_unspaced(char))
+}
+
+/// Returns whether what stands between these parts of a text is no part of a longer word or number, but for a fiscal
+/// year: `Q3FY25`, `FY25Q3`.
+pub fn is_beside_year(before: &str, behind: &str) -> bool {
+    let begins_year =
+        behind.strip_prefix("fy").is_some_and(|year| year.starts_with(|char: char| char.is_ascii_digit()));
+    let name = before.trim_end_matches(|char: char| char.is_ascii_digit());
+    let ends_year = name.len() < before.len() && name.ends_with("fy");
+    is_apart(if ends_year { "" } else { before }, if begins_year { "" } else { behind })
 }
 
 /// Returns whether what stands between these parts of a text is no part of a longer word or number.

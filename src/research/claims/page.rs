@@ -76,8 +76,9 @@ pub struct Page {
     initials: OnceLock<[String; 2]>,
     ordinals: OnceLock<Vec<Ordinal>>,
     verbatim: OnceLock<Verbatim>,
-    /// The powers of ten that heads of its tables may name.
+    /// The powers of ten that heads of its tables may name, and those that any words say its numbers count.
     heads: OnceLock<Vec<i128>>,
+    multiples: OnceLock<Vec<i128>>,
     /// The shares that it says in words, in per cent, with the sentences that do.
     shares: OnceLock<Vec<(i128, usize)>>,
     /// Words with the sentences they stand in, in order; each pair once.
@@ -253,6 +254,14 @@ impl Page {
         })
     }
 
+    /// Returns how many its numbers may count, as heads or single words say, read on first use likewise.
+    pub fn multiples(&self) -> &[i128] {
+        self.multiples.get_or_init(|| {
+            let is_named = |multiple: &i128| self.lower().names_multiple(*multiple);
+            phrases::MULTIPLES.into_iter().filter(is_named).collect()
+        })
+    }
+
     /// Returns whether a sentence is a row of a table that counts so many: its head says so, or the line above it.
     pub fn is_headed(&self, sentence: usize, multiple: i128) -> bool {
         let Some(head) = self.table_head(sentence) else { return false };
@@ -414,7 +423,7 @@ impl Page {
     pub fn sentence_with_code(&self, code: &str) -> Option<usize> {
         // `h2` stands in `h264` as well.
         let is_part_of_year = words::is_part_of_year(code);
-        let is_it = |before: &str, behind: &str| !is_part_of_year || lower::is_apart(before, behind);
+        let is_it = |before: &str, behind: &str| !is_part_of_year || lower::is_beside_year(before, behind);
         let written = || self.lower().sentences_where(code, is_it).next();
         let of_year = || self.sentences_with(words::fiscal_year(code)?).next();
         let found = self.known_code(code).or_else(written);

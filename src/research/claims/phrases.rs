@@ -2,7 +2,7 @@
 //! counts, scales and squares, numbers of several words. `shares.rs` has shares, `words.rs` single words.
 
 use super::{
-    lower::says_what_is_counted,
+    lower::{says_what_is_counted, stands_alone},
     words::{ONE, Unit, number},
 };
 
@@ -160,10 +160,19 @@ pub fn heads(multiple: i128) -> impl Iterator<Item = &'static str> {
     HEADS.iter().filter(move |(power, _)| is_it(*power)).flat_map(|(_, words)| *words).copied()
 }
 
+/// Returns whether words of a head say what is counted between these parts of a text. Before `in thousands` a year may
+/// stand.
+pub fn counts(words: &str, before: &str, behind: &str) -> bool {
+    match ["in ", "en ", "em "].iter().any(|first| words.starts_with(first)) {
+        true => stands_alone(before, behind),
+        false => says_what_is_counted(before, behind),
+    }
+}
+
 /// Returns whether a line says that numbers count so many.
 pub fn is_head(line: &str, multiple: i128) -> bool {
     let lower = line.to_lowercase();
-    let counts = |at: usize, words: &str| says_what_is_counted(&lower[..at], &lower[at + words.len()..]);
+    let counts = |at: usize, words: &str| counts(words, &lower[..at], &lower[at + words.len()..]);
     heads(multiple).any(|words| lower.match_indices(words).any(|(at, _)| counts(at, words)))
 }
 

@@ -12,6 +12,8 @@ use crate::text::{is_unspaced, words};
 const SHORTEST: usize = 4;
 /// Letters of words whose capital letter tells a title.
 const TITLE_LETTERS: usize = 4;
+/// Bytes of the longest target of a link, its title among them.
+const LONGEST_TARGET: usize = 2_000;
 /// Bytes of the longest reference mark in a page: `[123]`.
 const LONGEST_MARK: usize = 5;
 /// Bytes of the longest remark in brackets, of an editor in a quotation, and of a page.
@@ -226,7 +228,8 @@ pub fn letters(text: &str) -> String {
                         close = rest.find(')').map(|end| at + end);
                     }
                     let end = close.map(|close| close - at);
-                    end.filter(|end| is_address(&rest[1..*end])).map_or(0, |end| end + 1)
+                    let is_target = |end: &usize| *end <= LONGEST_TARGET && is_address(&rest[1..*end]);
+                    end.filter(is_target).map_or(0, |end| end + 1)
                 }
                 _ => 0,
             };
@@ -360,6 +363,7 @@ mod tests {
         for shape in ["[t](", "[a", "](x y", "[[1]](https://a.test)", "é[b] ", "12\n"] {
             growth::check(shape, 16_000, |text| drop(Letters::of(text)));
             growth::check(shape, 16_000, |text| drop(Letters::of(&format!("{text})"))));
+            growth::check(shape, 16_000, |text| drop(Letters::of(&format!("{text} x)"))));
         }
         for shape in ["`", "`a\"b c", "“[a] . . .", "``\"a"] {
             growth::check(shape, 16_000, |text| drop(quotations(text)));

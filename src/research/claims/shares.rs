@@ -172,7 +172,7 @@ const SHARES: &[(i128, &[&str])] = &[
 
 /// Last words of those that are as well ordinals, or parts of an hour or a year: they are shares where it goes on with
 /// what they are shares of.
-const DOUBTFUL: &str = "half third quarter fifth tenth tiers quart cinquième dixième cuarto quinto terzo quarto decimo décimo derde vijfde tiende";
+const DOUBTFUL: &str = "half third quarter quarters fifth tenth tiers quart cinquième dixième cuarto quinto terzo quarto decimo décimo derde vijfde tiende";
 
 /// Before words for a share that only count the parts of something: `the latter half`, `one and a half`.
 const BEFORE_PARTS: &str = "first second 1st 2nd last latter past previous next early late erste ersten erster zweite zweiten zweiter letzten \
@@ -215,10 +215,10 @@ pub fn shares(lower: &Lower) -> Vec<(i128, usize)> {
 fn is_share(words: &str, before: &str, behind: &str) -> bool {
     let before = &before[before.ceil_char_boundary(before.len().saturating_sub(NEAR))..];
     let behind = &behind[..behind.floor_char_boundary(NEAR)];
-    let last = last_word(before.trim_end());
+    let last = last_word(before.trim_end_matches(|char: char| char.is_whitespace() || "-‑–".contains(char)));
     let counts_parts = || is_any(BEFORE_PARTS, last) || before.trim_end().ends_with(BEFORE_HALF);
     let is_doubtful = || is_any(DOUBTFUL, last_word(words));
-    let is_time = || words.ends_with("quarter") && is_any(FOR_A_TIME, last);
+    let is_time = || ["quarter", "quarters"].contains(&last_word(words)) && is_any(FOR_A_TIME, last);
     stands_alone(before, behind) && !counts_parts() && (!is_doubtful() || goes_on(behind, is_time()))
 }
 
@@ -242,10 +242,15 @@ fn is_of_time(text: &str) -> bool {
     if is_any(ARTICLES, word) {
         (word, after) = first_word(after);
     }
-    let digits = after.trim_start();
-    let digits = &digits[..digits.find(|char: char| !char.is_ascii_digit()).unwrap_or(digits.len())];
+    let behind = after.trim_start();
+    let (digits, rest) = behind.split_at(behind.find(|char: char| !char.is_ascii_digit()).unwrap_or(behind.len()));
     let is_year = || digits.parse().is_ok_and(|year: u32| (1_900..=2_100).contains(&year));
-    is_any(TIMES, word) || word.is_empty() && is_year()
+    // `A third of game developers`, `half of the 2000 respondents`.
+    let ends = |rest: &str| {
+        let (next, _) = first_word(rest);
+        next.is_empty() || is_any(OF, next) || is_any(BEHIND, next)
+    };
+    is_any(TIMES, word) && ends(after) || word.is_empty() && is_year() && ends(rest)
 }
 
 /// Returns the word with which a text begins behind white space and an apostrophe, and what follows it.
@@ -284,6 +289,9 @@ mod tests {
             ("Zwei Drittel der Boote", 66),
             ("Ein Viertel stimmte zu", 25),
             ("In the second half of the year half the boats left.", 50),
+            ("One third of game developers left", 33),
+            ("Half of the 2000 respondents agreed.", 50),
+            ("It was bought for three quarters of the price", 75),
         ] {
             assert_eq!(found(text), [share], "{text}");
         }
@@ -291,6 +299,9 @@ mod tests {
             "It fell in the second half of the year.",
             "It fell in the half of 2030",
             "It rose in the first three quarters",
+            "It fell for three quarters in a row",
+            "First-half and full-year profits fell",
+            "Profits fell in the second-half.",
             "It took one and a half years",
             "A third party paid.",
             "It is a third-party gate, a third option, in a third country",

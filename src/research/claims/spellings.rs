@@ -204,6 +204,7 @@ fn ordinals_and_roman_figures() {
 #[test]
 fn codes_and_what_else_they_are_called() {
     same(&[
+        ("In Q3 FY25 revenue was 412 crore", "Q3FY25 revenue was 412 crore."),
         ("CO2 fell by 12 %", "CO₂ fell by 12 %."),
         ("CO2 fell by 12 %", "Carbon dioxide fell by 12 %."),
         ("PM2.5 was at 12", "PM₂.₅ was at 12."),
@@ -347,12 +348,20 @@ fn a_head_says_what_the_cells_of_its_table_count() {
     let metres = "| Boat | Length (m) | Dues |\n| --- | --- | --- |\n| Petrel | 12 | 412 |";
     let counted = "Boats worth 4 Mio. €:\n\n| Boat | Dues |\n| --- | --- |\n| Petrel | 412 |";
     let paid = "| Boat | Dues (thousands) |\n| --- | --- |\n| Petrel | $412 |";
-    same(&[("Dues of Petrel are $412,000", paid)]);
+    let of_year = "Visitors 2021 in thousands:\n\n| Year | Visitors |\n| --- | --- |\n| 2021 | 412 |";
+    same(&[
+        ("Dues of Petrel are $412,000", paid),
+        ("In 2021 there were 412,000 visitors", of_year),
+        ("The repair cost 4 million crowns", "The repair cost 4, 5 or 6 million crowns."),
+    ]);
     other(&[
         ("The repair cost 412,000 crowns", "Thousands of visitors came. The repair cost 412 crowns."),
         ("The repair cost 412 thousand crowns", "Thousands of visitors came. The repair cost 412 crowns."),
         ("The repair cost 412 million crowns", "It has 4 million visitors. The repair cost 412 crowns."),
         ("The repair cost 412,000,000 crowns", "Millions of visitors came. The repair cost 412 crowns."),
+        ("The repair cost 412 million crowns", "Two million visitors came. The repair cost 412 crowns."),
+        ("The repair cost 412 million crowns", "It has 4 million visitors, and the repair cost 412 crowns."),
+        ("The repair cost 3 million crowns", "The repair cost 3 crowns, and about 500 others of them 2 million."),
         ("The repair cost 415,000 crowns", &of_other),
         ("Dues of Petrel are 412,000,000", metres),
         ("Dues of Petrel are 412,000,000", counted),
@@ -404,6 +413,7 @@ fn scales_and_squares() {
 fn days_and_hours_by_signs() {
     same(&[
         ("Es begann am 03.10. um 14:30 Uhr", "Am 3. Oktober um 14.30 Uhr begann es."),
+        ("Das Konzert ist am 3. Oktober", "Konzert: Do, 03.10., 19 Uhr"),
         ("The project began in May 2023", "项目于二〇二三年五月启动。"),
         ("The meeting starts at 3:30 pm", "会議は午後3時半から。"),
         ("It opens at 9:15 am", "午前9時15分に始業する。"),
