@@ -85,7 +85,7 @@ bron documen pagina materialen
 /// What other things than texts are as well, such as `renewable sources`, and the words before it where it is a text.
 const SOURCE: &str = "source";
 const BEFORE_SOURCE: &str = "the these those this that its our my your their such cited available retrieved consulted given \
-    provided listed web official primary no any all both each every neither either other of two three few several many most les ces ses nos vos leurs la cette aucune une \
+    provided listed web official public online published multiple further additional reviewed examined and but primary no any all both each every neither either other of two three few several many most les ces ses nos vos leurs la cette aucune une \
     des deux trois plusieurs autres";
 
 /// Words that go on with what was the case before, behind ones like `gives no `.
@@ -97,7 +97,7 @@ const THEM: &str = "them";
 const SAYING: &str = "say says said state states stated give gives gave name names named mention mentions mentioned answer answers \
     answered contain contains contained provide provides provided report reports reported specify specifies specified tell tells \
     indicate indicates indicated include includes included hold holds held disclose discloses disclosed";
-/// Words behind the source in which this is looked for.
+/// Words behind the source in which this is looked for, and before it.
 const NEAR: usize = 3;
 
 /// Words by which a sentence names its source, and says something else.
@@ -180,7 +180,7 @@ fn none_says(behind: &str) -> bool {
     let sources: Vec<&str> = SOURCES.lines().take(1).flat_map(str::split_ascii_whitespace).chain([THEM]).collect();
     let begins_source = |word: &&str| sources.iter().any(|source| word.starts_with(source));
     let mut words = behind.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty());
-    words.find(begins_source).is_some() && words.take(NEAR).any(|word| is_any(SAYING, word))
+    words.by_ref().take(NEAR + 1).any(|word| begins_source(&word)) && words.take(NEAR).any(|word| is_any(SAYING, word))
 }
 
 /// Returns whether words go on with what something else is a source of.
@@ -229,9 +229,10 @@ fn is_about(sources: &str, sentence: &str) -> bool {
 
 /// Returns whether the word for a source behind the beginning of a sentence is one of a text.
 fn is_of_text(before: &str) -> bool {
-    let before = before.trim_end_matches(|char: char| !char.is_alphabetic());
+    let (whole, before) = (before, before.trim_end_matches(|char: char| !char.is_alphabetic()));
+    let begins_clause = whole[before.len()..].contains([',', ';', ':', '(', '–', '—']);
     let last = before.rsplit(|char: char| !char.is_alphabetic()).next().unwrap_or_default();
-    last.is_empty() || BEFORE_SOURCE.split_ascii_whitespace().any(|known| known == last)
+    last.is_empty() || begins_clause || BEFORE_SOURCE.split_ascii_whitespace().any(|known| known == last)
 }
 
 #[cfg(test)]
@@ -270,6 +271,7 @@ mod tests {
             "None of the documents dispute this [1].",
             "None of the documents dispute what the sources say [1].",
             "None of the boats is named in the documents [1].",
+            "None of the boats that were counted sank, the sources say [1].",
             "Aucune taxe n'est due pour les bateaux [1].",
             "Ninguna persona resultó herida [1].",
             "Nessuna tassa è dovuta [1].",
@@ -288,6 +290,8 @@ mod tests {
             "Its price was not found in the documents.",
             "No source names its price [1].",
             "Sources do not give its price [1].",
+            "However, sources do not give its price [1].",
+            "Public sources do not disclose its price [1].",
             "- **None of the 5 sources** explicitly states its price [1].",
             "None of these documents names the price [1].",
             "The documents were read, and none of them mentions the price [1].",
