@@ -164,9 +164,19 @@ impl Line {
         let texts: Option<Vec<String>> = own.clone().map(raise).collect();
         let has_digit =
             self.glyphs[own.clone()].iter().any(|glyph| glyph.text.contains(|char: char| char.is_ascii_digit()));
-        if let Some(texts) = texts.filter(|_| has_digit && self.hangs_on(own.clone())) {
-            own.zip(texts).for_each(|(at, text)| raised[at] = Some(text));
+        let Some(texts) = texts.filter(|_| has_digit && self.hangs_on(own.clone())) else { return };
+        if self.is_over_a_stroke(own.end) {
+            let is_mixed = own.start.checked_sub(1).is_some_and(|before| !is_space(before));
+            raised[own.start] = is_mixed.then(|| format!(" {}", self.glyphs[own.start].text));
+            return;
         }
+        own.zip(texts).for_each(|(at, text)| raised[at] = Some(text));
+    }
+
+    /// Returns whether the stroke of a fraction stands here: what is behind it is small, too.
+    fn is_over_a_stroke(&self, at: usize) -> bool {
+        let stroke = self.glyphs.get(at).filter(|glyph| matches!(&*glyph.text, "/" | "⁄"));
+        stroke.zip(self.glyphs.get(at + 1)).is_some_and(|(stroke, under)| under.is_smaller_than(stroke))
     }
 
     /// Returns whether raised glyphs stand close to each other and to what is before them; at the beginning of a line,
@@ -314,6 +324,9 @@ mod tests {
         assert_eq!(side_by_side(&[("the 5", 10.0, 0.0), ("th", 6.0, 3.0)]), "the 5th");
         assert_eq!(side_by_side(&[("CO", 10.0, 0.0), ("2", 6.0, -2.0), (" 412", 8.0, 0.0)]), "CO2 412");
         assert_eq!(side_by_side(&[("SO", 10.0, 0.0), ("4", 6.0, -2.0), ("2-", 6.0, 3.0)]), "SO4²⁻");
+        let half = [("2", 10.0, 0.0), ("1", 7.0, 2.2), ("/", 10.0, 0.0), ("2", 7.0, -1.0), (" m", 10.0, 0.0)];
+        assert_eq!(side_by_side(&half), "2 1/2 m");
+        assert_eq!(side_by_side(&[("km", 10.0, 0.0), ("2", 7.0, 3.0), ("/h", 10.0, 0.0)]), "km²/h");
         assert_eq!(side_by_side(&[("in 2023", 10.0, 0.0), ("1,2", 6.5, 3.0), (" by", 10.0, 0.0)]), "in 2023¹,² by");
     }
 

@@ -1,7 +1,7 @@
 //! How a workbook of Excel shows its numbers: as shares, in thousands, with a currency or a unit. The library that
 //! reads the cells knows dates only.
 
-use std::{collections::HashMap, iter::from_fn};
+use std::{collections::HashMap, iter::from_fn, str::Chars};
 
 use quick_xml::{
     Reader,
@@ -14,7 +14,8 @@ use super::{
     xml::{self, Element},
 };
 
-/// Characters of a text beside a number; a longer one is a remark.
+/// Characters of a format, of which Excel takes no more; and of a text beside a number: a longer one is a remark.
+const LONGEST_CODE: usize = 255;
 const LONGEST_UNIT: usize = 24;
 /// Formats that are not written out, by their numbers.
 const BUILT_IN: [(&str, &str); 2] = [("9", "0%"), ("10", "0.00%")];
@@ -31,12 +32,34 @@ pub(super) struct Format {
 impl Format {
     /// Reads the code of a format; `None` when it shows plain numbers, or decides by the number.
     fn read(code: &str) -> Option<Self> {
+        if code.chars().nth(LONGEST_CODE).is_some() {
+            return None;
+        }
         let code = code.replace("General", "0");
-        let (mut format, mut has_digits, mut commas) = (Self::default(), false, 0);
         let mut rest = code.chars();
+        let format = Self::section(&mut rest)?;
+        // What is said of a negative number.
+        let other = Self::section(&mut rest);
+        let is_another = other.is_some_and(|other| other.words() != format.words());
+        (!is_another).then_some(format)
+    }
+
+    /// Returns the texts beside the number without signs and brackets.
+    fn words(&self) -> [&str; 2] {
+        [&*self.before, &*self.after].map(|text| text.trim_matches(['-', '−', '(', ')', ' ']))
+    }
+
+    /// Reads one of the sections between semicolons.
+    fn section(rest: &mut Chars<'_>) -> Option<Self> {
+        let (mut format, mut has_digits, mut commas) = (Self::default(), false, 0);
         while let Some(character) = rest.next() {
             let text = match character {
                 ';' => break,
+                // Commas that end the whole part divide.
+                '.' => {
+                    format.power -= 3 * std::mem::take(&mut commas);
+                    continue;
+                }
                 '0' | '#' | '?' => {
                     (has_digits, commas) = (true, 0);
                     format.after.clear();
@@ -212,6 +235,8 @@ mod tests {
         check("_-£* #,##0.00_-", 7.25, "£ 7.25");
         check("0.0,,\" Mio. kr\"", 12_300_000.0, "12.3 Mio. kr");
         check("#,##0,", 4_100_000.0, "4100");
+        check("#,##0,.0\"K\"", 4_100.0, "4.1K");
+        check("#,##0.00\" kr\";-#,##0.00\" kr\"", -5.5, "-5.5 kr");
         check("General\" km\"", 41.5, "41.5 km");
         check("0.0\"°C\"", -3.5, "-3.5°C");
         check("\"Week \"0", 7.0, "Week 7");
@@ -223,7 +248,10 @@ mod tests {
         {
             assert_eq!(Format::read(code), None, "{code}");
         }
-        assert_eq!(Format::read("[<1]0%;0"), None, "it decides by the number");
+        for code in ["[<1]0%;0", "0\" Dr\";0\" Cr\"", "0.0\"°N\";0.0\"°S\"", "\"Profit \"0;\"Loss \"0"] {
+            assert_eq!(Format::read(code), None, "{code} decides by the number");
+        }
+        assert_eq!(Format::read(&format!("0%{}", "0".repeat(300))), None, "too long for any");
         assert_eq!(Format::read("0\" (as counted by the keepers of the gate)\""), None, "a remark");
     }
 

@@ -24,7 +24,9 @@ const BRACKETS: [(&str, &str); 4] = [("(", ")"), ("[", "]"), ("{", "}"), ("«", 
 /// Signs that belong to a number beside them in Hebrew; in Arabic they stand where a word would.
 const SIGNS: [&str; 7] = ["%", "‰", "°", "$", "€", "£", "₪"];
 /// Signs that a number has between its digits.
-const SEPARATORS: [&str; 6] = [".", ",", ":", "/", "-", "–"];
+const SEPARATORS: [&str; 4] = [".", ",", ":", "/"];
+/// One more that does so in Hebrew alone.
+const HYPHEN: &str = "-";
 
 /// Returns the pieces of a line in the order in which they are read. Lines that were drawn in that order, and those
 /// without letters that run to the left, stay as they are.
@@ -103,6 +105,10 @@ fn end_of_words(pieces: &[Piece<'_>], at: usize) -> usize {
 fn end_of_text(pieces: &[Piece<'_>], at: usize, signs: bool) -> usize {
     let is_sign = |place: usize| signs && pieces.get(place).is_some_and(|piece| SIGNS.contains(&&*piece.text));
     let is_right = |place: usize| pieces.get(place).is_some_and(|piece| direction(&piece.text) == Direction::Right);
+    let is_separator = |place: usize| {
+        let text = &*pieces[place].text;
+        SEPARATORS.contains(&text) || signs && text == HYPHEN
+    };
     let first = if is_sign(at) { at + 1 } else { at };
     if !is_right(first) {
         return at;
@@ -114,7 +120,7 @@ fn end_of_text(pieces: &[Piece<'_>], at: usize, signs: bool) -> usize {
             Direction::Right => {
                 let is_joined = match place - end {
                     0 => true,
-                    1 => has_word || SEPARATORS.contains(&&*pieces[end].text) && is_number(&piece.text),
+                    1 => has_word || is_separator(end) && is_number(&piece.text),
                     _ => has_word,
                 };
                 if !is_joined {
@@ -206,6 +212,9 @@ mod tests {
         check("2023 - 2019 םינשב", 1.0, "בשנים 2019 - 2023");
         check("3,870 3,980 4,120 בכר", 1.0, "רכב 4,120 3,980 3,870");
         check("The word תיב 14 םולש", 1.0, "The word שלום 14 בית");
+        check("2023–2019 םינשב", 1.0, "בשנים 2019–2023");
+        check("2023-05-12 םויב", 1.0, "ביום 2023-05-12");
+        check("2023-2019 تغلب", 1.0, "بلغت 2019-2023");
         check("95% תוסנכה", 1.0, "הכנסות 95%");
         check("%95 تغلب", 1.0, "بلغت 95%");
         check("14 Model T המידקת תינוכמ", 1.0, "מכונית תקדימה 14 Model T");

@@ -11,11 +11,14 @@ const MAX_CELLS: usize = super::MAX_TEXT_BYTES / 2;
 /// What is said of a sheet that is not read to its end.
 pub(super) const FIRST_ROWS: &str = "only its first rows are searched";
 
+/// A cell: its column, its text, and whether that stands there by itself, not again of a cell merged with it.
+type Cell = (usize, String, bool);
+
 /// A sheet, filled in the order of its rows.
 pub(super) struct Sheet {
     text: String,
     /// The present block; each row with its cells in order.
-    block: Vec<Vec<(usize, String)>>,
+    block: Vec<Vec<Cell>>,
     /// The number of the present row.
     at: Option<usize>,
     rows: usize,
@@ -33,6 +36,16 @@ impl Sheet {
 
     /// Puts a cell's text; false when the sheet is full.
     pub fn put(&mut self, row: usize, column: usize, text: String) -> bool {
+        self.add(row, (column, text, true))
+    }
+
+    /// Puts the text of a cell into one that is merged with it; false when the sheet is full.
+    pub fn put_again(&mut self, row: usize, column: usize, text: String) -> bool {
+        self.add(row, (column, text, false))
+    }
+
+    fn add(&mut self, row: usize, cell: Cell) -> bool {
+        let text = &cell.1;
         if text.trim().is_empty() {
             return true;
         }
@@ -51,7 +64,7 @@ impl Sheet {
         match self.block.last_mut().filter(|cells| cells.len() < MAX_COLUMNS) {
             Some(cells) => {
                 self.room = left;
-                cells.push((column, text));
+                cells.push(cell);
             }
             None => {
                 self.missing.get_or_insert_with(|| format!("only the first {MAX_COLUMNS} cells of a row are searched"));
@@ -71,16 +84,19 @@ impl Sheet {
         (self.text, self.missing)
     }
 
-    /// Ends a block of rows. Lines above a table are lines; the columns are those that any row has.
+    /// Ends a block of rows. Lines above a table are lines; the columns are those in which any row has a text of its
+    /// own.
     fn close(&mut self) {
         let mut above = std::mem::take(&mut self.block);
-        let mut columns: Vec<usize> = above.iter().flatten().map(|(column, _)| *column).collect();
+        let own = |cell: &&Cell| cell.2;
+        let mut columns: Vec<usize> = above.iter().flatten().filter(own).map(|(column, ..)| *column).collect();
         columns.sort_unstable();
         columns.dedup();
         // A block of lone cells in several columns is no table.
-        let lone = above.iter().take_while(|row| row.len() <= 1 && columns.len() > 1).count();
+        let is_lone = |row: &&Vec<Cell>| row.iter().filter(own).count() <= 1;
+        let lone = above.iter().take_while(|row| is_lone(row) && columns.len() > 1).count();
         let rows = above.split_off(lone);
-        for (_, cell) in above.iter().flatten() {
+        for (_, cell, _) in above.iter().flatten().filter(own) {
             self.say(cell);
         }
         let all = rows.len();
@@ -92,11 +108,11 @@ impl Sheet {
     }
 
     /// Returns a row with its cells in their columns; none when there is no room for so many.
-    fn placed(&mut self, cells: Vec<(usize, String)>, columns: &[usize]) -> Option<Vec<String>> {
-        let width = cells.iter().map(|(column, _)| columns.partition_point(|other| other <= column)).max();
+    fn placed(&mut self, cells: Vec<Cell>, columns: &[usize]) -> Option<Vec<String>> {
+        let width = cells.iter().map(|(column, ..)| columns.partition_point(|other| other <= column)).max();
         self.cells = self.cells.checked_sub(width.unwrap_or(0))?;
         let mut row = vec![String::new(); width.unwrap_or(0)];
-        for (column, text) in cells {
+        for (column, text, _) in cells {
             if let Ok(at) = columns.binary_search(&column) {
                 row[at] = text;
             }

@@ -140,7 +140,7 @@ impl Merged {
 
 /// Puts cells into a sheet; false when that is full.
 fn say(sheet: &mut Sheet, cells: BTreeMap<Place, String>) -> bool {
-    cells.into_iter().all(|((row, column), text)| sheet.put(row as usize, column as usize, text))
+    cells.into_iter().all(|((row, column), text)| sheet.put_again(row as usize, column as usize, text))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "cells hold floating-point numbers")]
@@ -279,6 +279,15 @@ mod tests {
             assert!(text.contains(expected), "{expected} {text}");
         }
         assert_eq!((text.matches("Sales").count(), text.matches("Hall").count()), (1, 2), "{text}");
+        // A form on a grid that nothing else uses.
+        let rows = [row(3, &[("C", "Name"), ("I", "Yamada")]), row(4, &[("C", "Age"), ("I", "41")])];
+        let regions = ["C3:H3", "I3:P3", "C4:H4", "I4:P4"].map(|region| format!("<mergeCell ref=\"{region}\"/>"));
+        let (rows, regions) = (rows.concat(), regions.concat());
+        let body = format!("<sheetData>{rows}</sheetData><mergeCells>{regions}</mergeCells>");
+        let sheet = format!("<worksheet xmlns=\"{space}\"><dimension ref=\"A1:P4\"/>{body}</worksheet>");
+        let document = super::super::read(super::super::Format::Package, with_sheet(&sheet)).unwrap();
+        let text: String = document.sections.iter().map(|section| &*section.text).collect();
+        assert!(text.contains("| Name | Yamada |\n") && text.contains("| Age | 41 |"), "{text}");
     }
 
     #[test]
