@@ -167,7 +167,10 @@ impl<'a> Writing<'a> {
             let key = if self.calls == 1 { self.name.to_owned() } else { format!("{}/{}", self.name, self.calls) };
             let request = self.cx.request(Role::FinalReport, messages.to_vec(), Arc::clone(task));
             let mut answer = self.cx.ask_streaming(&key, Role::FinalReport, request, &mut page).await?;
-            let thought_aloud = answer.as_mut().is_ok_and(Completion::drop_unopened_thinking);
+            // What began with a title was no thought, so nothing behind it ends one.
+            let is_titled = written.first().is_some_and(|first| first.trim_start().starts_with('#'));
+            let may_think = self.has_thought || !is_titled;
+            let thought_aloud = may_think && answer.as_mut().is_ok_and(Completion::drop_unopened_thinking);
             // The first end of such thinking is that of all that was written before.
             let written = if thought_aloud && !self.has_thought { &[] } else { written };
             let broken = match answer {
