@@ -221,16 +221,22 @@ fn cites(sentence: &str) -> bool {
 fn is_about(sources: &str, sentence: &str) -> bool {
     let begins = |(at, word): (usize, &str)| {
         let before = &sentence[..at];
-        !before.ends_with(|char: char| char.is_ascii_alphabetic()) && (word != SOURCE || is_of_text(before))
+        !before.ends_with(|char: char| char.is_ascii_alphabetic())
+            && (word != SOURCE || is_of_text(before) && !names_origin(&sentence[at + word.len()..]))
     };
     sources.split_whitespace().any(|word| sentence.match_indices(word).any(begins))
         && !ATTRIBUTIONS.iter().any(|words| sentence.contains(words))
 }
 
+/// Returns whether the word for a source before this part of a sentence names where a thing is from: `(source: it)`.
+fn names_origin(behind: &str) -> bool {
+    behind.trim_start_matches('s').trim_start().starts_with([':', '['])
+}
+
 /// Returns whether the word for a source behind the beginning of a sentence is one of a text.
 fn is_of_text(before: &str) -> bool {
     let (whole, before) = (before, before.trim_end_matches(|char: char| !char.is_alphabetic()));
-    let begins_clause = whole[before.len()..].contains([',', ';', ':', '(', '–', '—']);
+    let begins_clause = whole[before.len()..].contains([',', ';', ':', '–', '—']);
     let last = before.rsplit(|char: char| !char.is_alphabetic()).next().unwrap_or_default();
     last.is_empty() || begins_clause || BEFORE_SOURCE.split_ascii_whitespace().any(|known| known == last)
 }
@@ -268,6 +274,8 @@ mod tests {
             "The energy sources do not include wind [1].",
             "The United States no longer publishes such documents [1].",
             "The office gives no longer leases, says the document [1].",
+            "The contract does not specify an end date (source: the ministry) [1].",
+            "The contract does not specify an end date; source: the ministry [1].",
             "None of the documents dispute this [1].",
             "None of the documents dispute what the sources say [1].",
             "None of the boats is named in the documents [1].",

@@ -11,7 +11,8 @@ const MAX_CELLS: usize = super::MAX_TEXT_BYTES / 2;
 /// What is said of a sheet that is not read to its end.
 pub(super) const FIRST_ROWS: &str = "only its first rows are searched";
 
-/// A cell: its column, its text, and whether that stands there by itself, not again of a cell merged with it.
+/// A cell: its column, its text, and whether that stands there by itself, not again of a cell to the left that is
+/// merged with it.
 type Cell = (usize, String, bool);
 
 /// A sheet, filled in the order of its rows.

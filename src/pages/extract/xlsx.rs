@@ -89,8 +89,8 @@ fn sheet<'a>(
 struct Merged {
     /// Where merged cells end, by where they begin.
     ends: HashMap<Place, Place>,
-    /// Texts that are still to be said again.
-    open: BTreeMap<Place, String>,
+    /// Texts that are still to be said again, and whether in the first column of their region.
+    open: BTreeMap<Place, (String, bool)>,
     /// The row of the last cell.
     row: u32,
     /// Bytes that may be said again.
@@ -133,14 +133,17 @@ impl Merged {
         for place in places.skip(1) {
             let Some(left) = self.left.checked_sub(text.len() + 1) else { return };
             self.left = left;
-            self.open.insert(place, text.to_owned());
+            self.open.insert(place, (text.to_owned(), place.1 == at.1));
         }
     }
 }
 
 /// Puts cells into a sheet; false when that is full.
-fn say(sheet: &mut Sheet, cells: BTreeMap<Place, String>) -> bool {
-    cells.into_iter().all(|((row, column), text)| sheet.put_again(row as usize, column as usize, text))
+fn say(sheet: &mut Sheet, cells: BTreeMap<Place, (String, bool)>) -> bool {
+    cells.into_iter().all(|((row, column), (text, is_first))| match is_first {
+        true => sheet.put(row as usize, column as usize, text),
+        false => sheet.put_again(row as usize, column as usize, text),
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "cells hold floating-point numbers")]
@@ -279,6 +282,15 @@ mod tests {
             assert!(text.contains(expected), "{expected} {text}");
         }
         assert_eq!((text.matches("Sales").count(), text.matches("Hall").count()), (1, 2), "{text}");
+        // A label goes on below an empty row.
+        let cells = |number: u32, boat, dues| row(number, &[("B", boat), ("C", dues)]);
+        let first = row(2, &[("A", "Pier"), ("B", "Barge"), ("C", "4")]);
+        let rows = [first, cells(3, "Ketch", "5"), cells(5, "Yawl", "7"), cells(6, "Sloop", "9")].concat();
+        let body = format!("<sheetData>{rows}</sheetData><mergeCells><mergeCell ref=\"A2:A6\"/></mergeCells>");
+        let sheet = format!("<worksheet xmlns=\"{space}\"><dimension ref=\"A2:C6\"/>{body}</worksheet>");
+        let document = super::super::read(super::super::Format::Package, with_sheet(&sheet)).unwrap();
+        let text: String = document.sections.iter().map(|section| &*section.text).collect();
+        assert!(text.contains("| Pier | Yawl | 7 |\n") && text.contains("| Pier | Sloop | 9 |"), "{text}");
         // A form on a grid that nothing else uses.
         let rows = [row(3, &[("C", "Name"), ("I", "Yamada")]), row(4, &[("C", "Age"), ("I", "41")])];
         let regions = ["C3:H3", "I3:P3", "C4:H4", "I4:P4"].map(|region| format!("<mergeCell ref=\"{region}\"/>"));

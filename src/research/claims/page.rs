@@ -258,7 +258,7 @@ impl Page {
     pub fn multiples(&self) -> &[i128] {
         self.multiples.get_or_init(|| {
             let is_named = |multiple: &i128| self.lower().names_multiple(*multiple);
-            phrases::MULTIPLES.into_iter().filter(is_named).collect()
+            words::all_multiples().filter(is_named).collect()
         })
     }
 

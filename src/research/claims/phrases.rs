@@ -160,10 +160,10 @@ pub fn heads(multiple: i128) -> impl Iterator<Item = &'static str> {
     HEADS.iter().filter(move |(power, _)| is_it(*power)).flat_map(|(_, words)| *words).copied()
 }
 
-/// Returns whether words of a head say what is counted between these parts of a text. Before `in thousands` a year may
-/// stand.
+/// Returns whether words of a head say what is counted between these parts of a text. Before `in thousands` and
+/// `(thousands` a year or another number may stand.
 pub fn counts(words: &str, before: &str, behind: &str) -> bool {
-    match ["in ", "en ", "em "].iter().any(|first| words.starts_with(first)) {
+    match ["in ", "en ", "em ", "("].iter().any(|first| words.starts_with(first)) {
         true => stands_alone(before, behind),
         false => says_what_is_counted(before, behind),
     }

@@ -189,6 +189,8 @@ const BEHIND: &str = "the its their his her our all these those that this are we
 const PAST: &str = "ed";
 /// Before a quarter that is one of a year.
 const FOR_A_TIME: &str = "over in during within for per each every once";
+/// Those that are as well the first part of a word for people or things: `a third of game developers`.
+const COMPOUNDS: &str = "game match season";
 const ARTICLES: &str = "the a an this that last next each every fiscal la l le les una un el";
 /// What is split into such parts without being shared.
 const TIMES: &str = "year years hour day week month minute decade century match game season heure siècle année an hora siglo año ora secolo anno ano século \
@@ -218,7 +220,12 @@ fn is_share(words: &str, before: &str, behind: &str) -> bool {
     let last = last_word(before.trim_end_matches(|char: char| char.is_whitespace() || "-‑–".contains(char)));
     let counts_parts = || is_any(BEFORE_PARTS, last) || before.trim_end().ends_with(BEFORE_HALF);
     let is_doubtful = || is_any(DOUBTFUL, last_word(words));
-    let is_time = || ["quarter", "quarters"].contains(&last_word(words)) && is_any(FOR_A_TIME, last);
+    let is_time = || match last_word(words) {
+        "quarter" => is_any(FOR_A_TIME, last),
+        // `Over three quarters were women`.
+        "quarters" => last != "over" && is_any(FOR_A_TIME, last),
+        _ => false,
+    };
     stands_alone(before, behind) && !counts_parts() && (!is_doubtful() || goes_on(behind, is_time()))
 }
 
@@ -250,7 +257,8 @@ fn is_of_time(text: &str) -> bool {
         let (next, _) = first_word(rest);
         next.is_empty() || is_any(OF, next) || is_any(BEHIND, next)
     };
-    is_any(TIMES, word) && ends(after) || word.is_empty() && is_year() && ends(rest)
+    let is_time = is_any(TIMES, word) && (!is_any(COMPOUNDS, word) || ends(after));
+    is_time || word.is_empty() && is_year() && ends(rest)
 }
 
 /// Returns the word with which a text begins behind white space and an apostrophe, and what follows it.
@@ -290,6 +298,7 @@ mod tests {
             ("Ein Viertel stimmte zu", 25),
             ("In the second half of the year half the boats left.", 50),
             ("One third of game developers left", 33),
+            ("Over three quarters were women.", 75),
             ("Half of the 2000 respondents agreed.", 50),
             ("It was bought for three quarters of the price", 75),
         ] {
@@ -307,6 +316,7 @@ mod tests {
             "It is a third-party gate, a third option, in a third country",
             "It lasted over a quarter.",
             "It lasted a quarter of an hour",
+            "It left a quarter of an hour later",
             "Un quart d'heure",
             "It lasted half a day",
             "The half-hour show of the half-brother",

@@ -353,6 +353,8 @@ fn a_head_says_what_the_cells_of_its_table_count() {
         ("Dues of Petrel are $412,000", paid),
         ("In 2021 there were 412,000 visitors", of_year),
         ("The repair cost 4 million crowns", "The repair cost 4, 5 or 6 million crowns."),
+        ("In 2021 revenue was 412 crore", "| Year | Revenue (₹ crore) |\n| --- | --- |\n| 2021 | 412 |"),
+        ("Dues of Petrel are £412 million", "| Boat | First half (£m) |\n| --- | --- |\n| Petrel | 412 |"),
     ]);
     other(&[
         ("The repair cost 412,000 crowns", "Thousands of visitors came. The repair cost 412 crowns."),

@@ -377,6 +377,11 @@ pub fn multiple(word: &str) -> Option<i128> {
     MULTIPLE_OF.get(word).copied()
 }
 
+/// Returns how many numbers may count for which there are words.
+pub fn all_multiples() -> impl Iterator<Item = i128> {
+    MULTIPLES.iter().map(|(power, _)| 10_i128.pow(power.unsigned_abs().into()))
+}
+
 /// Returns the words for so many.
 pub fn multiples(multiple: i128) -> impl Iterator<Item = &'static str> {
     let is_it = move |power: i8| 10_i128.pow(power.unsigned_abs().into()) == multiple;
