@@ -176,7 +176,6 @@ fn says_so(words: &str, behind: &str) -> bool {
 
 /// Returns whether a text goes on with sources and what they do not say: `the sources names it`.
 fn none_says(behind: &str) -> bool {
-    let is_any = |all: &str, word: &str| all.split_ascii_whitespace().any(|known| known == word);
     let sources: Vec<&str> = SOURCES.lines().take(1).flat_map(str::split_ascii_whitespace).chain([THEM]).collect();
     let begins_source = |word: &&str| sources.iter().any(|source| word.starts_with(source));
     let mut words = behind.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty());
@@ -238,7 +237,11 @@ fn is_of_text(before: &str) -> bool {
     let (whole, before) = (before, before.trim_end_matches(|char: char| !char.is_alphabetic()));
     let begins_clause = whole[before.len()..].contains([',', ';', ':', '–', '—']);
     let last = before.rsplit(|char: char| !char.is_alphabetic()).next().unwrap_or_default();
-    last.is_empty() || begins_clause || BEFORE_SOURCE.split_ascii_whitespace().any(|known| known == last)
+    last.is_empty() || begins_clause || is_any(BEFORE_SOURCE, last)
+}
+
+fn is_any(all: &str, word: &str) -> bool {
+    all.split_ascii_whitespace().any(|known| known == word)
 }
 
 #[cfg(test)]

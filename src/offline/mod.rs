@@ -27,6 +27,7 @@ use crate::{
     aside::{Panicked, aside},
     domain::{AnswerStatus, Evidence, Finding, SourceId, Usage},
     llm::{Completion, StopReason, ToolCall, limits::Tokenizer},
+    text::is_in,
 };
 pub use bounds::complete;
 pub use phrases::wording;
@@ -129,12 +130,6 @@ fn reply(task: &Task) -> Answer {
         Task::Compress { topic, evidence } => Answer::Text(notes::compress(bounds::question(topic), evidence)),
         Task::Report { brief, findings, sources, .. } => Answer::Text(report::write(brief, findings, sources)),
     }
-}
-
-/// Returns whether the word is one of a list.
-fn is_in(list: &str, word: &str) -> bool {
-    // Most words are in no list, which the first look shows faster.
-    list.contains(word) && list.split_whitespace().any(|known| known == word)
 }
 
 fn clear() -> String {

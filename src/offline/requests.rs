@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use crate::text::Language;
+use crate::text::{Language, is_in};
 
 /// More words than any such request has.
 const MAX_WORDS: usize = 24;
@@ -53,7 +53,7 @@ pub fn declined(message: &str) -> Option<&'static str> {
 
 /// Returns what the words ask for together, if all of them are known.
 fn kind(words: &[String]) -> Option<Kind> {
-    let any = |list: &str| words.iter().any(|word| ALL.iter().any(|vocabulary| holds(vocabulary.list(list), word)));
+    let any = |list: &str| words.iter().any(|word| ALL.iter().any(|vocabulary| is_in(vocabulary.list(list), word)));
     let known = |word: &String| word.chars().all(|char| char.is_ascii_digit()) || ALL.iter().any(|of| of.knows(word));
     if !words.iter().all(known) {
         return None;
@@ -66,16 +66,12 @@ fn kind(words: &[String]) -> Option<Kind> {
 
 impl Vocabulary {
     fn knows(&self, word: &str) -> bool {
-        ["talk", "change", "tongues", "fillers"].iter().any(|list| holds(self.list(list), word))
+        ["talk", "change", "tongues", "fillers"].iter().any(|list| is_in(self.list(list), word))
     }
 
     fn list(&self, name: &str) -> &'static str {
         self.lists.get(name).copied().unwrap_or_default()
     }
-}
-
-fn holds(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|known| known == word)
 }
 
 /// Returns the words in lower case; `None` when there are none, or more than a request has.

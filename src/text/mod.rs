@@ -19,7 +19,7 @@ pub use markup::{is_fence, plain};
 pub use sentences::sentences;
 pub use terms::{is_stop_word, stem, terms};
 pub use thesaurus::{related, related_in_compound};
-pub use words::{fold, is_number, is_unspaced, words};
+pub use words::{fold, is_in, is_number, is_unspaced, words};
 
 /// Returns the first `chars` characters of `text`.
 pub fn start(text: &str, chars: usize) -> &str {

@@ -83,6 +83,12 @@ fn without_elision(word: &str) -> (usize, &str) {
     }
 }
 
+/// Returns whether the word is one of a list with white space between its words.
+pub fn is_in(list: &str, word: &str) -> bool {
+    // Most words are in no list, which the first look shows faster.
+    list.contains(word) && list.split_whitespace().any(|known| known == word)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{phrases, words};
-use crate::text::is_unspaced;
+use crate::text::{is_in, is_unspaced};
 
 /// Places of words that are looked at.
 const MOST_PLACES: usize = 400;
@@ -47,13 +47,12 @@ impl Lower {
         phrases::heads(multiple).any(|words| self.sentences_where(words, is_it(words)).next().is_some())
     }
 
-    /// Returns whether words say that numbers count so many: those of a head, or a single one that does not say how
-    /// many there are, as in `thousands of boats`.
+    /// Returns whether a single word says that numbers count so many, and not how many there are, as in `thousands of
+    /// boats`.
     pub fn names_multiple(&self, multiple: i128) -> bool {
         let is_of_all = |behind: &str| OF.iter().any(|of| behind.starts_with(of));
         let is_it = |before: &str, behind: &str| says_what_is_counted(before, behind) && !is_of_all(behind);
-        let is_named = || words::multiples(multiple).any(|word| self.sentences_where(word, is_it).next().is_some());
-        self.names_head(multiple) || is_named()
+        words::multiples(multiple).any(|word| self.sentences_where(word, is_it).next().is_some())
     }
 
     /// Returns the sentence in which one of the words stands by itself or begins a longer one.
@@ -90,7 +89,7 @@ pub fn stands_alone(before: &str, behind: &str) -> bool {
 pub fn says_what_is_counted(before: &str, behind: &str) -> bool {
     let near = before[before.ceil_char_boundary(before.len().saturating_sub(NEAR))..].trim_end();
     let last = near.rsplit(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
-    let says_how_many = || words::number(last).is_some() || HOW_MANY.split(' ').any(|known| known == last);
+    let says_how_many = || words::number(last).is_some() || is_in(HOW_MANY, last);
     stands_alone(before, behind) && !near.ends_with(char::is_numeric) && !says_how_many()
 }
 

@@ -257,7 +257,7 @@ impl Page {
     /// Returns how many its numbers may count, as heads or single words say, read on first use likewise.
     pub fn multiples(&self) -> &[i128] {
         self.multiples.get_or_init(|| {
-            let is_named = |multiple: &i128| self.lower().names_multiple(*multiple);
+            let is_named = |multiple: &i128| self.heads().contains(multiple) || self.lower().names_multiple(*multiple);
             words::all_multiples().filter(is_named).collect()
         })
     }

@@ -5,6 +5,7 @@ use super::{
     lower::{says_what_is_counted, stands_alone},
     words::{ONE, Unit, number},
 };
+use crate::text::is_in;
 
 /// What units of temperature measure.
 pub const TEMPERATURE: &str = "temperature";
@@ -129,13 +130,12 @@ pub fn area(word: &str) -> Option<Unit> {
 
 /// Returns the scale of temperature that a word names, behind one for degrees or alone if it is a sign of its own.
 pub fn scale(word: &str) -> Option<Unit> {
-    let is_it = |names: &str| names.split(' ').any(|name| name == word);
-    let kind = SCALES.iter().find(|(_, names)| is_it(names))?.0;
+    let kind = SCALES.iter().find(|(_, names)| is_in(names, word))?.0;
     Some(Unit { quantity: TEMPERATURE, kind, size: 1 })
 }
 
 pub fn is_degrees(word: &str) -> bool {
-    DEGREES.split(' ').any(|known| known == word)
+    is_in(DEGREES, word)
 }
 
 /// Returns a temperature of a scale on the other one, and how much a difference of so many degrees is there. Values are

@@ -5,6 +5,7 @@ use super::{
     lower::{Lower, stands_alone},
     words::ONE,
 };
+use crate::text::is_in;
 
 /// Shares in words, with the hundredths that each is, in hundredths of these.
 const SHARES: &[(i128, &[&str])] = &[
@@ -218,12 +219,12 @@ fn is_share(words: &str, before: &str, behind: &str) -> bool {
     let before = &before[before.ceil_char_boundary(before.len().saturating_sub(NEAR))..];
     let behind = &behind[..behind.floor_char_boundary(NEAR)];
     let last = last_word(before.trim_end_matches(|char: char| char.is_whitespace() || "-‑–".contains(char)));
-    let counts_parts = || is_any(BEFORE_PARTS, last) || before.trim_end().ends_with(BEFORE_HALF);
-    let is_doubtful = || is_any(DOUBTFUL, last_word(words));
+    let counts_parts = || is_in(BEFORE_PARTS, last) || before.trim_end().ends_with(BEFORE_HALF);
+    let is_doubtful = || is_in(DOUBTFUL, last_word(words));
     let is_time = || match last_word(words) {
-        "quarter" => is_any(FOR_A_TIME, last),
+        "quarter" => is_in(FOR_A_TIME, last),
         // `Over three quarters were women`.
-        "quarters" => last != "over" && is_any(FOR_A_TIME, last),
+        "quarters" => last != "over" && is_in(FOR_A_TIME, last),
         _ => false,
     };
     stands_alone(before, behind) && !counts_parts() && (!is_doubtful() || goes_on(behind, is_time()))
@@ -237,16 +238,16 @@ fn goes_on(behind: &str, is_time: bool) -> bool {
         let is_joined = behind.trim_start_matches(['-', '‑']).starts_with(char::is_alphanumeric);
         return !is_time && !is_joined && !behind.trim_start().starts_with(char::is_numeric);
     }
-    if is_any(OF, word) {
+    if is_in(OF, word) {
         return !is_of_time(after);
     }
-    !is_time && (is_any(BEHIND, word) || word.ends_with(PAST))
+    !is_time && (is_in(BEHIND, word) || word.ends_with(PAST))
 }
 
 /// Returns whether a text begins with a time that has parts: `the year`, `2030`.
 fn is_of_time(text: &str) -> bool {
     let (mut word, mut after) = first_word(text);
-    if is_any(ARTICLES, word) {
+    if is_in(ARTICLES, word) {
         (word, after) = first_word(after);
     }
     let behind = after.trim_start();
@@ -255,9 +256,9 @@ fn is_of_time(text: &str) -> bool {
     // `A third of game developers`, `half of the 2000 respondents`.
     let ends = |rest: &str| {
         let (next, _) = first_word(rest);
-        next.is_empty() || is_any(OF, next) || is_any(BEHIND, next)
+        next.is_empty() || is_in(OF, next) || is_in(BEHIND, next)
     };
-    let is_time = is_any(TIMES, word) && (!is_any(COMPOUNDS, word) || ends(after));
+    let is_time = is_in(TIMES, word) && (!is_in(COMPOUNDS, word) || ends(after));
     is_time || word.is_empty() && is_year() && ends(rest)
 }
 
@@ -269,10 +270,6 @@ fn first_word(text: &str) -> (&str, &str) {
 
 fn last_word(text: &str) -> &str {
     text.rsplit(|char: char| !char.is_alphanumeric()).next().unwrap_or_default()
-}
-
-fn is_any(words: &str, word: &str) -> bool {
-    words.split_ascii_whitespace().any(|known| known == word)
 }
 
 #[cfg(test)]

@@ -311,6 +311,19 @@ async fn thinking_that_nothing_opened_is_taken_back() {
     world.finish();
 }
 
+/// A report may be about such tags: what begins with a title is none of it thinking.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_about_closing_tags_keeps_its_first_half() {
+    let goes_on = || When::last_says("Continue exactly where it stopped");
+    let script = small().first(writer(), [streamed(["# Tags\n\nPaid by dues [S1001], and"], "length")]);
+    let world = world_of_one_page(script.always(goes_on(), reply::text(" closed by\n</think>\nas a rule."))).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    let written = story.markdown();
+    assert!(written.starts_with("# Tags\n\nPaid by dues [1], closed by\n\\</think>\nas a rule.\n"), "{written}");
+    assert_eq!(attempts(&story), [1], "nothing is taken back");
+    world.finish();
+}
+
 /// A retry does not take over what was no answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thinking_alone_is_no_answer_to_a_retry_either() {
