@@ -50,17 +50,21 @@ export class ReportView {
   /** Is all of it shown that will be? */
   isWhole() { return this.run?.status !== "completed" || this.run.attempt === 0 || this.have.complete; }
 
-  /** Asks for what is complete: by the pace, and less and less often while that fails. @param {boolean} complete */
+  /** Asks for what is complete: at once when it all is, else by the pace, and less and less often while that fails. @param {boolean} complete */
   look(complete) {
     if (this.loading || this.isClosed) return;
-    this.loading = true;
     const pause = complete && !this.failures ? 0 : Math.min(PACE * 2 ** Math.max(0, this.failures - 1), LONGEST_PAUSE);
     const looked = () => { this.failures = complete && !this.have.complete ? this.failures + 1 : 0; };
-    this.timer = setTimeout(() => this.load().then(looked, (error) => this.missed(error)).finally(() => {
-      this.looked = Date.now();
-      this.loading = false;
-      if (this.run && !this.isClosed) this.update(this.run);
-    }), Math.max(0, this.looked + pause - Date.now()));
+    // The end of a run is not waited for until the next look is due.
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.loading = true;
+      this.load().then(looked, (error) => this.missed(error)).finally(() => {
+        this.looked = Date.now();
+        this.loading = false;
+        if (this.run && !this.isClosed) this.update(this.run);
+      });
+    }, Math.max(0, this.looked + pause - Date.now()));
   }
 
   /** Says once that it fails, however often it does. @param {unknown} error */

@@ -41,7 +41,8 @@ async function aThread(page) {
   await isSeen(page, "the start");
   await page.keyboard.press("Enter");
 
-  await page.waitForSelector(".report a.cite");
+  // With its end a report gets its tools, and its citations their passages.
+  await page.waitForSelector(".tools:not([hidden])");
   await tabTo(page, ".report a.cite");
   await isSeen(page, "a citation");
   await page.keyboard.press("Enter");
