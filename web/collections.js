@@ -13,6 +13,7 @@ export class Collections {
     this.all = [];
     /** @type {Set<string>} */
     this.picked = new Set();
+    this.done = Promise.resolve();
     /** The one whose documents are shown. */
     this.open = "";
     this.summary = el("summary", {}, word("collections"));
@@ -44,16 +45,16 @@ export class Collections {
     });
   }
 
-  /** @param {() => Promise<void>} work */
-  async do(work) {
-    try { await work(); } catch (error) { this.page.failed(error); }
-    this.draw();
+  /** One after the other: a list that comes late would undo what was done since. @param {() => Promise<void>} work */
+  do(work) {
+    return this.done = this.done.then(work).catch(this.page.failed).then(() => this.draw());
   }
 
-  async make() {
-    const name = this.name.value.trim();
-    if (!name) return this.name.focus();
-    await this.do(async () => {
+  /** A second press finds the name gone. */
+  make() {
+    return this.do(async () => {
+      const name = this.name.value.trim();
+      if (!name) return this.name.focus();
       const made = await api.makeCollection(name);
       this.name.value = "";
       this.all.unshift(made);

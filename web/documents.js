@@ -15,6 +15,7 @@ export class Documents {
     this.failed = failed;
     /** @type {Entry[]} */
     this.entries = [];
+    this.opened = Promise.resolve();
     /** Hears of each change. */
     this.changed = () => {};
     this.list = el("ul", { "aria-label": word("documents"), hidden: true });
@@ -24,10 +25,14 @@ export class Documents {
     this.element = el("div", { class: "documents" }, this.list, el("div", {}, this.add, " ", this.state), this.input);
   }
 
-  /** The documents as the service has them. */
-  async open() {
-    this.entries = (await api.documents(this.of)).data.map((given) => ({ name: given.name, given }));
-    this.draw();
+  /** The documents as the service has them. What is chosen meanwhile waits, or it would be lost. */
+  open() {
+    const opening = api.documents(this.of).then(({ data }) => {
+      this.entries = data.map((given) => ({ name: given.name, given }));
+      this.draw();
+    });
+    this.opened = opening.catch(() => {});
+    return opening;
   }
 
   /** Files may be dropped on an element instead. @param {HTMLElement} element */
@@ -42,8 +47,11 @@ export class Documents {
 
   /** @param {FileList | null} files */
   async choose(files) {
-    this.entries.push(...[...files ?? []].map((file) => ({ name: file.name, file })));
+    // Emptying the input empties its list of files.
+    const chosen = [...files ?? []].map((file) => ({ name: file.name, file }));
     this.input.value = "";
+    await this.opened;
+    this.entries.push(...chosen);
     this.draw();
     // What is wrong with a file stands beside it.
     if (this.of) await this.send().catch(() => {});
