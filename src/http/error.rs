@@ -453,3 +453,29 @@ pub fn problem_json(problem: &ApiError, instance: &str, request_id: &str) -> (&'
     };
     ("application/problem+json", serde_json::to_vec(&body).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::http::docs;
+
+    #[test]
+    fn problems_in_the_contract_are_those_of_the_service() {
+        let contract: Value = yaml_serde::from_str(docs::CONTRACT).unwrap();
+        let responses = contract["components"]["responses"].as_object().unwrap();
+        let mut checked = 0;
+        for content in responses.values().map(|response| &response["content"]["application/problem+json"]) {
+            let many = content["examples"].as_object().into_iter().flat_map(|named| named.values());
+            for example in many.map(|example| &example["value"]).chain(content.get("example")) {
+                let code = Code::ALL.into_iter().find(|code| example["code"] == code.as_str()).unwrap();
+                let (_, status, title, retryable) = code.row();
+                let shown = (&example["title"], &example["status"], &example["retryable"]);
+                assert_eq!(shown, (&title.into(), &status.as_u16().into(), &retryable.into()), "{example}");
+                checked += 1;
+            }
+        }
+        assert!(checked > 20, "only {checked} examples were found");
+    }
+}

@@ -38,7 +38,8 @@ impl Period {
     pub fn usual_start(self, to: Timestamp) -> Timestamp {
         match self {
             Self::Day => to.minus(crate::domain::time::days(29)).day(),
-            Self::Month => to.minus(crate::domain::time::days(335)).month(),
+            // One after the other, since their lengths differ.
+            Self::Month => (0..11).fold(to.month(), |month, _| month.minus(crate::domain::time::days(1)).month()),
         }
     }
 
@@ -134,6 +135,14 @@ impl UsageFilter {
 mod tests {
     use super::*;
     use crate::domain::{Cost, Usage};
+
+    #[test]
+    fn twelve_months_are_shown_whatever_their_lengths() {
+        for (to, from) in [("2026-01-01", "2025-02-01"), ("2026-01-31", "2025-02-01"), ("2026-12-31", "2026-01-01")] {
+            let start = Period::Month.usual_start(Timestamp::of_date(to).unwrap());
+            assert_eq!(start.to_date(), from, "to {to}");
+        }
+    }
 
     #[test]
     fn days_add_up_to_months_and_models_to_sums() {
