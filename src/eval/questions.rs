@@ -60,6 +60,7 @@ impl Fact {
 pub fn read(text: &str) -> Result<Vec<Question>, String> {
     let mut questions = Vec::new();
     let mut seen = HashSet::new();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let question: Question = serde_json::from_str(line).map_err(|error| format!("line {}: {error}", number + 1))?;
         if !seen.insert(question.id.clone()) {
@@ -98,5 +99,6 @@ mod tests {
             read("{\"id\": 1, \"question\": \"a\"}\n{\"id\": 1, \"question\": \"b\"}").unwrap_err().contains("twice")
         );
         assert!(read("\n").is_err());
+        assert!(read("\u{feff}{\"id\": 1, \"question\": \"a\"}").is_ok(), "a byte order mark is no text");
     }
 }

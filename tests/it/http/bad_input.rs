@@ -34,7 +34,6 @@ async fn bodies_that_are_not_json() {
         br#"{"message":"Why?",}"#.into(),
         br#"{'message':'Why?'}"#.into(),
         b"{\"message\":\"\xff\xfe\"}".into(),
-        b"\xef\xbb\xbf{\"message\":\"a\"}".into(),
         br#"{"message":"\ud800"}"#.into(),
         br#"{"message":"\udc00\ud800"}"#.into(),
         b"{\"message\":\"a\x00b\"}".into(),
@@ -66,8 +65,11 @@ async fn bodies_that_are_not_json() {
     }
     let utf8 = ("content-type", "Application/JSON; charset=\"UTF-8\"");
     let empty = json!({ "message": "" }).to_string();
-    let answer = service.ask("POST", THREADS, &[utf8, ("content-encoding", "identity")], empty).await;
-    answer.refused(422, "validation_failed");
+    // Some shells write a byte order mark before what they send.
+    for body in [format!("\u{feff}{empty}"), empty] {
+        let answer = service.ask("POST", THREADS, &[utf8, ("content-encoding", "identity")], body).await;
+        answer.refused(422, "validation_failed");
+    }
     is_fine(&service).await;
     service.stop().await;
     world.finish();
