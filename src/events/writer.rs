@@ -251,17 +251,19 @@ impl Writer {
         self.stores.send_if_modified(|stores| !std::mem::replace(stores, true));
     }
 
-    /// Commits one after the other; what the database refuses just now is put aside with all that follows it, unless
-    /// this is the last try or too much lies there already.
-    async fn try_each(&mut self, group: Vec<Job>, last: bool) {
-        for job in group {
-            if let Some(error) = self.failure_before(&job) {
-                settle(job.answer, Err(error));
-            } else if !last && self.is_aside(&job) {
-                self.aside.push(job);
-            } else {
+    /// Commits one run's after the other's; what the database refuses just now is put aside with all that follows it,
+    /// unless this is the last try or too much lies there already. Those of a run stay together: what was written
+    /// without an answer is known by the stamp of its last one alone.
+    async fn try_each(&mut self, mut group: Vec<Job>, last: bool) {
+        while let Some(run_id) = group.first().map(|job| job.entry.commit.lease.run_id) {
+            let (of_run, others) = group.into_iter().partition(|job| job.entry.commit.lease.run_id == run_id);
+            group = others;
+            let sound = self.refuse_followers(of_run);
+            if sound.first().is_some_and(|job| !last && self.is_aside(job)) {
+                self.aside.extend(sound);
+            } else if !sound.is_empty() {
                 let last = last || self.aside.len() >= QUEUE;
-                let refused = self.attempt(vec![job], last).await;
+                let refused = self.attempt(sound, last).await;
                 self.aside.extend(refused.jobs);
             }
         }

@@ -151,6 +151,9 @@ impl Runs {
         key: Option<&Key>,
     ) -> Result<Accepted, Refusal> {
         let (run, caller) = (&owned.run, owned.access.caller());
+        if let Some(before) = self.answered_before(key, caller).await? {
+            return Ok(before);
+        }
         check_retryable(run)?;
         let naming = Naming::new(caller, owned.owner(), options);
         let options = self.options_over(run.options.clone(), options, api_keys)?;

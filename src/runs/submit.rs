@@ -77,6 +77,9 @@ impl Runs {
         submission: Submission,
         thread: NewThread,
     ) -> Result<Accepted, Refusal> {
+        if let Some(before) = self.answered_before(submission.key.as_ref(), caller).await? {
+            return Ok(before);
+        }
         let options = self.options_over(self.default_options().clone(), &submission.options, &submission.api_keys)?;
         let new_run =
             self.new_run(ThreadId::new(), &submission.content, options, false, &*self.means(&submission.api_keys)?)?;
@@ -98,6 +101,9 @@ impl Runs {
     /// [`Refusal`]; nothing is stored then.
     pub(super) async fn add_message(&self, thread: &OwnedThread, submission: Submission) -> Result<Accepted, Refusal> {
         let (thread_id, caller) = (thread.thread.id, thread.access.caller());
+        if let Some(before) = self.answered_before(submission.key.as_ref(), caller).await? {
+            return Ok(before);
+        }
         let new_run = match self.asked_to_go_on(thread_id, &submission.content).await? {
             Some(run) => {
                 let options = self.options_over(run.options.clone(), &submission.options, &submission.api_keys)?;
@@ -120,6 +126,18 @@ impl Runs {
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchThread)?;
         self.parts.log.wake(thread_id);
         Ok(self.accepted(&thread.access, created, new_run))
+    }
+
+    /// Returns what the first request with this key was answered. Whatever would be refused by now, such as a collection
+    /// that is gone since, was not when that run was created.
+    pub(super) async fn answered_before(
+        &self,
+        key: Option<&Key>,
+        caller: &Caller,
+    ) -> Result<Option<Accepted>, Refusal> {
+        let Some(key) = key else { return Ok(None) };
+        let key = idempotency(key, &caller.owner, Timestamp::now());
+        Ok(self.parts.store.first_answer(&key).await?.map(Accepted::Before))
     }
 
     /// Keeps the answer to a request with a key, for its repetitions. Losing it costs them their exact body, no more.

@@ -3,8 +3,8 @@
 use std::{collections::HashMap, time::Instant};
 
 use super::{
-    Admission, Created, Cursor, Delivery, Error, IdempotencyKey, Load, NewRun, NewThread, Page, RunFilter, RunOverview,
-    Store, ThreadChange, ThreadFilter,
+    Admission, Created, Cursor, Delivery, Error, FirstAnswer, IdempotencyKey, Load, NewRun, NewThread, Page, RunFilter,
+    RunOverview, Store, ThreadChange, ThreadFilter,
     attempts::{AGAIN_WITHIN, ask, attempt, change, ensure, remove},
 };
 use crate::domain::{
@@ -68,6 +68,14 @@ impl Store {
         let details = self.details(vec![run.clone()]).await?.pop();
         let position = details.and_then(|details| details.queue_position).unwrap_or(1);
         Ok(Some(Created::New { run: Box::new(run), position, allowances: Vec::new() }))
+    }
+
+    /// Returns what the first request with this key made, if there was one.
+    ///
+    /// # Errors
+    /// [`Error::KeyReused`] where that was another request.
+    pub async fn first_answer(&self, key: &IdempotencyKey) -> Result<Option<FirstAnswer>, Error> {
+        ask!(self, engine => engine.first_answer(key).await)
     }
 
     /// Keeps the body of the answer to the first request with a key.

@@ -826,6 +826,25 @@ async fn a_thread_has_one_active_run(database: TestDatabase) {
     assert_eq!(seqs(&store, lease.thread_id).await, [1, 2, 3]);
 }
 
+/// The run is inserted while the transaction that ends the one before has not committed yet, and waits for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_begins_behind_the_end_of_the_one_before() {
+    let database = TestDatabase::postgres().await;
+    let store = database.open().await;
+    let before = created(&store, &new_run()).await;
+    let ends = database.execute(
+        "UPDATE runs SET status = 'cancelled', finished_at = 1; UPDATE threads SET last_seq = last_seq + 1; \
+         SELECT pg_sleep(1.5)",
+    );
+    let adds = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        added(&store, &NewRun { thread_id: before.thread_id, ..new_run() }).await.unwrap().unwrap()
+    };
+    tokio::join!(ends, adds);
+    let first = database.count("SELECT first_seq FROM runs WHERE status = 'queued'").await;
+    assert_eq!(first, 2, "the second event of the thread is the end of the first run");
+}
+
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -871,6 +890,13 @@ async fn a_repeated_entry_is_written_once(database: TestDatabase) {
     assert_eq!(seqs(&store, lease.thread_id).await, [1, 2, 3, 4]);
     assert_eq!(seqs(&store, other.thread_id).await, [1, 2]);
     assert_eq!(store.commit_entries(&[]).await, []);
+
+    let again = claimed(&store).await;
+    let mut entries: Vec<Entry> = [commit_of(again, "a"), commit_of(again, "b")].map(Entry::from).into();
+    assert_eq!(store.commit_entries(&entries).await, [Ok(()), Ok(())]);
+    entries.push(commit_of(again, "a").into());
+    let results = store.commit_entries(&entries).await;
+    assert!(matches!(results.as_slice(), [Ok(()), Ok(()), Err(Error::Corrupt(_))]), "beside a wrong one: {results:?}");
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]

@@ -260,7 +260,7 @@ impl Engine {
             "UPDATE runs SET lease_expires_at = $3 + ",
             time!("$4"),
             ", claimed_by = NULL, waiting_for = COALESCE($5, waiting_for), waiting_until = COALESCE($6, waiting_until) \
-             WHERE id = $1 AND epoch = $2 AND status = 'running'"
+             WHERE id = $1 AND epoch = $2 AND status = 'running' AND claimed_by IS NOT NULL"
         );
         let shown = waiting.map(serde_json::to_string).transpose()?.map(|shown| clean(&shown).into_owned());
         let until = waiting.map(|waiting| waiting.until.0);

@@ -73,13 +73,18 @@ impl Engine {
     }
 
     async fn commit_one_by_one(&self, entries: &[Entry]) -> Vec<Answer> {
+        let written = match self.written_before(entries).await {
+            Ok(written) => written,
+            Err(error) => return vec![Err(error); entries.len()],
+        };
         let mut failed: HashMap<RunId, Error> = HashMap::new();
         let mut answers = Vec::with_capacity(entries.len());
-        for entry in entries {
+        for (entry, is_written) in entries.iter().zip(written) {
             let run_id = entry.commit.lease.run_id;
             let answer = match failed.get(&run_id) {
                 // What follows a commit that is not there would be a log with a hole.
                 Some(error) => Err(error.clone()),
+                None if is_written => Ok(None),
                 None => self
                     .commit_together(std::slice::from_ref(entry))
                     .await
@@ -91,6 +96,14 @@ impl Engine {
             answers.push(answer);
         }
         answers
+    }
+
+    /// Returns whether each was written by an earlier attempt. That is known of all at once: a run keeps the stamp of
+    /// its newest commit alone.
+    async fn written_before(&self, entries: &[Entry]) -> Result<Vec<bool>, Error> {
+        let mut tx = self.begin().await?;
+        let fences = read_fences(&mut tx, entries).await?;
+        Ok(judge(&fences, entries).into_iter().map(|verdict| verdict == Verdict::Written).collect())
     }
 
     async fn commit_together(&self, entries: &[Entry]) -> Result<Vec<Answer>, Error> {

@@ -46,6 +46,10 @@ impl Engine {
     /// Returns the overviews, newest first; a run that cannot be read is left out.
     pub async fn overviews(&self, status: Option<RunStatus>, limit: u32) -> Result<Vec<RunOverview>, Error> {
         let mut select = QueryBuilder::<Db>::new(SELECT);
+        // The index of runs that have not ended is found by its own condition alone.
+        if status.is_some_and(|status| !status.is_final()) {
+            select.push("runs.status IN ('queued', 'running') AND ");
+        }
         match status {
             Some(status) => select.push("runs.status = ").push_bind(status.as_str()),
             None => select.push("TRUE"),

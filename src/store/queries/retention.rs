@@ -38,12 +38,14 @@ impl Engine {
         Ok(pruned)
     }
 
-    /// Deletes threads that were created before, and whose runs have all ended before; each in a transaction of its
+    /// Deletes threads that were created before, whose runs have all ended before, and to which no document was given
+    /// since; each in a transaction of its
     /// own, and not if anything happened in it meanwhile.
     pub async fn prune_threads(&self, before: Timestamp, limit: u32) -> Result<Vec<ThreadId>, Error> {
         const SELECT: &str = "SELECT id, last_seq FROM threads WHERE created_at <= $1 AND NOT EXISTS \
             (SELECT 1 FROM runs WHERE runs.thread_id = threads.id \
-             AND (runs.finished_at IS NULL OR runs.finished_at > $1)) LIMIT $2 + 0";
+             AND (runs.finished_at IS NULL OR runs.finished_at > $1)) AND NOT EXISTS \
+            (SELECT 1 FROM documents WHERE documents.thread_id = threads.id AND documents.created_at > $1) LIMIT $2 + 0";
         let mut connection = self.reader().await?;
         let rows = query(SELECT).bind(before.0).bind(i64::from(limit)).fetch_all(&mut *connection).await?;
         drop(connection);

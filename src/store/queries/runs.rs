@@ -193,6 +193,10 @@ pub fn page(filter: &RunFilter, after: Option<Cursor>, limit: u32) -> QueryBuild
         select.push(" AND owner = ").push_bind(owned(owner.as_str()));
     }
     if let Some(status) = filter.status {
+        // The index of runs that have not ended is found by its own condition alone.
+        if !status.is_final() {
+            select.push(" AND status IN ('queued', 'running')");
+        }
         select.push(" AND status = ").push_bind(status.as_str());
     }
     if let Some(cursor) = after {

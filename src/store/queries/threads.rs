@@ -86,6 +86,11 @@ impl Engine {
         Ok(Created::New { run: queued(new_run).into(), position, allowances })
     }
 
+    /// Returns what the first request with this key made.
+    pub async fn first_answer(&self, idempotency: &IdempotencyKey) -> Result<Option<FirstAnswer>, Error> {
+        read_first_answer(&mut *self.reader().await?, idempotency).await
+    }
+
     /// Inserts the run before it raises `last_seq`: a commit that is finishing the thread's last run locks that run
     /// and then the thread, and the other order here would deadlock with it.
     pub async fn add_run(&self, new_run: &NewRun, admission: &Admission) -> Result<Option<Created>, Error> {
@@ -112,6 +117,10 @@ impl Engine {
             .bind(owned(&Thread::title_of(&new_run.content)))
             .fetch_one(&mut *tx)
             .await?;
+        // Read again under the thread's lock: the insert may have waited for the end of the run before, and then had
+        // read the number before that end.
+        const BEGIN: &str = "UPDATE runs SET first_seq = $2 WHERE id = $1";
+        query(BEGIN).bind(new_run.run_id.0).bind(seq - 1).execute(&mut *tx).await?;
         insert_question(&mut tx, new_run, seq, position).await?;
         tx.commit().await?;
         Ok(Some(Created::New { run: queued(new_run).into(), position, allowances }))
@@ -264,26 +273,29 @@ async fn first_answer(
         .bind(new_run.now.0)
         .execute(&mut *connection)
         .await?;
-    if taken.rows_affected() == 1 {
-        return Ok(None);
+    match taken.rows_affected() {
+        1 => Ok(None),
+        _ => read_first_answer(connection, idempotency).await,
     }
-    read_first_answer(connection, idempotency).await.map(Some)
 }
 
-async fn read_first_answer(connection: &mut Connection, idempotency: &IdempotencyKey) -> Result<FirstAnswer, Error> {
+async fn read_first_answer(
+    connection: &mut Connection,
+    idempotency: &IdempotencyKey,
+) -> Result<Option<FirstAnswer>, Error> {
     const SELECT: &str = "SELECT request_hash, thread_id, run_id, message_id, response FROM idempotency_keys \
-        WHERE scope = $1 AND key = $2";
+        WHERE scope = $1 AND key = $2 AND created_at >= $3";
     let select = query(SELECT).bind(owned(&idempotency.scope)).bind(owned(&idempotency.key));
-    let row = select.fetch_one(connection).await?;
+    let Some(row) = select.bind(idempotency.not_before.0).fetch_optional(connection).await? else { return Ok(None) };
     if row.try_get::<&str, _>("request_hash")? != idempotency.request_hash {
         return Err(Error::KeyReused);
     }
-    Ok(FirstAnswer {
+    Ok(Some(FirstAnswer {
         thread_id: ThreadId(row.try_get("thread_id")?),
         run_id: RunId(row.try_get("run_id")?),
         message_id: MessageId(row.try_get("message_id")?),
         response: row.try_get("response")?,
-    })
+    }))
 }
 
 /// Refuses an owner who has as many threads as are stored for one. The limit may be passed by a few at once.

@@ -135,6 +135,14 @@ async fn threads_in_which_nothing_happens_are_deleted(database: TestDatabase) {
         assert!(store.thread(thread_id).await.unwrap().is_some(), "a run of it is at work");
     }
     end(&store, waiting).await;
+    database
+        .execute(
+            "INSERT INTO documents (id, thread_id, name, content_hash, size_bytes, characters, sections, created_at) \
+             SELECT id, id, 'a.txt', '', 1, 1, '[]', 9000000000000 FROM threads",
+        )
+        .await;
+    assert_eq!(store.prune_threads(LATER, 9).await.unwrap(), [], "documents were given since");
+    database.execute("UPDATE documents SET created_at = 0").await;
     assert_eq!(store.prune_threads(LATER, 9).await.unwrap(), [waiting.thread_id]);
 }
 
