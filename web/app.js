@@ -25,6 +25,8 @@ function notice(text, action, ms = 8_000) {
   const end = () => { const isHere = box.contains(document.activeElement); box.remove(); if (isHere) main.focus({ preventScroll: true }); };
   const button = action && el("button", { type: "button", onclick: () => { end(); action[1](); } }, action[0]);
   box.append(" ", button ?? "");
+  // Below an open dialog it would be neither seen nor read aloud.
+  ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(notices);
   notices.append(box);
   // What asked for it may be gone from the page, and the keyboard has little time to come here.
   button?.focus({ preventScroll: true });
@@ -91,7 +93,8 @@ async function route() {
   fill(main, view.element);
   try { await view.open(); } catch (error) { if (open === view) nothing(error); return; }
   if (open !== view) return;
-  main.focus({ preventScroll: true });
+  // Whoever types already stays where they are.
+  if (!document.activeElement?.matches("input, textarea")) main.focus({ preventScroll: true });
   await view.show(rest);
 }
 
@@ -105,10 +108,11 @@ async function ask() {
   void threads();
 }
 
-/** The question in the address has been asked. @param {string} thread */
-function asked(thread) {
-  history.pushState(null, "", `${location.pathname}#/t/${thread}`);
+/** The question in the address has been asked. @param {string} thread @param {boolean} isHere who asked still looks at it */
+function asked(thread, isHere) {
   void list.load();
+  if (!isHere) return;
+  history.pushState(null, "", `${location.pathname}#/t/${thread}`);
   route().catch(failed);
 }
 

@@ -9,7 +9,7 @@ import { count, exactly, money, named, word } from "./words.js";
 /** @typedef {{name: string, schema: OptionSchema, byDefault: unknown, input: HTMLInputElement | HTMLSelectElement, picks?: HTMLElement}} Field */
 
 export class AskView {
-  /** @param {{failed: (error: unknown) => void, asked: (thread: string) => void}} page @param {string} question */
+  /** @param {{failed: (error: unknown) => void, asked: (thread: string, isHere: boolean) => void}} page @param {string} question */
   constructor(page, question) {
     this.page = page;
     this.key = api.newKey();
@@ -117,8 +117,10 @@ export class AskView {
       const begun = await this.documents.send();
       if (begun) await api.reply(begun, question, this.key, this.chosen());
       const thread = begun || (await api.ask(question, this.chosen(), this.key)).thread.id;
-      forget(this.box);
-      this.page.asked(thread);
+      // Another view may be looked at by now, with a question of its own.
+      const isHere = this.element.isConnected;
+      if (isHere) forget(this.box);
+      this.page.asked(thread, isHere);
     } catch (error) { this.page.failed(error); } finally { this.start.disabled = false; }
   }
 }

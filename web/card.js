@@ -31,7 +31,7 @@ export async function openCard(run, id, at) {
     at.verdict && el("p", {}, el("span", { class: `chip ${at.verdict}` }, named(at.verdict))),
     (exact || at.claim) && el("h3", {}, word(exact ? "passage" : "nearest")),
     place ? excerpt(text, place) : at.claim && el("p", {}, word("noPassage")),
-    whole(text, place), el("p", { class: "tools" }, copyButton(() => location.href)));
+    whole(text, place), el("p", { class: "tools" }, copyButton("copyLink", () => location.href)));
   box.classList.add("card");
   return box;
 }

@@ -1,7 +1,7 @@
 // Collections of documents in the question box: picked for a run, made, filled, renamed and deleted.
 import * as api from "./api.js";
 import { Documents } from "./documents.js";
-import { el, fill, refill, rename, say } from "./dom.js";
+import { el, fill, isEnter, refill, rename, say } from "./dom.js";
 import { count, word } from "./words.js";
 /** @import {Collection} from "./types" */
 
@@ -21,7 +21,7 @@ export class Collections {
     this.inside = el("div", {});
     /** @type {HTMLInputElement} */
     this.name = el("input", { maxlength: "200", "aria-label": word("collectionName"), placeholder: word("collectionName"), autocomplete: "off", onkeydown: (/** @type {KeyboardEvent} */ event) => {
-      if (event.key !== "Enter" || event.isComposing) return;
+      if (!isEnter(event)) return;
       // Nothing is asked yet.
       event.preventDefault();
       void this.make();

@@ -16,6 +16,7 @@ export class Documents {
     /** @type {Entry[]} */
     this.entries = [];
     this.opened = Promise.resolve();
+    this.sending = Promise.resolve("");
     /** Hears of each change. */
     this.changed = () => {};
     this.list = el("ul", { "aria-label": word("documents"), hidden: true });
@@ -57,20 +58,26 @@ export class Documents {
     if (this.of) await this.send().catch(() => {});
   }
 
-  /** Gives the waiting files away; a thread begins with the first of them. @returns {Promise<string>} the thread's id; empty without files */
-  async send() {
+  /** Gives the waiting files away, once each; a thread begins with the first of them. @returns {Promise<string>} the thread's id; empty without files */
+  send() {
+    return this.sending = this.sending.catch(() => "").then(() => this.sendAll());
+  }
+
+  /** Those behind one that is refused are given, too. */
+  async sendAll() {
+    /** @type {unknown[]} */
+    const problems = [];
     this.add.disabled = true;
-    try {
-      for (const entry of this.entries) {
-        if (!entry.file) continue;
-        say(this.state, word("readingFile", { name: entry.name }));
-        await this.give(entry, entry.file);
-      }
-    } finally {
-      this.add.disabled = false;
-      say(this.state, "");
+    for (const entry of this.entries) {
+      if (!entry.file || !this.entries.includes(entry)) continue;
+      say(this.state, word("readingFile", { name: entry.name }));
+      await this.give(entry, entry.file).catch((error) => problems.push(error));
       this.draw();
     }
+    this.add.disabled = false;
+    say(this.state, "");
+    this.draw();
+    if (problems.length) throw problems[0];
     return this.of.split("/")[1] ?? "";
   }
 
@@ -85,6 +92,8 @@ export class Documents {
         entry.given = document;
       }
       entry.file = undefined;
+      // It was taken off the list while it was on its way.
+      if (!this.entries.includes(entry)) await api.removeDocument(this.of, entry.given.id);
     } catch (error) {
       entry.problem = error instanceof Error ? error.message : String(error);
       throw error;

@@ -85,13 +85,25 @@ export function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Copies an address; where the browser has no clipboard for the page, nothing happens. @param {() => string} address */
-export function copyButton(address) {
+/** Copies a text, which a browser does over plain HTTP only with what is marked. Is it copied? @param {string} text */
+export async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  const had = /** @type {HTMLElement | null} */ (document.activeElement), box = el("textarea", { class: "unseen", value: text });
+  (had?.closest("dialog") ?? document.body).append(box);
+  box.select();
+  const isCopied = document.execCommand("copy");
+  box.remove();
+  had?.focus();
+  return isCopied;
+}
+
+/** A button that copies, and says so; where the browser does not let it, nothing happens. @param {"copy" | "copyLink"} name @param {() => string | Promise<string>} text @param {(error: unknown) => void} [failed] */
+export function copyButton(name, text, failed = () => {}) {
   const button = el("button", { type: "button", onclick: async () => {
-    try { await navigator.clipboard.writeText(address()); } catch { return; }
+    try { if (!await copy(await text())) return; } catch (error) { return failed(error); }
     say(button, word("copied"));
-    setTimeout(() => say(button, word("copyLink")), 2_000);
-  } }, word("copyLink"));
+    setTimeout(() => say(button, word(name)), 2_000);
+  } }, word(name));
   return button;
 }
 
@@ -101,7 +113,7 @@ export function dialog(title, ...children) {
   const close = el("button", { type: "button", class: "quiet close", "aria-label": word("close") }, "×");
   const box = el("dialog", { "aria-labelledby": id }, el("header", {}, el("h2", { id }, title), close), ...children);
   close.addEventListener("click", () => box.close());
-  box.addEventListener("close", () => box.remove());
+  box.addEventListener("close", () => { document.body.append(...box.querySelectorAll("#notices")); box.remove(); });
   box.addEventListener("click", (event) => event.target === box && box.close());
   document.body.append(box);
   box.showModal();
@@ -119,9 +131,12 @@ export function rename(label, name, renamed) {
   input.select();
 }
 
+/** Not the Enter that ends what an input method composes; in Safari only its code tells. @param {KeyboardEvent} event */
+export const isEnter = (event) => event.key === "Enter" && !event.isComposing && event.keyCode !== 229;
+
 /** Enter sends, with Shift it begins a line; not while an input method composes. @param {KeyboardEvent} event */
 export function sendOnEnter(event) {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  if (event.shiftKey || !isEnter(event)) return;
   event.preventDefault();
   /** @type {HTMLTextAreaElement} */ (event.currentTarget).form?.requestSubmit();
 }

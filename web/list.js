@@ -20,7 +20,9 @@ export class ThreadList {
     this.threads = [];
     /** @type {string | null} */
     this.cursor = null;
-    this.asked = 0;
+    /** What the list was last searched for. */
+    this.q = "";
+    this.asked = this.changes = 0;
     this.drawn = "";
     this.search = el("input", { type: "search", id: "find", "aria-label": word("find"), placeholder: word("findHint"), maxlength: "200", oninput: () => this.later() });
     this.list = el("div", { class: "threads" });
@@ -28,9 +30,9 @@ export class ThreadList {
     fill(side, el("a", { class: "brand", href: "#/" }, "Fathom"), el("a", { class: "new", href: "#/" }, word("newQuestion")), this.search, this.list, this.more,
       this.footer = el("footer", { class: "dim" }, el("a", { href: "docs/" }, word("api"))));
     void this.person();
-    setInterval(() => document.visibilityState === "visible" && !this.cursorUsed && this.load(), REFRESH);
+    setInterval(() => document.visibilityState === "visible" && this.load(), REFRESH);
     addEventListener("pagehide", () => this.leaving.forEach((_, id) => void api.remove(id, true)));
-    this.cursorUsed = this.isAway = false;
+    this.isLonger = this.isAway = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
   }
@@ -56,21 +58,27 @@ export class ThreadList {
     this.timer = setTimeout(() => this.load(), 200);
   }
 
-  /** @param {string} [cursor] */
+  /** The newest threads, or with a cursor those that follow. @param {string} [cursor] @returns {Promise<void>} */
   async load(cursor) {
-    const mine = this.asked += 1;
+    const q = cursor ? this.q : this.search.value.trim(), mine = cursor ? 0 : this.asked += 1, { changes } = this;
+    const isOld = () => cursor ? q !== this.q : mine !== this.asked;
     try {
-      const q = this.search.value.trim();
       // What is pinned stands on top, also where the first page does not reach it.
-      const [page, first] = await Promise.all([api.threads({ q, cursor }), cursor ? this.threads : api.threads({ q, "metadata.pinned": "true" }).then(({ data }) => data)]);
-      if (mine !== this.asked) return;
-      this.cursorUsed = Boolean(cursor);
-      const known = new Set(first.map(({ id }) => id));
-      this.threads = [...first, ...page.data.filter(({ id }) => !known.has(id))];
-      this.cursor = page.next_cursor;
+      const [page, pinned] = await Promise.all([api.threads({ q, cursor }), cursor ? [] : api.threads({ q, "metadata.pinned": "true" }).then(({ data }) => data)]);
+      if (isOld()) return;
+      // It may be from before the change.
+      if (changes !== this.changes) return this.load(cursor);
+      // Of a list that was made longer the rest stays.
+      const stays = cursor || (this.isLonger && q === this.q);
+      const fresh = new Map([...pinned, ...page.data].map((thread) => [thread.id, thread]));
+      this.threads = [...fresh.values(), ...stays ? this.threads.filter(({ id }) => !fresh.has(id)) : []];
+      if (cursor || !stays) this.cursor = page.next_cursor;
+      this.isLonger = Boolean(stays);
+      this.q = q;
       this.draw();
       this.isAway = false;
     } catch (error) {
+      if (isOld()) return;
       // Nobody has asked for it again, so it is said once.
       if (!this.isAway || cursor) this.page.failed(error);
       this.isAway = true;
@@ -118,6 +126,7 @@ export class ThreadList {
   async change(thread, change) {
     try {
       const now = await api.change(thread.id, change);
+      this.changes += 1;
       this.threads = this.threads.map((other) => other.id === thread.id ? now : other);
       this.draw();
       if (thread.id === this.current) for (const title of document.querySelectorAll(".thread > header h1")) say(title, now.title);
@@ -128,6 +137,7 @@ export class ThreadList {
   async erase(id) {
     clearTimeout(this.leaving.get(id));
     try { await api.remove(id); } catch (error) { if (!(error instanceof api.Problem) || error.status !== 404) throw error; } finally { this.leaving.delete(id); }
+    this.threads = this.threads.filter((thread) => thread.id !== id);
   }
 
   /** Takes it off the list at once, and off the server when it can no longer be taken back. @param {Thread} thread */

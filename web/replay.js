@@ -46,7 +46,7 @@ class Replay {
     this.speed.value = "10";
     this.jump = el("select", { "aria-label": word("jump"), onchange: () => this.goTo(Number(this.jump.value)) },
       el("option", { value: "" }, word("jump")), this.marks());
-    this.controls = el("div", { class: "controls" }, this.button, this.bar, this.clock, this.speed, this.jump, copyButton(() => location.href));
+    this.controls = el("div", { class: "controls" }, this.button, this.bar, this.clock, this.speed, this.jump, copyButton("copyLink", () => location.href));
     this.restart();
     this.toggle(false);
   }

@@ -1,6 +1,6 @@
 // A report to be read: the server's HTML, a list of contents, and citations that open what they rest on.
 import * as api from "./api.js";
-import { copyButton, el, fill, rendered, save, say } from "./dom.js";
+import { copyButton, el, fill, rendered, save } from "./dom.js";
 import { isOver } from "./picture.js";
 import { claimOf } from "./passage.js";
 import { word } from "./words.js";
@@ -105,20 +105,12 @@ export class ReportView {
     const keep = (/** @type {string} */ type, /** @type {string} */ ending) => () =>
       api.report(this.id, type).then((text) => save(`report-${this.id.slice(0, 8)}.${ending}`, type, text), this.actions.failed);
     fill(this.tools,
-      tool("copy", () => this.copy()), file("markdown", keep("text/markdown", "md")), file("html", keep("text/html", "html")),
-      file("json", keep("application/json", "json")), tool("print", () => this.print()), this.actions.link && copyButton(this.actions.link),
+      copyButton("copy", () => api.report(this.id, "text/markdown"), this.actions.failed), file("markdown", keep("text/markdown", "md")), file("html", keep("text/html", "html")),
+      file("json", keep("application/json", "json")), tool("print", () => this.print()), this.actions.link && copyButton("copyLink", this.actions.link),
       // Without events there is nothing to play.
       this.actions.replay && this.run?.seq !== 0 && tool("replay", () => this.actions.replay?.(this.id)),
       this.actions.versions && !this.actions.isFirst?.() && tool("versions", () => this.actions.versions?.()));
     this.tools.hidden = this.isReplay;
-  }
-
-  async copy() {
-    try {
-      await navigator.clipboard.writeText(await api.report(this.id, "text/markdown"));
-      const button = this.tools.querySelector("button");
-      if (button) { say(button, word("copied")); setTimeout(() => say(button, word("copy")), 2_000); }
-    } catch (error) { this.actions.failed(error); }
   }
 
   /** Only this report, not the page around it. */

@@ -1,6 +1,6 @@
 // Links by which anybody may read a thread's reports: made, copied, listed and revoked.
 import * as api from "./api.js";
-import { dialog, el, fill } from "./dom.js";
+import { copy, dialog, el, fill } from "./dom.js";
 import { day, word } from "./words.js";
 
 /** Days that a link may live. */
@@ -20,13 +20,16 @@ export function openShares(thread, failed) {
   };
   const create = async (/** @type {Event} */ event) => {
     event.preventDefault();
+    // The address of a link is shown once.
+    make.disabled = true;
     try {
       const { url } = await api.share(thread, Number(choice.value) || null);
       fill(made, address(new URL(url.slice(1), document.baseURI).href));
       await load();
-    } catch (error) { failed(error); }
+    } catch (error) { failed(error); } finally { make.disabled = false; }
   };
-  const form = el("form", { onsubmit: create }, el("label", { for: "share-days" }, word("validFor")), choice, el("button", { class: "main" }, word("makeLink")));
+  const make = el("button", { class: "main" }, word("makeLink"));
+  const form = el("form", { onsubmit: create }, el("label", { for: "share-days" }, word("validFor")), choice, make);
   dialog(word("share"), el("div", { class: "share" }, el("p", { class: "dim" }, word("shareHint")), form, made, list));
   load().catch(failed);
 }
@@ -35,11 +38,9 @@ export function openShares(thread, failed) {
 function address(url) {
   const field = el("input", { readonly: true, value: url, "aria-label": word("share"), onfocus: () => field.select() });
   // Where the browser has no clipboard for the page, the address is marked.
-  const write = async () => {
-    try { await navigator.clipboard.writeText(url); fill(copy, word("copied")); } catch { field.focus(); }
-  };
-  const copy = el("button", { type: "button", onclick: write }, word("copyLink"));
-  return el("div", {}, field, copy);
+  const write = async () => await copy(url) ? fill(button, word("copied")) : field.focus();
+  const button = el("button", { type: "button", onclick: write }, word("copyLink"));
+  return el("div", {}, field, button);
 }
 
 /** @param {import("./types").Share} share */

@@ -197,14 +197,14 @@ export class ThreadView {
   async reply(event) {
     event.preventDefault();
     const text = this.box.value.trim();
-    if (!text) return;
+    if (!text || this.send.disabled) return;
     // The run may be here before the answer is.
     this.send.disabled = this.isAsked = true;
     try {
       await api.reply(this.id, text, this.key);
       this.key = api.newKey();
-      this.box.value = "";
-      forget(this.box);
+      // What is typed since is the next message.
+      if (this.box.value.trim() === text) { this.box.value = ""; forget(this.box); }
     } catch (error) { this.isAsked = false; this.page.failed(error); } finally { this.send.disabled = false; }
   }
 
@@ -248,9 +248,9 @@ export class ThreadView {
     for (const run of [runs[at], runs[at - 1]]) if (run && await this.replay(run.id, seq)) return;
   }
 
-  /** Waits for something, five seconds at most; is the view still open then? @param {() => boolean} test */
+  /** Waits for something, five seconds at most, and a minute for what was there before the page; is the view still open then? @param {() => boolean} test */
   async until(test) {
-    for (let tries = 0; tries < 100 && !this.isClosed && !test(); tries += 1) await new Promise((done) => setTimeout(done, 50));
+    for (let tries = 0; tries < (this.picture.seq < this.known ? 1_200 : 100) && !this.isClosed && !test(); tries += 1) await new Promise((done) => setTimeout(done, 50));
     return !this.isClosed;
   }
 }

@@ -19,9 +19,13 @@ export async function openVersions(versions, failed) {
   };
   const older = choice("older", versions.length - 2), newer = choice("newer", versions.length - 1);
   const body = el("tbody", {});
+  let asked = 0;
   const show = async () => {
+    const mine = asked += 1;
+    // Nothing stands under the names of others.
+    fill(body);
     const [before, after] = await Promise.all([older, newer].map((select) => api.report(versions[Number(select.value)].id, "text/markdown")));
-    fill(body, ...folded(difference(before, after)).map(row));
+    if (mine === asked) fill(body, ...folded(difference(before, after)).map(row));
   };
   await show();
   const head = el("thead", {}, el("tr", {}, el("th", {}, word("older"), " ", older), el("th", {}, word("newer"), " ", newer)));

@@ -27,6 +27,8 @@ const dollars = new Intl.NumberFormat(locale, { style: "currency", currency: "US
 const cents = new Intl.NumberFormat(locale, { style: "currency", currency: "USD", currencyDisplay: "narrowSymbol", maximumSignificantDigits: 2 });
 const parts = new Intl.NumberFormat(locale, { style: "percent" });
 const days = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
+/** A day without an hour is the same everywhere. */
+const dates = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
 const clock = new Intl.DateTimeFormat(locale, { timeStyle: "short" });
 
 /** @param {number} n */
@@ -38,7 +40,7 @@ export const percent = (part) => parts.format(part);
 /** @param {number} n every digit of it */
 export const exactly = (n) => whole.format(n);
 /** @param {string | number | Date} time */
-export const day = (time) => isNaN(+new Date(time)) ? String(time) : days.format(new Date(time));
+export const day = (time) => isNaN(+new Date(time)) ? String(time) : (/^[\d-]+$/.test(String(time)) ? dates : days).format(new Date(time));
 /** @param {string} time */
 export const hour = (time) => clock.format(new Date(time));
 /** Hours, minutes and seconds. @param {number} ms */

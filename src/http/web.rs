@@ -2,6 +2,8 @@
 //!
 //! It speaks the public API alone. It loads nothing from elsewhere, and its content security policy would not let it.
 
+use std::sync::LazyLock;
+
 use axum::{
     Router,
     extract::Path,
@@ -21,8 +23,8 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const INDEX: &str = include_str!("../../web/index.html");
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// Name below `/web/`, content type and content. A test holds it against the folder.
-const FILES: &[(&str, &str, &str)] = &[
+/// Name below `/web/`, content type and source. A test holds it against the folder.
+const SOURCES: &[(&str, &str, &str)] = &[
     ("api.js", SCRIPT, include_str!("../../web/api.js")),
     ("app.js", SCRIPT, include_str!("../../web/app.js")),
     ("ask.js", SCRIPT, include_str!("../../web/ask.js")),
@@ -51,6 +53,37 @@ const FILES: &[(&str, &str, &str)] = &[
     ("words/zh.js", SCRIPT, include_str!("../../web/words/zh.js")),
 ];
 
+/// A file as it is served.
+struct File {
+    name: &'static str,
+    content_type: &'static str,
+    content: String,
+}
+
+static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
+    let served = |&(name, content_type, source)| File { name, content_type, content: without_comments(source) };
+    SOURCES.iter().map(served).collect()
+});
+
+/// Returns a script or style sheet without its lines of comments, a sixth of it, which only those who write it read. The
+/// other lines keep their numbers.
+fn without_comments(source: &str) -> String {
+    let mut inside = false;
+    let mut content = String::with_capacity(source.len());
+    for line in source.lines() {
+        let text = line.trim();
+        // Code may follow a comment on its line.
+        inside |= text.starts_with("/*") && (text.ends_with("*/") || !text.contains("*/"));
+        let ends = inside && text.ends_with("*/");
+        if !inside && !text.starts_with("//") {
+            content.push_str(line);
+        }
+        inside &= !ends;
+        content.push('\n');
+    }
+    content
+}
+
 /// Serves `/` and what lies below `/web/`. Needs no state, never fails.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
@@ -59,8 +92,8 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
 }
 
 fn named(name: &str, headers: &HeaderMap) -> Response {
-    match FILES.iter().find(|(known, _, _)| *known == name) {
-        Some((_, content_type, content)) => file(content_type, content, headers),
+    match FILES.iter().find(|file| file.name == name) {
+        Some(found) => file(found.content_type, &found.content, headers),
         None => ApiError::no_such("path").into_response(),
     }
 }
@@ -99,7 +132,7 @@ mod tests {
     fn every_file_of_the_page_is_served() {
         let mut files = below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("web"), "");
         files.retain(|name| !UNSERVED.contains(&name.as_str()));
-        assert_eq!(files, FILES.iter().map(|(name, _, _)| (*name).to_owned()).collect());
+        assert_eq!(files, SOURCES.iter().map(|(name, _, _)| (*name).to_owned()).collect());
     }
 
     /// Each module that the page begins with is asked for at once, not when another one that imports it has come.
@@ -108,7 +141,7 @@ mod tests {
         let mut found = vec!["app.js"];
         for at in 0.. {
             let Some(name) = found.get(at) else { break };
-            let (_, _, text) = FILES.iter().find(|(known, _, _)| known == name).expect("what is imported is served");
+            let (_, _, text) = SOURCES.iter().find(|(known, _, _)| known == name).expect("what is imported is served");
             let imported = text.lines().filter_map(|line| line.strip_prefix("import ")?.split("from \"./").nth(1));
             for name in imported.map(|rest| rest.trim_end_matches("\";")).collect::<Vec<_>>() {
                 if !found.contains(&name) {
@@ -117,7 +150,7 @@ mod tests {
             }
         }
         assert!(found.contains(&"words.js") && !found.contains(&"replay.js"), "{found:?}");
-        for (name, _, _) in FILES {
+        for (name, _, _) in SOURCES {
             let is_preloaded = INDEX.contains(&format!("<link rel=\"modulepreload\" href=\"web/{name}\">"));
             // It asks for the reader's words while the others come.
             let begins = INDEX.contains(&format!("<script type=\"module\" async src=\"web/{name}\"></script>"));
@@ -129,9 +162,17 @@ mod tests {
     /// All of it that one reader loads, who has one language.
     #[test]
     fn the_page_stays_small() {
-        let (words, rest): (Vec<_>, Vec<_>) = FILES.iter().partition(|(name, _, _)| name.starts_with("words/"));
-        let longest = words.iter().map(|(_, _, content)| content.len()).max().unwrap();
-        let bytes = rest.iter().map(|(_, _, content)| content.len()).sum::<usize>() + longest + INDEX.len();
+        let (words, rest): (Vec<_>, Vec<_>) = FILES.iter().partition(|file| file.name.starts_with("words/"));
+        let longest = words.iter().map(|file| file.content.len()).max().unwrap();
+        let bytes = rest.iter().map(|file| file.content.len()).sum::<usize>() + longest + INDEX.len();
         assert!(bytes < 150_000, "{bytes}");
+    }
+
+    #[test]
+    fn only_lines_of_comments_are_left_out() {
+        let source =
+            "// a\nlet a = 1; // b\n/** c */\n/**\n * d\n */\nlet b = \"https://e\"; /* f */\n  // g\n/** h */ (i)\n";
+        let served = "\nlet a = 1; // b\n\n\n\n\nlet b = \"https://e\"; /* f */\n\n/** h */ (i)\n";
+        assert_eq!(without_comments(source), served);
     }
 }

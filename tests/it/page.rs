@@ -181,6 +181,12 @@ async fn what_cannot_be_loaded_is_asked_for_now_and_then() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_list_of_threads_keeps_up_on_a_slow_line() {
+    let world = World::start(Script::new()).await;
+    on_a_service("list.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_stays_of_a_thread_that_is_left_and_an_unseen_one_goes_on() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     on_a_service("elsewhere.mjs", &world).await;

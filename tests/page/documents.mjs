@@ -9,13 +9,17 @@ await story(async (page) => {
   await page.setInputFiles("input[type=file]", [
     file("ledger.md", "# Ledger of the gate\n\nThe tide gate is paid by dues of 4 crowns a barge."),
     file("broken.pdf", "%PDF-1.7 nothing"),
+    file("tides.txt", "High water comes twice a day."),
   ]);
-  assert(await page.locator(".documents li").count() === 2, "both are listed");
+  assert(await page.locator(".documents li").count() === 3, "all are listed");
   await page.fill("#q", "How does the gate pay?");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".documents li .problem");
   assert((await page.textContent(".documents li:has(.problem)")).includes("broken.pdf"), "the problem stands beside its file");
+  assert(await page.isVisible(".documents li:has-text('tides.txt') .dim"), "those behind it are given, too");
   await accessible(page, "an unreadable document");
+  await page.click("button[aria-label='Remove tides.txt']");
+  await page.waitForFunction(() => !document.body.textContent.includes("tides.txt"));
   await page.click("button[aria-label='Remove broken.pdf']");
   await page.focus("#q");
   await page.keyboard.press("Enter");
@@ -28,6 +32,22 @@ await story(async (page) => {
   await accessible(page, "documents of a thread");
   await page.setViewportSize({ width: 360, height: 740 });
   await fits(page, "a phone");
+  let given = 0;
+  await page.route("**/documents?**", (route) => { given += 1; setTimeout(() => void route.continue(), 500); });
+  await page.setInputFiles("input[type=file]", [file("first.txt", "Weed on the first gate.")]);
+  await page.evaluate(() => {
+    // The button waits, and files can be dropped all the same.
+    const dropped = new DataTransfer();
+    dropped.items.add(new File(["Weed on the second gate."], "second.txt"));
+    document.querySelector(".thread").dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, cancelable: true }));
+  });
+  const removed = page.waitForResponse((response) => response.request().method() === "DELETE");
+  await page.click("button[aria-label='Remove first.txt']");
+  assert((await removed).status() === 204, "what is taken away while it is on its way does not stay");
+  await page.waitForSelector(".documents li:has-text('second.txt') .dim");
+  assert(given === 2, `each is given once: ${given}`);
+  await page.unroute("**/documents?**");
+  await page.click("button[aria-label='Remove second.txt']");
   await page.click("button[aria-label='Remove minutes.txt']");
   await page.waitForFunction(() => document.querySelectorAll(".documents li").length === 1);
   await page.reload();

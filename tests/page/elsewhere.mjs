@@ -60,6 +60,27 @@ await story(async (page, context) => {
   assert(asked.some((path) => path.endsWith(id)) && !asked.some((path) => path.endsWith("/events")), asked.join(" "));
   assert(await page.title() === "Fathom", await page.title());
 
+  const askLate = await hold(page, /\/api\/v1\/threads$/);
+  await page.fill("#q", "Who decides about it?");
+  await page.keyboard.press("Enter");
+  await page.click(`.threads a[href="#/t/${id}"]`);
+  await page.waitForSelector(".report a.cite");
+  await page.fill(".reply textarea", "Not yet sent");
+  await askLate();
+  assert(page.url().endsWith(`#/t/${id}`), `a question that starts late leads nobody away: ${page.url()}`);
+  assert(await page.inputValue(".reply textarea") === "Not yet sent", "what is typed meanwhile stays");
+  await page.waitForSelector(".threads a:has-text('Who decides about it?')");
+
+  const replyLate = await hold(page, /\/messages$/);
+  await page.fill(".reply textarea", "And since when?");
+  await page.focus(".reply textarea");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type(" Typed since");
+  await page.keyboard.press("Enter");
+  await replyLate();
+  assert(await page.inputValue(".reply textarea") === "And since when? Typed since", "so does what is typed after a message was sent");
+  assert(await page.locator("#notices p").count() === 0, "and it is not sent on top of it");
+
   const unseen = await context.newPage();
   await unseen.addInitScript(() => {
     Object.defineProperty(document, "hidden", { get: () => true });

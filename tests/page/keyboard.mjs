@@ -118,6 +118,16 @@ async function aReport(page) {
   await tools.locator("button:has-text('Copy')").first().press("Enter");
   await page.waitForSelector(".tools button:has-text('Copied')");
   assert((await page.evaluate(() => navigator.clipboard.readText())).startsWith("# "), "the copy is Markdown");
+  // Over plain HTTP there is no clipboard but for what is marked.
+  await page.evaluate(async () => {
+    await navigator.clipboard.writeText("");
+    Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true });
+  });
+  await page.waitForSelector(".tools button:text-is('Copy')");
+  await tools.locator("button:text-is('Copy')").press("Enter");
+  await page.waitForSelector(".tools button:has-text('Copied')");
+  const copied = await page.evaluate(() => { delete navigator.clipboard; return navigator.clipboard.readText(); });
+  assert(copied.startsWith("# "), `the copy is Markdown there, too: ${copied}`);
   await page.evaluate(() => { globalThis.print = () => { globalThis.printed = document.body.dataset.print; }; });
   await tools.locator("button:has-text('Print')").press("Enter");
   assert(await page.evaluate(() => document.querySelector(".run").id === `run-${globalThis.printed}`), "the report is printed");

@@ -5,6 +5,26 @@ const written = (page, runs) => page.waitForFunction((n) => document.querySelect
 const state = (page) => page.evaluate(() => [...document.querySelectorAll(".run")].map((run) =>
   [".question", ".figures", ".report"].map((part) => run.querySelector(part).textContent)));
 
+/** What is chosen last is what is compared, also when the choice before it is answered later. */
+async function versionsInOrder(page) {
+  await page.locator(".tools button:has-text('Compare versions')").last().click();
+  const older = page.locator("dialog .versions select").first(), table = () => page.textContent("dialog .versions tbody");
+  await page.waitForSelector("dialog .versions tbody tr");
+  const second = await table();
+  const late = /\/report$/;
+  let first = true;
+  await page.route(late, (route) => { setTimeout(() => void route.continue(), first ? 600 : 0); first = false; });
+  const answered = page.waitForResponse(late);
+  await older.selectOption("0");
+  await older.selectOption("1");
+  await answered;
+  await page.waitForTimeout(1_000);
+  assert(await table() === second, "the table is of what is chosen");
+  await page.unroute(late);
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+}
+
 await story(async (page) => {
   let asked = 0, most = 0;
   const isSources = (request) => request.url().endsWith("/sources");
@@ -47,6 +67,7 @@ await story(async (page) => {
   await page.locator(".reply textarea").fill("And since when?");
   await page.click(".reply button");
   await written(page, 3);
+  await versionsInOrder(page);
   const questions = (await state(page)).map(([question]) => question);
   assert(questions.slice(1).join() === "And who decides about it?,And since when?", questions.join());
 

@@ -28,10 +28,15 @@ await story(async (page, context) => {
   const refused = await guest.request.get(`${base}/api/v1/threads`);
   assert(refused.status() === 401, `and nothing else: ${refused.status()}`);
 
+  const busy = (route) => route.fulfill({ status: 429, contentType: "application/problem+json", body: JSON.stringify({ code: "rate_limited", detail: "Too many." }) });
+  await page.route("**/shares/*", busy);
+  await page.click("dialog button:has-text('Revoke')");
+  await page.waitForSelector("dialog #notices p:has-text('Too many.')");
+  await page.unroute("**/shares/*", busy);
   await page.click("dialog button:has-text('Revoke')");
   await page.waitForFunction(() => !document.querySelector("dialog .shares li"));
   const gone = await guest.goto(link);
   assert(gone.status() === 404, `a revoked link shows nothing: ${gone.status()}`);
   assert((await guest.textContent("h1")) === "Nothing here", "and says so to a person");
   await accessible(guest, "a link that has ended");
-}, { expected: [/401/, /404/] });
+}, { expected: [/401/, /404/, /429/] });
