@@ -92,9 +92,14 @@ async fn translated(cx: &Cx, name: &str, draft: &Draft, wanted: &str) -> Result<
 
 /// Returns whether it is in the wanted language, with four in five of the citations at least.
 fn is_faithful(translated: &Draft, draft: &Draft, wanted: &str) -> bool {
-    let language = wording::language_code(&prose(&translated.report.markdown));
+    let language = of_translation(&translated.report.markdown);
     let (kept, before) = (translated.report.citations.len(), draft.report.citations.len());
     language == Some(wanted) && kept * 5 >= before * 4
+}
+
+/// Returns the language of a report's own words: titles of sources stay in theirs.
+fn of_translation(markdown: &str) -> Option<&'static str> {
+    wording::language_code(&prose(text_alone(markdown)))
 }
 
 /// Returns the languages of question and report, if both are certain, differ, and the question does not name that of
@@ -203,6 +208,13 @@ mod tests {
         check(ASKED, &format!("# Tor\n\n{GERMAN}\n\n```\n{}\n```\n", ENGLISH.repeat(20)), None);
         check(ASKED, &format!("# Tor\n\n{}„{}“\n> {}\n", GERMAN.repeat(6), ENGLISH.repeat(9), ENGLISH.repeat(9)), None);
         check(ASKED, &format!("{}\n\n{}", GERMAN.repeat(6), ENGLISH.repeat(6)), None);
+    }
+
+    #[test]
+    fn sources_do_not_count_for_a_translation() {
+        let text = "船只按长度缴纳港口费，理事会每年在听证会之后决定收费标准。".repeat(6);
+        let sources: String = (1..=15).map(|n| format!("- [{n}] {ENGLISH}https://skelderwick.test/{n}\n")).collect();
+        assert_eq!(of_translation(&format!("# 港口\n\n{text}[1]\n\n### Sources\n\n{sources}")), Some("zh"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! decide. Nothing counts as answered without a source that the notes name and the report cites.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -104,14 +104,19 @@ pub async fn judged(
     notes: &[Note],
 ) -> Result<Vec<Judged>, Stop> {
     let said = judgements.lock().clone();
-    let cited: BTreeSet<SourceId> = notes.iter().flat_map(|note| citations::cited_ids(&note.text)).collect();
+    // A note may cite a page by the id of another researcher who met it, too.
+    let sources = cx.sources();
+    let own: HashMap<SourceId, SourceId> =
+        sources.iter().flat_map(|source| source.ids().map(move |id| (id, source.id))).collect();
+    let own = |id: SourceId| own.get(&id).copied().unwrap_or(id);
+    let cited: BTreeSet<_> = notes.iter().flat_map(|note| citations::cited_ids(&note.text)).map(own).collect();
     // Whose only question is the whole conversation, the words of it decide little: what is cited counts.
     let is_whole = questions.len() == 1 && !cx.options().research_model.first().is_offline();
     let mut open = Vec::new();
     let judge = |(place, question): (usize, &String)| {
         let said = said.get(&(place + 1));
         let ids: Vec<SourceId> =
-            said.iter().flat_map(|said| &said.ids).copied().filter(|id| cited.contains(id)).collect();
+            said.iter().flat_map(|said| &said.ids).copied().map(own).filter(|id| cited.contains(id)).collect();
         let (at_best, is_open) = match said.map(|said| said.status) {
             // Without a source that somebody read, it is a guess.
             Some(AnswerStatus::Answered) if ids.is_empty() => (AnswerStatus::Partly, true),

@@ -194,7 +194,9 @@ async fn summarise(cx: &Cx, reading: &Reading<'_>, shown: Arc<str>, read_by_code
     let message = Message::User { content: cx.prompts().parts("summary", values, flexible) };
     let task = Task::Summarise { question: question.to_owned(), page: read_by_code };
     let request = cx.request(Role::Summarization, vec![message], task);
-    let deadline = cx.deadline(SUMMARY_TIME).earlier(wanted.deadline);
+    // A page that is read whole is read once for all researchers: the time that one of them has left does not count.
+    let own = cx.deadline(SUMMARY_TIME);
+    let deadline = if reading.is_long { own.earlier(wanted.deadline) } else { own };
     cx.ask_structured(key, Role::Summarization, request, form(), Some(deadline)).await
 }
 

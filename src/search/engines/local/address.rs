@@ -2,11 +2,18 @@
 
 use std::path::Path;
 
+use super::uploads;
+
 /// Returns a relative path as an address: `/` between names; everything that could end a link, start a scheme or hide
 /// something is percent-encoded, letters and digits of all scripts stay.
 pub(super) fn of_path(path: &Path) -> String {
     let names = path.components().map(|name| encode(name.as_os_str().as_encoded_bytes()));
-    names.collect::<Vec<_>>().join("/")
+    let address = names.collect::<Vec<_>>().join("/");
+    // What was uploaded has addresses that begin so.
+    match address.strip_prefix(uploads::NAME) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("%75pload{rest}"),
+        _ => address,
+    }
 }
 
 /// Returns the address of the `ordinal`-th passage of a document, from 1.
@@ -72,6 +79,9 @@ mod tests {
         check("100%\n.txt", "100%25%0A.txt");
         check("größe/游客.md", "größe/游客.md");
         check("a\u{202e}b.md", "a%E2%80%AEb.md");
+        // Below it stands what was uploaded.
+        check("upload/dues.txt", "%75pload/dues.txt");
+        check("uploads/dues.txt", "uploads/dues.txt");
     }
 
     #[test]

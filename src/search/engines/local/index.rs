@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Raised whenever the tables, or the passages made of a document, change.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A document as the index keeps it.
@@ -170,7 +170,7 @@ impl Index {
              create index passages_of_document on passages (path);
              create virtual table words using fts5 (title, headings, body, content = '', contentless_delete = 1,
                  tokenize = 'porter unicode61 remove_diacritics 2');
-             pragma user_version = 4",
+             pragma user_version = 5",
         )
         .await?;
         Ok(tx.commit().await?)
@@ -309,9 +309,19 @@ async fn insert_passage(
     Ok(())
 }
 
-/// Hashes the letters and digits alone, so that marks and line ends do not tell copies apart.
+/// Hashes the letters and digits alone, so that marks and line ends do not tell copies apart; those before digits do,
+/// since 1.5 is not 15, and -5 not 5.
 fn hash(body: &str) -> String {
-    let letters: String = body.chars().filter(|char| char.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    let (mut letters, mut before) = (String::with_capacity(body.len()), ' ');
+    for char in body.chars() {
+        if char.is_numeric() && ".,:/-−+".contains(before) {
+            letters.push(before);
+        }
+        if char.is_alphanumeric() {
+            letters.extend(char.to_lowercase());
+        }
+        before = char;
+    }
     hex(&sha256(letters.as_bytes())[..16])
 }
 
@@ -342,4 +352,16 @@ fn remove(file: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hash;
+
+    #[test]
+    fn copies_have_the_same_numbers() {
+        assert_eq!(hash("Dues: four crowns,\npaid \u{201c}yearly\u{201d}."), hash("dues four crowns paid yearly"));
+        assert_ne!(hash("The fee is 1.5 crowns."), hash("The fee is 15 crowns."));
+        assert_ne!(hash("It was -5 °C."), hash("It was 5 °C."));
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use unicode_normalization::UnicodeNormalization as _;
+
 use crate::text::{fold, is_unspaced};
 
 /// Further terms of a query are ignored.
@@ -30,13 +32,19 @@ impl Query {
     /// Reads a query; function words are dropped unless there is nothing else.
     pub fn parse(text: &str) -> Self {
         let text: String = text.chars().take(MAX_CHARS).collect();
-        let mut all = Vec::new();
+        let (mut all, mut names) = (Vec::new(), HashSet::new());
+        let is_shouted = !text.chars().any(char::is_lowercase);
         for chunk in text.split_whitespace() {
+            let from = all.len();
             terms_of(chunk, &mut all);
+            if !is_shouted && is_name(chunk) {
+                names.extend(all[from..].iter().cloned());
+            }
         }
         let mut seen = HashSet::new();
         all.retain(|term| seen.insert(term.clone()));
-        let mut terms: Vec<_> = all.iter().filter(|term| !term.is_stop_word()).cloned().collect();
+        let mut terms: Vec<_> =
+            all.iter().filter(|term| names.contains(term) || !term.is_stop_word()).cloned().collect();
         if terms.is_empty() {
             terms = all;
         }
@@ -70,9 +78,26 @@ impl Term {
         match self {
             Self::Word(word) => STOP_WORDS.contains(&word.as_str()) || (word.len() == 1 && !word.starts_with(is_digit)),
             Self::Phrase(_) => false,
-            Self::Ideographs(run) => run.chars().any(|char| STOP_IDEOGRAPHS.contains(char)),
+            // `和平` and `埃及` are words, though `和` and `及` are function words.
+            Self::Ideographs(run) => {
+                run.chars().any(|char| PARTICLES.contains(char))
+                    || run.chars().all(|char| FUNCTION_WORDS.contains(char))
+            }
         }
     }
+}
+
+/// Returns whether it is written in capitals as no function word is: `WHO`, `IT`, the `C` of `C#`.
+fn is_name(chunk: &str) -> bool {
+    let word = chunk.trim_matches(|char: char| !char.is_alphanumeric());
+    let is_capital = word.chars().any(char::is_uppercase) && !word.chars().any(char::is_lowercase);
+    is_capital && !matches!(word, "I" | "A")
+}
+
+/// Returns whether the index cannot tell words of this script apart, so that each character stands alone: besides the
+/// scripts without spaces those of Thai, Lao, Burmese and Khmer.
+fn stands_alone(char: char) -> bool {
+    is_unspaced(char) || matches!(char, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
 }
 
 fn is_digit(char: char) -> bool {
@@ -98,15 +123,33 @@ pub(super) fn stem(word: &str) -> Option<&str> {
 fn terms_of(chunk: &str, terms: &mut Vec<Term>) {
     let mut words = Vec::new();
     for token in tokens(chunk) {
-        match token.chars().next().is_some_and(is_unspaced) {
+        match token.chars().next().is_some_and(stands_alone) {
             true => terms.extend(ideographs(&token)),
             false => words.push(token),
         }
     }
     let belongs_together = (2..=6).contains(&words.len()) && chunk.contains(is_digit);
     terms.extend(words.iter().cloned().map(Term::Word));
+    terms.extend(written_otherwise(&words));
     if belongs_together {
         terms.push(Term::Phrase(words));
+    }
+}
+
+/// Returns a number with its thousands apart as one, and the other way round: `12,500` is `12500`.
+fn written_otherwise(words: &[String]) -> Option<Term> {
+    let are_numbers = words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    match words {
+        [one] if are_numbers && (5..=12).contains(&one.len()) => {
+            let head = (one.len() - 1) % 3 + 1;
+            let groups = one.as_bytes()[head..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+            Some(Term::Phrase(std::iter::once(one[..head].to_owned()).chain(groups).collect()))
+        }
+        [first, rest @ ..] if are_numbers && !rest.is_empty() && rest.len() <= 4 => {
+            let is_grouped = first.len() <= 3 && rest.iter().all(|group| group.len() == 3);
+            is_grouped.then(|| Term::Word(words.concat()))
+        }
+        _ => None,
     }
 }
 
@@ -124,8 +167,9 @@ fn ideographs(run: &str) -> Vec<Term> {
 pub(super) fn tokens(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut last = None;
-    for char in text.chars() {
-        let kind = char.is_alphanumeric().then(|| is_unspaced(char));
+    // Some systems write an accent behind its letter, where it would end the word.
+    for char in text.nfc() {
+        let kind = char.is_alphanumeric().then(|| stands_alone(char));
         if let Some(kind) = kind {
             if last != Some(kind) {
                 tokens.push(String::new());
@@ -143,8 +187,8 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
 /// Returns the indexed copy of a text: a space on both sides of each ideograph makes each a word of its own.
 pub(super) fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + text.len() / 8);
-    for char in text.chars() {
-        if is_unspaced(char) {
+    for char in text.nfc() {
+        if stands_alone(char) {
             spaced.extend([' ', char, ' ']);
         } else {
             spaced.push(char);
@@ -153,7 +197,10 @@ pub(super) fn spaced(text: &str) -> String {
     spaced
 }
 
-const STOP_IDEOGRAPHS: &str = "的了是在和与及吗呢吧什么怎哪谁几多少这那有为之也都のはがをにへでとも";
+/// No word of two characters that carries meaning has one of them.
+const PARTICLES: &str = "的了吗呢吧么什哪谁这のはがをにへでとも";
+/// Function words that also stand within names: `华为`, `成都`.
+const FUNCTION_WORDS: &str = "是在和与及怎几多少那有为之也都";
 
 /// Function words of English, German and French, without diacritics; words that also carry meaning are not among them.
 const STOP_WORDS: &[&str] = &[
@@ -165,13 +212,13 @@ const STOP_WORDS: &[&str] = &[
     "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with",
     "would", "you", "your", "aber", "als", "am", "an", "auch", "auf", "aus", "bei", "bin", "bis", "da", "das", "dass",
     "dem", "den", "der", "des", "die", "du", "durch", "ein", "eine", "einem", "einen", "einer", "eines", "er", "es",
-    "fur", "hat", "haben", "ich", "ihr", "im", "ist", "kann", "man", "mit", "nach", "nicht", "noch", "nur", "ob",
-    "oder", "sich", "sie", "sind", "so", "uber", "um", "und", "uns", "viel", "viele", "vom", "von", "vor", "wann",
-    "war", "waren", "warum", "was", "wegen", "wer", "werden", "wie", "wieviel", "wir", "wird", "wo", "wurde", "wurden",
-    "zu", "zum", "zur", "zwischen", "au", "aux", "avec", "ce", "ces", "cette", "combien", "comment", "dans", "de",
-    "des", "du", "elle", "en", "est", "et", "etait", "il", "ils", "je", "la", "le", "les", "leur", "mais", "ne", "ou",
-    "par", "pas", "plus", "pour", "pourquoi", "qu", "quand", "que", "quel", "quelle", "quelles", "quels", "qui",
-    "quoi", "sa", "se", "ses", "son", "sont", "sur", "un", "une", "l", "d", "ete",
+    "fur", "hat", "haben", "ich", "ihr", "im", "ist", "kann", "mit", "nach", "nicht", "noch", "nur", "ob", "oder",
+    "sich", "sie", "sind", "so", "uber", "um", "und", "uns", "viel", "viele", "vom", "von", "vor", "wann", "waren",
+    "warum", "was", "wegen", "wer", "werden", "wie", "wieviel", "wir", "wird", "wo", "wurde", "wurden", "zu", "zum",
+    "zur", "zwischen", "au", "aux", "avec", "ce", "ces", "cette", "combien", "comment", "dans", "de", "des", "du",
+    "elle", "en", "est", "et", "etait", "il", "ils", "je", "la", "le", "les", "leur", "mais", "ne", "ou", "par", "pas",
+    "plus", "pour", "pourquoi", "qu", "quand", "que", "quel", "quelle", "quelles", "quels", "qui", "quoi", "sa", "se",
+    "ses", "son", "sont", "sur", "un", "une", "l", "d", "ete",
 ];
 
 #[cfg(test)]
@@ -192,6 +239,13 @@ mod tests {
         check("游客中心的票", "\"游 客\" OR \"客 中\" OR \"中 心\"");
         check("猫", "\"猫\"");
         check("2.4 MWh电池", "\"2\" OR \"4\" OR \"2 4\" OR \"电 池\" OR \"mwh\"");
+        check("埃及的历史有多少", "\"埃 及\" OR \"历 史\" OR \"史 有\"");
+        check("What does the WHO say of IT?", "\"who\" OR \"say\" OR \"it\"");
+        check("WHAT IS THE FEE?", "\"fee\"");
+        check("C# in the war", "\"c\" OR \"war\"");
+        check("Gebu\u{308}hr", "\"gebuhr\" OR \"gebuh\" *");
+        check("12,500 of 12500", "\"12\" OR \"500\" OR \"12500\" OR \"12 500\"");
+        check("ประชุม", "\"ป ร\" OR \"ร ะ\" OR \"ะ ช\" OR \"ช ม\"");
         check(" \u{0}*\"^:()+-", "");
     }
 
