@@ -89,6 +89,8 @@ impl Attempt for Failure {
 fn trouble_of_status(error: &Error, status: u16) -> Option<Trouble> {
     match trouble(error) {
         Some(Trouble::Away) if status == 500 => Some(Trouble::Failing),
+        // The provider is there; its model failed, on this request.
+        Some(Trouble::Away) if status == 424 => Some(Trouble::Broken),
         Some(Trouble::Away) if status == 403 => Some(Trouble::Blocked),
         other => other,
     }
@@ -154,6 +156,7 @@ pub(super) fn of_exception(model: &ModelName, name: &str, message: &Value) -> Fa
         "accessDeniedException" => 403,
         "resourceNotFoundException" => 404,
         "modelTimeoutException" => 408,
+        "modelStreamErrorException" => 424,
         "serviceUnavailableException" => 503,
         _ => 500,
     };
@@ -348,7 +351,7 @@ impl Reported {
             403 if self.is_page => Error::Transport { model, detail: format!("{detail}, of a firewall before it") },
             401 | 403 => Error::Auth { model, detail },
             429 => Error::RateLimited { model, retry_after: self.wait },
-            408 | 409 | 425 | 500.. => Error::Overloaded { model, detail },
+            408 | 409 | 424 | 425 | 500.. => Error::Overloaded { model, detail },
             402 => Error::Quota { model, detail },
             _ => Error::BadRequest { model, detail },
         }
@@ -746,9 +749,24 @@ mod tests {
         assert_eq!(broken_off(&model()).trouble, Some(Trouble::Broken));
     }
 
+    /// Amazon's, when the model behind it fails: says nothing of the request or of who else is served.
+    #[test]
+    fn a_failure_of_the_model_alone_is_one_of_its_answer() {
+        let body = r#"{"message": "The model failed.", "originalStatusCode": 500, "resourceName": "m"}"#;
+        let failures = [
+            of_status(&model(), 424, &HeaderMap::new(), body),
+            of_exception(&model(), "modelStreamErrorException", &json!("The model failed.")),
+        ];
+        for failure in failures {
+            assert!(matches!(failure.error, Error::Overloaded { .. }), "{:?}", failure.error);
+            assert!(failure.error.is_of_provider(), "another model is asked");
+            assert_eq!(failure.trouble, Some(Trouble::Broken));
+        }
+    }
+
     #[test]
     fn other_statuses_are_sorted_by_what_to_do() {
-        for status in [408, 409, 500, 502, 503, 504, 529] {
+        for status in [408, 409, 424, 500, 502, 503, 504, 529] {
             assert!(matches!(reported(status, "busy"), Error::Overloaded { .. }), "{status}");
         }
         for status in [301, 400, 404, 405, 422] {
