@@ -155,6 +155,11 @@ impl Assembly {
         self.stop.is_some()
     }
 
+    /// Returns whether there is a word, a call or a refusal so far.
+    pub(super) fn says_something(&self) -> bool {
+        !self.text.is_empty() || self.has_calls() || !self.refusal.is_empty()
+    }
+
     /// Returns whether the model calls tools.
     pub(super) fn has_calls(&self) -> bool {
         !self.calls.is_empty()

@@ -436,6 +436,15 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
     take_in(answer, source.is_marked(), state, assembly)
 }
 
+/// Ends an answer that its server marks as complete without a word on why the model stopped, as some do. One in which
+/// nothing stands stays without an end.
+pub(super) fn done(state: &mut State, assembly: &mut Assembly) {
+    if !assembly.is_finished() && assembly.says_something() {
+        assembly.stop(Stop::End);
+        state.carry(assembly);
+    }
+}
+
 /// Returns the error inside a field of a provider's own.
 fn error_in(field: &str, json: &str) -> Option<Value> {
     let chunk: Value = serde_json::from_str(Some(json).filter(|json| json.contains(field))?).ok()?;

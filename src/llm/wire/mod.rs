@@ -116,6 +116,9 @@ impl Wire {
     }
 }
 
+/// What stands in place of an event after the last one of a stream: OpenAI's, and that of gateways in any dialect.
+const DONE: &str = "[DONE]";
+
 impl Reader {
     /// Takes in a whole answer.
     ///
@@ -131,17 +134,29 @@ impl Reader {
         }
     }
 
-    /// Takes in one event of a stream.
+    /// Takes in one event of a stream, or the mark of its end.
     ///
     /// # Errors
     /// The failure that the event tells, or that it cannot be read.
     pub(super) fn event(&mut self, json: &str, assembly: &mut Assembly) -> Result<(), Failure> {
+        if json == DONE {
+            self.done(assembly);
+            return Ok(());
+        }
+        assembly.begin_event();
         match self {
             Self::ChatCompletions(state) => chat::event(json, state, assembly),
             Self::Responses(state) => responses::event(json, state, assembly),
             Self::Messages(state) => messages::event(json, state, assembly),
             Self::Gemini(state) => gemini::event(json, state, assembly),
             Self::Converse(state) => converse::event(json, state, assembly),
+        }
+    }
+
+    /// Takes in the mark of the end, which says something in the one dialect that it belongs to.
+    fn done(&mut self, assembly: &mut Assembly) {
+        if let Self::ChatCompletions(state) = self {
+            chat::done(state, assembly);
         }
     }
 
