@@ -307,11 +307,14 @@ impl Serialize for RawObject<'_> {
 /// Returns the items of a turn as it came, when it came from the provider that is asked. Without tools it is no
 /// longer the conversation that the turn belongs to, but a question about it.
 fn carried<'a>(message: &'a Message, request: &Request) -> Option<Vec<&'a RawValue>> {
+    if request.tools.is_empty() { None } else { kept(message, request) }
+}
+
+/// Returns the items that were kept of a turn when it came from the provider that is asked.
+fn kept<'a>(message: &'a Message, request: &Request) -> Option<Vec<&'a RawValue>> {
     let Message::Assistant { carry: Some(carry), .. } = message else { return None };
-    if carry.provider != request.model.provider || request.tools.is_empty() {
-        return None;
-    }
-    serde_json::from_str(&carry.items).ok()
+    let is_its_own = carry.provider == request.model.provider;
+    is_its_own.then(|| serde_json::from_str(&carry.items).ok())?
 }
 
 /// A schema as strict servers want it: objects with all their properties and no others. Ours are shallow.
