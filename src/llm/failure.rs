@@ -207,6 +207,8 @@ struct Reported {
     code: String,
     /// `error.code` when it is a number: an HTTP status (llama.cpp, OpenRouter).
     status: Option<u16>,
+    /// The same, whatever it stands for.
+    number: Option<u64>,
     /// `error.type`.
     kind: String,
     /// Anthropic's further code of a limit of money, which comes as one of rate.
@@ -258,6 +260,7 @@ impl Reported {
         let number = code.as_u64().or_else(|| text.and_then(|text| text.parse().ok()));
         Self {
             status: number.and_then(|number| u16::try_from(number).ok()).filter(|status| (400..600).contains(status)),
+            number,
             code: text.filter(|_| number.is_none()).unwrap_or_default().to_owned(),
             kind: word("type"),
             limit: error["details"]["error_code"].as_str().unwrap_or_default().to_owned(),
@@ -350,6 +353,7 @@ impl Reported {
             // A provider refuses keys in words of its own.
             403 if self.is_page => Error::Transport { model, detail: format!("{detail}, of a firewall before it") },
             401 | 403 => Error::Auth { model, detail },
+            429 if self.number.is_some_and(net::is_used_up_by_number) => Error::Quota { model, detail },
             429 => Error::RateLimited { model, retry_after: self.wait },
             408 | 409 | 424 | 425 | 500.. => Error::Overloaded { model, detail },
             402 => Error::Quota { model, detail },
@@ -713,6 +717,22 @@ mod tests {
         );
         let error = reported(402, r#"{"error":{"message":"Insufficient credits","code":402}}"#);
         assert_eq!(error, Error::Quota { model: model(), detail: "402 Insufficient credits".to_owned() });
+    }
+
+    /// Z.ai's accounts without money and plans that are used up; with other statuses such numbers may be anybody's.
+    #[test]
+    fn an_account_may_say_by_a_number_that_it_is_used_up() {
+        let message = "Insufficient balance or no resource package. Please recharge.";
+        let failed = |status: u16, code: Value| openai(status, "", code, message);
+        let used_up = Error::Quota { model: model(), detail: format!("429 {message}") };
+        for number in [1113, 1308, 1311, 1313, 1321] {
+            assert_eq!(failed(429, json!(number)), used_up, "{number}");
+            assert_eq!(failed(429, json!(number.to_string())), used_up, "{number}");
+            assert_eq!(failed(400, json!(number)), bad_request(&format!("400 {message}")), "{number}");
+        }
+        for number in [1112, 1302, 1305, 1312, 1322, 429] {
+            assert_eq!(failed(429, json!(number)), Error::RateLimited { model: model(), retry_after: None }, "{number}");
+        }
     }
 
     #[test]

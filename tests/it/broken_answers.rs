@@ -167,6 +167,16 @@ async fn a_model_that_fails_is_asked_three_times() {
     assert!(llm.complete(&request(BEDROCK), &caller).await.is_ok());
 }
 
+/// No wait of ours heals that.
+#[tokio::test]
+async fn a_plan_that_is_used_up_is_not_asked_again() {
+    let error = json!({"code": "1308", "message": "Usage limit reached for 5 hour. Your limit will reset soon."});
+    let asked = ask(&request(CHAT), vec![Reply::json(429, &json!({ "error": error }).to_string()); 3]).await;
+    let failed = asked.done.unwrap_err();
+    assert!(matches!(failed.error, Error::Quota { .. }), "{failed:?}");
+    assert_eq!(asked.bodies.len(), 1);
+}
+
 #[tokio::test]
 async fn an_error_of_the_server_is_asked_again_as_before() {
     let error = || Reply::json(500, r#"{"error": {"message": "oops"}}"#);
