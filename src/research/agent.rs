@@ -206,15 +206,15 @@ pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) ->
         let completion = cx.ask(&path, Role::Research, request, Some(agent.deadline)).await?;
         let completion = without_withheld(completion);
         let wants_end = agent.wants_end(&completion.tool_calls);
-        if completion.tool_calls.is_empty() {
-            if agent.gathered.has_worked && (was_silent || turn == agent.max_turns || !is_silent(&completion)) {
+        if completion.tool_calls.is_empty() && agent.gathered.has_worked {
+            if was_silent || turn == agent.max_turns || !is_silent(&completion) {
                 return Ok(End::Finished);
             }
-            if agent.gathered.has_worked {
-                was_silent = true;
-                break_silence(cx, &path, messages).await?;
-                continue;
-            }
+            was_silent = true;
+            break_silence(cx, &path, messages).await?;
+            continue;
+        }
+        if completion.tool_calls.is_empty() {
             append_idle(messages, completion.text, cx.prompts().text(agent.words.nudge, ()));
         } else {
             let Carried { answers, ends } = turn_with_calls(cx, agent, turn, &path, &completion.tool_calls).await?;
