@@ -731,7 +731,11 @@ mod tests {
             assert_eq!(failed(400, json!(number)), bad_request(&format!("400 {message}")), "{number}");
         }
         for number in [1112, 1302, 1305, 1312, 1322, 429] {
-            assert_eq!(failed(429, json!(number)), Error::RateLimited { model: model(), retry_after: None }, "{number}");
+            assert_eq!(
+                failed(429, json!(number)),
+                Error::RateLimited { model: model(), retry_after: None },
+                "{number}"
+            );
         }
     }
 

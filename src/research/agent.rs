@@ -3,8 +3,8 @@
 //!
 //! Turns are counted before the call, so none is paid for and thrown away. Every tool call gets an answer (`calls.rs`).
 //! A model that calls no tool, or wants to finish with empty hands, is nudged once; then the loop ends and the caller
-//! does the task with one call of its own ([`do_task`]). One that has worked and then says nothing at all is nudged once,
-//! too.
+//! does the task with one call of its own ([`do_task`]). One that has worked and then says nothing at all is nudged
+//! once, too.
 
 use std::collections::{HashMap, HashSet};
 
