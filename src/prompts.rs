@@ -44,6 +44,7 @@ templates![
     "no_results",
     "not_held",
     "nudge_researcher",
+    "nudge_silent",
     "nudge_supervisor",
     "queries_left_out",
     "repair",

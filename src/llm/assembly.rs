@@ -155,6 +155,11 @@ impl Assembly {
         self.stop.is_some()
     }
 
+    /// Returns whether there is a word, a call or a refusal so far.
+    pub(super) fn says_something(&self) -> bool {
+        !self.text.is_empty() || self.has_calls() || !self.refusal.is_empty()
+    }
+
     /// Returns whether the model calls tools.
     pub(super) fn has_calls(&self) -> bool {
         !self.calls.is_empty()
@@ -232,18 +237,21 @@ impl Assembly {
         news
     }
 
-    /// Adds a call or a piece of one.
-    pub(super) fn call(&mut self, piece: CallPiece<'_>, is_marked: bool) {
+    /// Adds a call or a piece of one; returns the call's place in the turn, `None` when there is no room for it.
+    pub(super) fn call(&mut self, piece: CallPiece<'_>, is_marked: bool) -> Option<usize> {
         let CallPiece { index, id, name, arguments } = piece;
-        let call = match self.position(index, &id, &name) {
-            Some(position) => &mut self.calls[position],
-            None if self.calls.len() > MAX_CALLS => return self.leave_out(index, id, &name),
+        let place = match self.position(index, &id, &name) {
+            Some(position) => position,
+            None if self.calls.len() > MAX_CALLS => {
+                self.leave_out(index, id, &name);
+                return None;
+            }
             None => {
                 self.calls.push(OpenCall { index, ..OpenCall::default() });
-                let last = self.calls.len() - 1;
-                &mut self.calls[last]
+                self.calls.len() - 1
             }
         };
+        let call = &mut self.calls[place];
         if call.id.is_empty() {
             call.id = id;
         }
@@ -252,6 +260,7 @@ impl Assembly {
         }
         self.argument_bytes += arguments.len();
         call.take(arguments, is_marked, self.argument_bytes > MAX_TURN_ARGUMENTS);
+        Some(place)
     }
 
     /// Counts a call for which there is no room, once for all its pieces.

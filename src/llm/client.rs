@@ -579,10 +579,7 @@ fn as_written(failure: Failure, mut assembly: Assembly) -> Result<Completion, Fa
 /// Reads an answer that was received as a whole.
 fn read(wire: Wire, mut reader: Reader, mut assembly: Assembly, body: Vec<u8>) -> Result<Completion, Failure> {
     let model = assembly.model().clone();
-    let is_stream = transport::each_event(wire, &model, &body, |event| {
-        assembly.begin_event();
-        reader.event(event, &mut assembly)
-    })?;
+    let is_stream = transport::each_event(wire, &model, &body, |event| reader.event(event, &mut assembly))?;
     if is_stream {
         return assembly.finish_stream().map(|(completion, _)| completion);
     }

@@ -89,6 +89,8 @@ impl Attempt for Failure {
 fn trouble_of_status(error: &Error, status: u16) -> Option<Trouble> {
     match trouble(error) {
         Some(Trouble::Away) if status == 500 => Some(Trouble::Failing),
+        // The provider is there; its model failed, on this request.
+        Some(Trouble::Away) if status == 424 => Some(Trouble::Broken),
         Some(Trouble::Away) if status == 403 => Some(Trouble::Blocked),
         other => other,
     }
@@ -154,6 +156,7 @@ pub(super) fn of_exception(model: &ModelName, name: &str, message: &Value) -> Fa
         "accessDeniedException" => 403,
         "resourceNotFoundException" => 404,
         "modelTimeoutException" => 408,
+        "modelStreamErrorException" => 424,
         "serviceUnavailableException" => 503,
         _ => 500,
     };
@@ -204,6 +207,8 @@ struct Reported {
     code: String,
     /// `error.code` when it is a number: an HTTP status (llama.cpp, OpenRouter).
     status: Option<u16>,
+    /// The same, whatever it stands for.
+    number: Option<u64>,
     /// `error.type`.
     kind: String,
     /// Anthropic's further code of a limit of money, which comes as one of rate.
@@ -255,6 +260,7 @@ impl Reported {
         let number = code.as_u64().or_else(|| text.and_then(|text| text.parse().ok()));
         Self {
             status: number.and_then(|number| u16::try_from(number).ok()).filter(|status| (400..600).contains(status)),
+            number,
             code: text.filter(|_| number.is_none()).unwrap_or_default().to_owned(),
             kind: word("type"),
             limit: error["details"]["error_code"].as_str().unwrap_or_default().to_owned(),
@@ -347,8 +353,9 @@ impl Reported {
             // A provider refuses keys in words of its own.
             403 if self.is_page => Error::Transport { model, detail: format!("{detail}, of a firewall before it") },
             401 | 403 => Error::Auth { model, detail },
+            429 if self.number.is_some_and(net::is_used_up_by_number) => Error::Quota { model, detail },
             429 => Error::RateLimited { model, retry_after: self.wait },
-            408 | 409 | 425 | 500.. => Error::Overloaded { model, detail },
+            408 | 409 | 424 | 425 | 500.. => Error::Overloaded { model, detail },
             402 => Error::Quota { model, detail },
             _ => Error::BadRequest { model, detail },
         }
@@ -712,6 +719,26 @@ mod tests {
         assert_eq!(error, Error::Quota { model: model(), detail: "402 Insufficient credits".to_owned() });
     }
 
+    /// Z.ai's accounts without money and plans that are used up; with other statuses such numbers may be anybody's.
+    #[test]
+    fn an_account_may_say_by_a_number_that_it_is_used_up() {
+        let message = "Insufficient balance or no resource package. Please recharge.";
+        let failed = |status: u16, code: Value| openai(status, "", code, message);
+        let used_up = Error::Quota { model: model(), detail: format!("429 {message}") };
+        for number in [1113, 1308, 1311, 1313, 1321] {
+            assert_eq!(failed(429, json!(number)), used_up, "{number}");
+            assert_eq!(failed(429, json!(number.to_string())), used_up, "{number}");
+            assert_eq!(failed(400, json!(number)), bad_request(&format!("400 {message}")), "{number}");
+        }
+        for number in [1112, 1302, 1305, 1312, 1322, 429] {
+            assert_eq!(
+                failed(429, json!(number)),
+                Error::RateLimited { model: model(), retry_after: None },
+                "{number}"
+            );
+        }
+    }
+
     #[test]
     fn refusals_of_filters_are_refusals() {
         let error = openai(400, "invalid_request_error", json!("content_filter"), "filtered");
@@ -746,9 +773,24 @@ mod tests {
         assert_eq!(broken_off(&model()).trouble, Some(Trouble::Broken));
     }
 
+    /// Amazon's, when the model behind it fails: says nothing of the request or of who else is served.
+    #[test]
+    fn a_failure_of_the_model_alone_is_one_of_its_answer() {
+        let body = r#"{"message": "The model failed.", "originalStatusCode": 500, "resourceName": "m"}"#;
+        let failures = [
+            of_status(&model(), 424, &HeaderMap::new(), body),
+            of_exception(&model(), "modelStreamErrorException", &json!("The model failed.")),
+        ];
+        for failure in failures {
+            assert!(matches!(failure.error, Error::Overloaded { .. }), "{:?}", failure.error);
+            assert!(failure.error.is_of_provider(), "another model is asked");
+            assert_eq!(failure.trouble, Some(Trouble::Broken));
+        }
+    }
+
     #[test]
     fn other_statuses_are_sorted_by_what_to_do() {
-        for status in [408, 409, 500, 502, 503, 504, 529] {
+        for status in [408, 409, 424, 500, 502, 503, 504, 529] {
             assert!(matches!(reported(status, "busy"), Error::Overloaded { .. }), "{status}");
         }
         for status in [301, 400, 404, 405, 422] {

@@ -19,7 +19,6 @@ pub fn stream(text: &str) {
     for wire in Wire::ALL {
         let (mut assembly, mut reader) = (Assembly::new(&request), wire.reader(&Quirks::NONE));
         let mut events = text.lines().filter_map(|line| line.strip_prefix("data:"));
-        assembly.begin_event();
         if events.all(|event| reader.event(event.trim(), &mut assembly).is_ok()) {
             let _ = assembly.finish_stream();
         }

@@ -112,7 +112,6 @@ impl Reading {
         while let Some(assembly) = &mut self.assembly {
             let text = match self.frames.next().await {
                 Some(Ok(Piece::Event(frame))) => {
-                    assembly.begin_event();
                     self.reader.event(frame, assembly)?;
                     assembly.news()
                 }

@@ -152,7 +152,7 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
 
 /// What a server sends where an answer is streamed.
 pub(super) enum Piece<'a> {
-    /// A chunk as it came, never `[DONE]`.
+    /// A chunk as it came, or the mark of the end, which not all servers send.
     Event(&'a str),
     /// The whole answer: some servers stream nothing, whatever they are asked for.
     Whole(&'a str),
@@ -259,7 +259,7 @@ impl Pieces {
                 Self::Elements(elements) => elements.advance(),
                 Self::Whole(_) => false,
             };
-            if !is_there || !says_nothing(self.data()) {
+            if !is_there || !self.data().is_empty() {
                 return Ok(is_there);
             }
         }
@@ -268,7 +268,7 @@ impl Pieces {
     /// Goes to what is left at the end, if it says something: half a frame or element is nothing.
     fn finish(&mut self) -> bool {
         match self {
-            Self::Lines(lines) => lines.finish() && !says_nothing(lines.data()),
+            Self::Lines(lines) => lines.finish() && !lines.data().is_empty(),
             Self::Frames(_) | Self::Elements(_) => false,
             Self::Whole(body) => body.finish(),
         }
@@ -402,11 +402,6 @@ impl StreamTime {
         }
         Poll::Pending
     }
-}
-
-/// Returns whether it is an empty event, or the mark of the end.
-fn says_nothing(data: &str) -> bool {
-    matches!(data, "" | "[DONE]")
 }
 
 /// Returns a request that got no answer. Its URL is left out: a base URL may have a password in it.

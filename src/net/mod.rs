@@ -32,7 +32,7 @@ pub use gate::{Gate, Open, Rest};
 pub use guard::{Networks, Reach, guarded, is_public};
 pub use limiter::{Limiter, Limits, Permit};
 pub use oauth::{form, refusal_code};
-pub use quota::{Quota, is_used_up, span};
+pub use quota::{Quota, is_used_up, is_used_up_by_number, span};
 pub use redact::{
     HIDDEN, hidden_address, redact, secrets_of_address, shown_url, without, without_credentials, without_user,
 };

@@ -4,6 +4,7 @@
 //! seconds. Anthropic: `anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{limit,remaining,reset}`, the
 //! reset as a date. Both refill all the time: the reset is when all is there again.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
@@ -28,6 +29,15 @@ const USED_UP: [&str; 10] = [
 ];
 /// What some say in words alone: Anthropic in a 400, OpenRouter of its free models until midnight (UTC) in a 429.
 const USED_UP_WORDS: [&str; 2] = ["credit balance is too low", "free-models-per-day"];
+
+/// What a vendor of plans has in place of such codes, in a 429: no money, a plan that is used up or over, an account
+/// that is held back. The number between them is that of a model with too much to do, which passes.
+const USED_UP_NUMBERS: [RangeInclusive<u64>; 3] = [1113..=1113, 1308..=1311, 1313..=1321];
+
+/// Returns whether the number of a failure with status 429 says what [`is_used_up`] asks for.
+pub fn is_used_up_by_number(number: u64) -> bool {
+    USED_UP_NUMBERS.iter().any(|range| range.contains(&number))
+}
 
 /// Returns whether a failure says that a quota is used up which no wait of ours heals. `codes` are what the provider
 /// calls it.

@@ -3,7 +3,8 @@
 //!
 //! Turns are counted before the call, so none is paid for and thrown away. Every tool call gets an answer (`calls.rs`).
 //! A model that calls no tool, or wants to finish with empty hands, is nudged once; then the loop ends and the caller
-//! does the task with one call of its own ([`do_task`]).
+//! does the task with one call of its own ([`do_task`]). One that has worked and then says nothing at all is nudged
+//! once, too.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +18,7 @@ use crate::{
     context::{Call, Cx, Deadline, Error, Role, Standing},
     domain::{Event, Evidence, SourceId, ToolKind, WarningCode},
     journal::Stop,
-    llm::{Message, Part, Text, ToolCall},
+    llm::{Completion, Message, Part, StopReason, Text, ToolCall},
     offline::Task,
     tools::ToolSet,
 };
@@ -198,16 +199,22 @@ impl From<Answer> for Message {
 /// # Errors
 /// A model call that failed for good, or [`Error::Stop`]; `messages` holds what came before.
 pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) -> Result<End, Error> {
-    let mut nudged = false;
+    let (mut nudged, mut was_silent) = (false, false);
     for turn in 1..=agent.max_turns {
         let path = agent.path(turn);
         let request = agent.request(cx, turn, messages);
         let completion = cx.ask(&path, Role::Research, request, Some(agent.deadline)).await?;
+        let completion = without_withheld(completion);
         let wants_end = agent.wants_end(&completion.tool_calls);
-        if completion.tool_calls.is_empty() {
-            if agent.gathered.has_worked {
+        if completion.tool_calls.is_empty() && agent.gathered.has_worked {
+            if was_silent || turn == agent.max_turns || !is_silent(&completion) {
                 return Ok(End::Finished);
             }
+            was_silent = true;
+            break_silence(cx, &path, messages).await?;
+            continue;
+        }
+        if completion.tool_calls.is_empty() {
             append_idle(messages, completion.text, cx.prompts().text(agent.words.nudge, ()));
         } else {
             let Carried { answers, ends } = turn_with_calls(cx, agent, turn, &path, &completion.tool_calls).await?;
@@ -231,6 +238,26 @@ pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) ->
         }
     }
     Ok(End::Limit)
+}
+
+/// Returns the reply without what a filter let through of it, which is no part of the conversation.
+fn without_withheld(mut completion: Completion) -> Completion {
+    if completion.stop == StopReason::Refused {
+        completion.text.clear();
+    }
+    completion
+}
+
+/// Returns whether a reply without calls is a mishap: a word is an end, and so is a refusal.
+fn is_silent(completion: &Completion) -> bool {
+    completion.stop != StopReason::Refused && completion.is_without_words()
+}
+
+/// Asks for a reply after one in which nothing stands. The same conversation would bring the same again.
+async fn break_silence(cx: &Cx, path: &str, messages: &mut Vec<Message>) -> Result<(), Stop> {
+    messages.push(Message::user(cx.prompts().text("nudge_silent", ())));
+    let detail = "the model answered the results of its tools with nothing";
+    cx.warn(&format!("{path}/nudged"), WarningCode::ModelMisuse, detail).await
 }
 
 async fn turn_with_calls(

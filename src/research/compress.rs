@@ -7,8 +7,8 @@ use serde_json::json;
 use super::cut;
 use crate::{
     context::{Cx, Deadline, Error, Role},
-    domain::{Event, Evidence, FailureCode, WarningCode},
-    llm::{Message, Part, StopReason, Text},
+    domain::{Event, Evidence, Failure, FailureCode, WarningCode},
+    llm::{Completion, Message, Part, StopReason, Text},
     offline::Task,
     prompts::untrusted,
 };
@@ -83,7 +83,7 @@ async fn ask(
     for piece in 1..=PIECES {
         let key = if piece == 1 { path.to_owned() } else { format!("{path}/{piece}") };
         let request = cx.request(Role::Compression, messages.clone(), Arc::clone(&task));
-        let completion = match cx.ask(&key, Role::Compression, request, Some(deadline)).await {
+        let completion = match cx.ask(&key, Role::Compression, request, Some(deadline)).await.and_then(whole) {
             Err(Error::Failed(_)) if piece > 1 => break,
             completion => completion?,
         };
@@ -91,14 +91,22 @@ async fn ask(
             text.push_str(&completion.text);
             return Ok(text);
         }
-        let whole = cut::whole_words(&completion.text);
-        text.push_str(whole);
-        messages.push(Message::assistant(whole));
+        let begun = cut::whole_words(&completion.text);
+        text.push_str(begun);
+        messages.push(Message::assistant(begun));
         messages.push(Message::user(cx.prompts().text("continue_text", ())));
     }
     cx.warn(&format!("{path}/cut"), WarningCode::OutputCut, "the notes were cut off by the output limit").await?;
     cx.limit(|limits| _ = limits.cut_notes.insert(topic.to_owned()));
     Ok(text)
+}
+
+/// Returns the answer, unless a filter withheld it: what of it was let through is no whole of notes.
+fn whole(completion: Completion) -> Result<Completion, Error> {
+    if completion.stop == StopReason::Refused {
+        return Err(Failure::new(FailureCode::ModelRefused, "the provider's filter withheld the notes").into());
+    }
+    Ok(completion)
 }
 
 /// Returns the conversation as one message, without calls of tools and their answers in the form of such.

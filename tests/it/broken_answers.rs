@@ -155,6 +155,28 @@ async fn an_answer_that_ends_early_says_what_it_took() {
     assert_eq!(caller.billed.into_inner().iter().map(Usage::total).collect::<Vec<_>>(), [42]);
 }
 
+/// Amazon's status for it. The provider is not taken to be away, so that other calls are not held up.
+#[tokio::test]
+async fn a_model_that_fails_is_asked_three_times() {
+    let failed = || Reply::json(424, r#"{"message": "The model failed.", "originalStatusCode": 500}"#);
+    let vendor = FakeVendor::start([failed(), failed(), failed(), converse("end_turn")]).await;
+    let (llm, caller) = (llm(&vendor, BEDROCK), Patient::default());
+    let error = llm.complete(&request(BEDROCK), &caller).await.unwrap_err();
+    assert!(matches!(error.error, Error::Overloaded { .. }) && error.attempts == 3, "{error:?}");
+    assert!(!llm.is_away(&BEDROCK.parse().unwrap()));
+    assert!(llm.complete(&request(BEDROCK), &caller).await.is_ok());
+}
+
+/// No wait of ours heals that.
+#[tokio::test]
+async fn a_plan_that_is_used_up_is_not_asked_again() {
+    let error = json!({"code": "1308", "message": "Usage limit reached for 5 hour. Your limit will reset soon."});
+    let asked = ask(&request(CHAT), vec![Reply::json(429, &json!({ "error": error }).to_string()); 3]).await;
+    let failed = asked.done.unwrap_err();
+    assert!(matches!(failed.error, Error::Quota { .. }), "{failed:?}");
+    assert_eq!(asked.bodies.len(), 1);
+}
+
 #[tokio::test]
 async fn an_error_of_the_server_is_asked_again_as_before() {
     let error = || Reply::json(500, r#"{"error": {"message": "oops"}}"#);

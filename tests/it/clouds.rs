@@ -385,6 +385,36 @@ mod amazon {
         assert_eq!((&config["textFormat"]["type"], &config["effort"]), (&json!("json_schema"), &json!("low")));
     }
 
+    /// As findings are compressed: a history with calls is refused without tools, and with them a model may call one.
+    #[tokio::test]
+    async fn no_tool_of_the_history_may_be_called_when_none_is_on_offer() {
+        const NOVA: &str = "bedrock:us.amazon.nova-pro-v1:0";
+        let sent = async |request: Request| {
+            let vendor = FakeVendor::start([turn()]).await;
+            llm(&vendor, "bedrock", &KEYS, None).complete(&request, &quietly).await.unwrap();
+            vendor.sent()[0].body.clone()
+        };
+        let vendor = FakeVendor::start([turn()]).await;
+        let completion = llm(&vendor, "bedrock", &KEYS, None).complete(&request(MODEL), &quietly).await.unwrap();
+        let asked_about = |model: &str| Request { tools: Vec::new(), ..after(&request(model), &completion) };
+        let body = sent(asked_about(MODEL)).await;
+        assert_eq!(body["toolConfig"]["tools"][0]["toolSpec"]["name"], "search_web");
+        assert_eq!(body["toolConfig"].get("toolChoice"), None);
+        assert_eq!(body["additionalModelRequestFields"], json!({"tool_choice": {"type": "none"}}));
+        let set = json!({"additionalModelRequestFields": {"top_k": 5}, "performanceConfig": {"latency": "standard"}});
+        let tuning = Tuning { body: set.as_object().unwrap().clone(), ..Tuning::default() };
+        let sending = Sending { tuning: Some(tuning.into()), cache_key: None };
+        let body = sent(Request { sending: sending.clone(), ..asked_about(MODEL) }).await;
+        assert_eq!(body["additionalModelRequestFields"], json!({"tool_choice": {"type": "none"}, "top_k": 5}));
+        assert_eq!(body["performanceConfig"], set["performanceConfig"]);
+        // Other models know no such field, and tools on offer may be called.
+        assert_eq!(sent(asked_about(NOVA)).await.get("additionalModelRequestFields"), None);
+        let offered = Request { sending, ..after(&request(MODEL), &completion) };
+        assert_eq!(sent(offered).await["additionalModelRequestFields"], json!({"top_k": 5}));
+        let bare = Request { tools: Vec::new(), ..request(MODEL) };
+        assert_eq!(sent(bare).await.get("additionalModelRequestFields"), None);
+    }
+
     #[tokio::test]
     async fn requests_are_signed_or_carry_a_key() {
         let vendor = FakeVendor::start([turn(), turn()]).await;

@@ -551,6 +551,47 @@ async fn a_stream_without_done_is_complete_when_the_model_said_so() {
     assert_eq!(streamed(reply.then_cut(), &request()).await, no_usage);
 }
 
+/// Some servers leave the reason out for which the model stopped, some also in what they stream unasked.
+#[tokio::test]
+async fn the_mark_of_the_end_ends_an_answer_that_has_something_in_it() {
+    let done = |delta: Value| Reply::stream([chunk(delta, None), USAGE_CHUNK.into(), DONE.into()]);
+    for reply in [done(json!({"content": "Yes."})), done(json!({"content": "Yes."})).then_cut()] {
+        assert_eq!(streamed(reply.clone(), &request()).await, answer("Yes."));
+        assert_eq!(complete(reply, &request()).await.unwrap(), answer("Yes."));
+    }
+    let call = json!({"index": 0, "id": "a", "function": {"name": "search_web", "arguments": "{}"}});
+    let completion = streamed(done(json!({"tool_calls": [call]})), &request()).await;
+    assert_eq!((completion.stop, &*completion.tool_calls[0].id), (StopReason::ToolCalls, "a"));
+    let (_, refused) = stream(done(json!({"refusal": "I cannot."})), &request()).await;
+    assert!(matches!(refused, Some(Error::Refused { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn the_mark_of_the_end_makes_no_answer_of_nothing() {
+    let error_of = async |reply: Reply| {
+        let vendor = FakeVendor::start([reply]).await;
+        let (retry_for, first_retry_within) = (Duration::ZERO, Duration::from_secs(1));
+        let once = Settings { retry_for, first_retry_within, ..settings(&vendor) };
+        Llm::new(once).unwrap().stream(&request(), &quietly).await.err().unwrap().error
+    };
+    for empty in [json!({"content": ""}), json!({"content": "<think>hm"}), json!({"tool_calls": []})] {
+        let error = error_of(Reply::stream([chunk(empty.clone(), None), DONE.into()])).await;
+        assert!(matches!(error, Error::Transport { .. }), "{empty}: {error:?}");
+    }
+    let Error::Malformed { detail, .. } = error_of(Reply::stream([DONE])).await else { panic!() };
+    assert_eq!(detail, "the answer is no event stream");
+}
+
+/// In another dialect the mark is a gateway's and says nothing.
+#[tokio::test]
+async fn the_mark_of_the_end_ends_no_answer_of_another_dialect() {
+    let begun = json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "Ye"}]}}]});
+    let reply = Reply::stream([format!("data: {begun}\n\n"), DONE.into()]);
+    let (deltas, error) = stream(reply, &bare_question("google:gemini-3.6-flash")).await;
+    assert_eq!(deltas, [Delta::Text("Ye".into())]);
+    assert!(matches!(error, Some(Error::Transport { .. })), "{error:?}");
+}
+
 #[tokio::test]
 async fn a_stream_cut_after_its_first_text_is_an_error_and_no_retry() {
     for reply in [

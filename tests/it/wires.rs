@@ -778,6 +778,60 @@ mod reasoning {
     }
 }
 
+/// Gemini's OpenAI-compatible door signs the first call of a turn beside it, and refuses the next turn without that.
+mod beside_calls {
+    use super::*;
+
+    const MODEL: &str = "compatible:gemini-3.6-flash";
+
+    fn extra() -> Value {
+        json!({"google": {"thought_signature": "c2ln"}})
+    }
+
+    fn calls() -> Value {
+        let function = |name: &str| json!({"name": name, "arguments": "{}"});
+        json!([
+            {"index": 0, "id": "", "type": "function", "function": function("search_web"), "extra_content": extra()},
+            {"index": 1, "id": "call_2", "type": "function", "function": function("think_tool")},
+        ])
+    }
+
+    /// The turn, whole and in pieces.
+    async fn turns() -> [Completion; 2] {
+        let message = json!({"role": "assistant", "content": null, "tool_calls": calls()});
+        let whole = complete("compatible", Reply::message(message, "tool_calls"), &with_tools(MODEL)).await.0.unwrap();
+        let chunks = [json!({"tool_calls": [calls()[0]]}), json!({"tool_calls": [calls()[1]]})];
+        let frame = |delta: Value| json!({"choices": [{"delta": delta}]});
+        let end = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
+        let pieces = events(&chunks.map(frame).into_iter().chain([end]).collect::<Vec<_>>());
+        [whole, streamed("compatible", pieces, &with_tools(MODEL)).await.1.unwrap()]
+    }
+
+    #[tokio::test]
+    async fn what_came_goes_back_on_its_call() {
+        for turn in turns().await {
+            let conversation = after(&with_tools(MODEL), &turn);
+            // Also when the conversation is asked about: the call stands in it all the same.
+            for tools in [conversation.tools.clone(), Vec::new()] {
+                let sent = body("compatible", &Request { tools, ..conversation.clone() }).await;
+                let calls = &sent["messages"][2]["tool_calls"];
+                assert_eq!((&calls[0]["id"], &calls[0]["extra_content"]), (&json!(turn.tool_calls[0].id), &extra()));
+                assert_eq!((&calls[1]["id"], calls[1].get("extra_content")), (&json!("call_2"), None));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_else_is_sent_it() {
+        let [turn, _] = turns().await;
+        let sent = body("openai", &after(&with_tools("openai:gpt-4.1"), &turn)).await.to_string();
+        assert!(!sent.contains("extra_content"), "{sent}");
+        let plain = Reply::message(json!({"tool_calls": [calls()[1]]}), "tool_calls");
+        let plain = complete("compatible", plain, &with_tools(MODEL)).await.0.unwrap();
+        assert_eq!(plain.carry, None, "a server that sends nothing gets nothing");
+    }
+}
+
 /// Each vendor refuses a forced call in words of its own; the call is made without, and so are the next ones.
 #[tokio::test]
 async fn a_refused_forced_call_is_made_unforced() {

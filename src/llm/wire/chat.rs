@@ -4,6 +4,7 @@
 //! as objects, errors with status 200.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{SeqAccess, Visitor};
@@ -12,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::fields::{First, Word};
-use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, short_id, tool_name, unreadable};
+use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, kept, short_id, tool_name, unreadable};
 use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -158,7 +159,7 @@ impl<'a> SentMessage<'a> {
             Message::System { content } => Self::new("system", Joined::Parts(content)),
             Message::User { content } => Self::new("user", Joined::Parts(content)),
             Message::Assistant { content, tool_calls, .. } => Self {
-                tool_calls: tool_calls.iter().map(|call| Called::of(call, quirks)).collect(),
+                tool_calls: called(message, tool_calls, request, quirks),
                 reasoning: Reasoning::of(message, request, quirks),
                 ..Self::new("assistant", Joined::One(content))
             },
@@ -180,6 +181,8 @@ struct Called<'a> {
     kind: &'static str,
     id: Cow<'a, str>,
     function: CalledFunction<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]
@@ -189,10 +192,18 @@ struct CalledFunction<'a> {
     arguments: &'a str,
 }
 
+/// Returns the calls of a turn, each with what came beside it from the provider that is asked.
+fn called<'a>(message: &'a Message, calls: &'a [ToolCall], request: &Request, quirks: &Quirks) -> Vec<Called<'a>> {
+    let items = if quirks.carries == Carries::Nothing { kept(message, request) } else { None };
+    let items = items.unwrap_or_default();
+    let beside = |place: usize| items.get(place).copied().filter(|item| item.get() != "null");
+    calls.iter().enumerate().map(|(place, call)| Called::of(call, beside(place), quirks)).collect()
+}
+
 impl<'a> Called<'a> {
-    fn of(call: &'a ToolCall, quirks: &Quirks) -> Self {
+    fn of(call: &'a ToolCall, extra_content: Option<&'a RawValue>, quirks: &Quirks) -> Self {
         let function = CalledFunction { name: tool_name(&call.name), arguments: arguments(&call.arguments) };
-        Self { kind: "function", id: id(&call.id, quirks), function }
+        Self { kind: "function", id: id(&call.id, quirks), function, extra_content }
     }
 }
 
@@ -286,12 +297,14 @@ pub(in crate::llm) struct State {
     quirks: Quirks,
     /// Reasoning so far, to be carried: one text, or a list of details.
     reasoning: Vec<Value>,
+    /// What came beside calls by their places, to be carried where no reasoning is.
+    beside: BTreeMap<usize, Box<RawValue>>,
     is_marked: bool,
 }
 
 impl State {
     pub(super) fn new(quirks: Quirks) -> Self {
-        Self { quirks, reasoning: Vec::new(), is_marked: false }
+        Self { quirks, reasoning: Vec::new(), beside: BTreeMap::new(), is_marked: false }
     }
 
     fn think(&mut self, text: &str, details: Value, assembly: &mut Assembly) -> Result<(), Failure> {
@@ -334,10 +347,28 @@ impl State {
         }
     }
 
-    /// Carries the reasoning that goes back: only a turn with calls has to go back as it came.
+    /// Takes what came beside a call: Gemini's door has the signature of its thoughts there, and refuses the
+    /// conversation without it.
+    fn keep(&mut self, place: Option<usize>, extra: Box<RawValue>, assembly: &mut Assembly) -> Result<(), Failure> {
+        assembly.think(extra.get())?;
+        if let Some(place) = place.filter(|_| self.quirks.carries == Carries::Nothing) {
+            self.beside.insert(place, extra);
+        }
+        Ok(())
+    }
+
+    /// Carries what goes back: only a turn with calls has to go back as it came.
     fn carry(&mut self, assembly: &mut Assembly) {
-        if !self.reasoning.is_empty() && !self.is_marked && assembly.has_calls() {
+        if self.is_marked || !assembly.has_calls() {
+            return;
+        }
+        if !self.reasoning.is_empty() {
             assembly.carry(Value::from(std::mem::take(&mut self.reasoning)).to_string());
+        }
+        let beside = std::mem::take(&mut self.beside);
+        if let Some((last, _)) = beside.last_key_value() {
+            let all: Vec<_> = (0..=*last).map(|place| beside.get(&place).map_or("null", |extra| extra.get())).collect();
+            assembly.carry(format!("[{}]", all.join(",")));
         }
     }
 }
@@ -399,6 +430,8 @@ struct Piece {
     id: Option<String>,
     #[serde(default)]
     function: Option<FunctionPiece>,
+    #[serde(default)]
+    extra_content: Option<Box<RawValue>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -436,6 +469,15 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
     take_in(answer, source.is_marked(), state, assembly)
 }
 
+/// Ends an answer that its server marks as complete without a word on why the model stopped, as some do. One in which
+/// nothing stands stays without an end.
+pub(super) fn done(state: &mut State, assembly: &mut Assembly) {
+    if !assembly.is_finished() && assembly.says_something() {
+        assembly.stop(Stop::End);
+        state.carry(assembly);
+    }
+}
+
 /// Returns the error inside a field of a provider's own.
 fn error_in(field: &str, json: &str) -> Option<Value> {
     let chunk: Value = serde_json::from_str(Some(json).filter(|json| json.contains(field))?).ok()?;
@@ -469,7 +511,10 @@ fn take_in(answer: Answer<'_>, is_marked: bool, state: &mut State, assembly: &mu
             other => other.to_string(),
         };
         let (id, name) = (piece.id.unwrap_or_default(), function.name.unwrap_or_default());
-        assembly.call(CallPiece { index: piece.index, id, name, arguments: &arguments }, is_marked);
+        let place = assembly.call(CallPiece { index: piece.index, id, name, arguments: &arguments }, is_marked);
+        if let Some(extra) = piece.extra_content {
+            state.keep(place, extra, assembly)?;
+        }
     }
     if assembly.is_finished() {
         state.carry(assembly);

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::ser::{Error as _, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::fields::Word;
 use super::turns::{self, Turn, called, instructions, turns};
@@ -41,7 +41,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig<'a>>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    further: Option<&'a serde_json::Map<String, Value>>,
+    further: Option<Cow<'a, Map<String, Value>>>,
 }
 
 #[derive(Serialize)]
@@ -160,13 +160,14 @@ impl<'a> Body<'a> {
         let mut system: Vec<Block<'a>> = instructions(request);
         let mut messages: Vec<Turn<Block<'a>>> = turns(request);
         // A loop sends the same beginning again and again. Other models than these refuse the mark, or know none.
-        if !request.tools.is_empty() && request.model.model.contains("anthropic.claude") {
+        if !request.tools.is_empty() && is_claude(request) {
             mark(&mut system);
             if let Some(last) = messages.last_mut() {
                 mark(&mut last.content);
             }
         }
         let tools = tools(request);
+        let is_closed = request.tools.is_empty() && !tools.is_empty();
         let choice = match request.tool_choice {
             _ if request.tools.is_empty() => None,
             ToolChoice::Required => Some(json!({ quirks.required: {} })),
@@ -179,9 +180,26 @@ impl<'a> Body<'a> {
             inference_config: Inference { max_tokens: request.max_tokens, temperature: request.sending.temperature() },
             service_tier: request.sending.service_tier().map(|kind| Named { kind }),
             output_config: OutputConfig::of(request),
-            further: request.sending.body(),
+            further: further(request, is_closed),
         }
     }
+}
+
+fn is_claude(request: &Request) -> bool {
+    request.model.model.contains("anthropic.claude")
+}
+
+/// Returns what the operator has set of the body. `is_closed` says that tools are declared for the history alone: the
+/// dialect has no word for that none may be called, and Claude's own is sent beside.
+fn further(request: &Request, is_closed: bool) -> Option<Cow<'_, Map<String, Value>>> {
+    let set = request.sending.body();
+    if !is_closed || !is_claude(request) {
+        return set.map(Cow::Borrowed);
+    }
+    let mut all = set.cloned().unwrap_or_default();
+    let own = all.entry("additionalModelRequestFields").or_insert_with(|| json!({}));
+    *field(own, "tool_choice") = json!({"type": "none"});
+    Some(Cow::Owned(all))
 }
 
 impl<'a> OutputConfig<'a> {

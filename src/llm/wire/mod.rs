@@ -116,6 +116,9 @@ impl Wire {
     }
 }
 
+/// What stands in place of an event after the last one of a stream: OpenAI's, and that of gateways in any dialect.
+const DONE: &str = "[DONE]";
+
 impl Reader {
     /// Takes in a whole answer.
     ///
@@ -131,17 +134,29 @@ impl Reader {
         }
     }
 
-    /// Takes in one event of a stream.
+    /// Takes in one event of a stream, or the mark of its end.
     ///
     /// # Errors
     /// The failure that the event tells, or that it cannot be read.
     pub(super) fn event(&mut self, json: &str, assembly: &mut Assembly) -> Result<(), Failure> {
+        if json == DONE {
+            self.done(assembly);
+            return Ok(());
+        }
+        assembly.begin_event();
         match self {
             Self::ChatCompletions(state) => chat::event(json, state, assembly),
             Self::Responses(state) => responses::event(json, state, assembly),
             Self::Messages(state) => messages::event(json, state, assembly),
             Self::Gemini(state) => gemini::event(json, state, assembly),
             Self::Converse(state) => converse::event(json, state, assembly),
+        }
+    }
+
+    /// Takes in the mark of the end, which says something in the one dialect that it belongs to.
+    fn done(&mut self, assembly: &mut Assembly) {
+        if let Self::ChatCompletions(state) = self {
+            chat::done(state, assembly);
         }
     }
 
@@ -292,11 +307,14 @@ impl Serialize for RawObject<'_> {
 /// Returns the items of a turn as it came, when it came from the provider that is asked. Without tools it is no
 /// longer the conversation that the turn belongs to, but a question about it.
 fn carried<'a>(message: &'a Message, request: &Request) -> Option<Vec<&'a RawValue>> {
+    if request.tools.is_empty() { None } else { kept(message, request) }
+}
+
+/// Returns the items that were kept of a turn when it came from the provider that is asked.
+fn kept<'a>(message: &'a Message, request: &Request) -> Option<Vec<&'a RawValue>> {
     let Message::Assistant { carry: Some(carry), .. } = message else { return None };
-    if carry.provider != request.model.provider || request.tools.is_empty() {
-        return None;
-    }
-    serde_json::from_str(&carry.items).ok()
+    let is_its_own = carry.provider == request.model.provider;
+    is_its_own.then(|| serde_json::from_str(&carry.items).ok())?
 }
 
 /// A schema as strict servers want it: objects with all their properties and no others. Ours are shallow.

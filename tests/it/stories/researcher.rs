@@ -257,6 +257,81 @@ async fn a_researcher_that_never_searches_has_its_topic_searched(database: TestD
     world.finish();
 }
 
+/// A word is an end; nothing at all is a mishap, and the same conversation would bring the same again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_reply_to_results_is_nudged_once() {
+    let database = TestDatabase::sqlite();
+    let replies = [reply::search(["dues"]), reply::empty(), reply::search(["loan"]), reply::empty()];
+    let world = world_of_one_page(small().first(researcher(), replies)).await;
+    let story = research(&world, &database, &[]).await;
+    let turns = world.models.calls_of(Kind::Researcher);
+    assert_eq!((turns.len(), world.web.queries()), (4, vec!["dues".to_owned(), "loan".to_owned()]));
+    assert!(turns[2].last_text().contains("Your last reply was empty"), "{}", turns[2].last_text());
+    assert_eq!(turns[2].said_by("assistant").len(), turns[1].said_by("assistant").len(), "nothing was said");
+    let silent = "the model answered the results of its tools with nothing";
+    assert_eq!(story.warned(WarningCode::ModelMisuse), [silent], "the second silence is an end");
+    assert!(story.report.is_some());
+    world.finish();
+}
+
+/// Nobody can answer any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_reply_in_the_last_turn_is_an_end() {
+    let database = TestDatabase::sqlite();
+    let world = world_of_one_page(small().first(researcher(), [reply::search(["dues"]), reply::empty()])).await;
+    let story = research(&world, &database, &["max_react_tool_calls=2"]).await;
+    assert_eq!(world.models.count(Kind::Researcher), 2);
+    assert!(story.warned(WarningCode::ModelMisuse).is_empty() && story.warned(WarningCode::IterationLimit).is_empty());
+    world.finish();
+}
+
+/// What a filter let through of an answer, half a sentence perhaps, is no note: the evidence itself stands in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notes_that_a_filter_withheld_are_not_taken() {
+    let database = TestDatabase::sqlite();
+    let world = world_of_one_page(small().first(compression(), [withheld("- The gate is not pa")])).await;
+    let story = research(&world, &database, &[]).await;
+    let [note] = &story.notes[..] else { panic!("{:?}", story.notes) };
+    assert!(note.text.contains("harbour dues of 4 crowns") && !note.text.contains("not pa"), "{}", note.text);
+    let failed = story.warned(WarningCode::CompressionFailed);
+    assert!(failed[0].ends_with("the provider's filter withheld the notes"), "{failed:?}");
+    assert_eq!(world.models.count(Kind::Compression), 1);
+    world.finish();
+}
+
+/// What came before the withheld piece was whole up to there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notes_whose_continuation_a_filter_withheld_end_before_it() {
+    let database = TestDatabase::sqlite();
+    let cut = reply::text("- The gate is paid by harbour dues, they say; nobody knows more.").cut_by_length();
+    let world = world_of_one_page(small().first(compression(), [cut, withheld("fines and by")])).await;
+    let story = research(&world, &database, &[]).await;
+    assert_eq!(story.notes[0].text, "- The gate is paid by harbour ");
+    assert_eq!(story.warned(WarningCode::OutputCut), ["the notes were cut off by the output limit"]);
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_filter_withheld_of_a_turn_is_no_part_of_the_conversation() {
+    let database = TestDatabase::sqlite();
+    let replies = [withheld("I would beg"), reply::search(["dues"]), withheld("The dues ar")];
+    let world = world_of_one_page(small().first(researcher(), replies)).await;
+    let story = research(&world, &database, &[]).await;
+    let turns = world.models.calls_of(Kind::Researcher);
+    assert_eq!(turns.len(), 3, "a refusal after results is an end");
+    assert!(turns[1].last_text().contains("do not answer from memory"), "{}", turns[1].last_text());
+    assert!(!turns[2].says("I would beg") && !world.models.calls_of(Kind::Compression)[0].says("The dues ar"));
+    assert!(story.report.is_some());
+    world.finish();
+}
+
+/// Half an answer that the provider's filter stopped.
+fn withheld(text: &str) -> Reply {
+    let message = json!({"role": "assistant", "content": text});
+    let choices = json!([{"index": 0, "message": message, "finish_reason": "content_filter"}]);
+    reply::body(200, &json!({"id": "c", "object": "chat.completion", "choices": choices}).to_string())
+}
+
 /// The original asked the research model's provider what an error of the compression model meant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn compression_is_judged_by_its_own_model() {

@@ -238,6 +238,21 @@ async fn a_supervisor_that_only_talks_has_the_brief_researched() {
     world.finish();
 }
 
+/// Its findings were not worth a word yet: an empty reply is a mishap, not a decision.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_supervisor_that_answers_findings_with_nothing_is_nudged_once() {
+    let database = TestDatabase::sqlite();
+    let replies = [delegate("The dues."), reply::empty(), delegate("The loan."), reply::complete_research()];
+    let world = World::start(small().first(supervisor(), replies)).await;
+    let story = research(&world, &database, &[]).await;
+    let turns = world.models.calls_of(Kind::Supervisor);
+    assert_eq!(turns.len(), 4);
+    assert!(turns[2].last_text().contains("Your last reply was empty"), "{}", turns[2].last_text());
+    assert_eq!(story.notes.iter().map(|note| note.topic.as_str()).collect::<Vec<_>>(), ["The dues.", "The loan."]);
+    assert_eq!(story.warned(WarningCode::ModelMisuse).len(), 1);
+    world.finish();
+}
+
 /// The original paid for a seventh turn and threw it away.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn six_rounds_are_six_model_turns() {
