@@ -21,8 +21,9 @@ pub struct PageText {
 /// Room for a page's summary and its retries.
 pub const SUMMARY_TIME: Duration = Duration::from_secs(60);
 
-/// Texts of one address that are kept beside its source's.
-const MOST_OTHER_TEXTS: usize = 4;
+/// Bytes of texts of one address that are kept beside its source's, and one text in any case: a long page is read on in
+/// pieces of 8,000 characters.
+const OTHER_TEXT_BYTES: usize = 256 * 1024;
 
 impl Cx {
     /// Adds a retrieved source (without its text, which is kept elsewhere), or its id to the one of the same URL; the
@@ -60,13 +61,7 @@ impl Cx {
     /// Keeps a text that was seen under an address whose source is stored with another one. `hash` is its SHA-256, hex.
     pub fn keep_other_text(&self, url: &str, hash: String, text: Arc<str>) {
         let mut texts = self.run.other_texts.lock();
-        let known = texts.entry(url.to_owned()).or_default();
-        // Those with the smallest hashes, in their order: researchers work side by side, and what is kept must not
-        // depend on who was first.
-        if let Err(place) = known.binary_search_by(|(known, _)| known.cmp(&hash)) {
-            known.insert(place, (hash, text));
-            known.truncate(MOST_OTHER_TEXTS);
-        }
+        keep(texts.entry(url.to_owned()).or_default(), hash, text);
     }
 
     /// Returns the texts kept by [`Cx::keep_other_text`], by address.
@@ -101,6 +96,19 @@ impl Cx {
         let sources = self.run.sources.lock();
         sources.by_url.get(url).map(|source| source.title.clone())
     }
+}
+
+/// Adds a text. Those with the smallest hashes are kept, in their order: researchers work side by side, and what is kept
+/// must not depend on who was first.
+fn keep(known: &mut Vec<(String, Arc<str>)>, hash: String, text: Arc<str>) {
+    let Err(place) = known.binary_search_by(|(known, _)| known.cmp(&hash)) else { return };
+    known.insert(place, (hash, text));
+    let mut bytes = 0;
+    known.retain(|(_, text)| {
+        let is_first = bytes == 0;
+        bytes += text.len();
+        is_first || bytes <= OTHER_TEXT_BYTES
+    });
 }
 
 /// The sources of a run, without snapshots.
@@ -158,6 +166,19 @@ pub enum Registered {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_of_a_page_are_kept_whoever_read_them_first() {
+        let pieces: Vec<(String, Arc<str>)> = (10..60).map(|n| (n.to_string(), "x".repeat(8_000).into())).collect();
+        let kept = |pieces: &mut dyn Iterator<Item = &(String, Arc<str>)>| {
+            let mut known = Vec::new();
+            pieces.for_each(|(hash, text)| keep(&mut known, hash.clone(), Arc::clone(text)));
+            known
+        };
+        let forwards = kept(&mut pieces.iter());
+        assert_eq!(forwards, pieces[..32]);
+        assert_eq!(kept(&mut pieces.iter().rev()), forwards);
+    }
 
     /// Anybody may name an original: pages that name the same one are no less different for it.
     #[test]
