@@ -8,6 +8,7 @@ mod health;
 mod judging;
 mod keys;
 mod open_files;
+mod out;
 mod print;
 mod probe;
 mod progress;
