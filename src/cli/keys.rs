@@ -105,7 +105,8 @@ fn number() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(1..=UseLimits::MOST)
 }
 
-fn dollars(text: &str) -> Result<Cost, String> {
+/// Parses a sum of money.
+pub(super) fn dollars(text: &str) -> Result<Cost, String> {
     let sum = text.parse().ok().filter(|sum| (0.01..=UseLimits::MOST_DOLLARS).contains(sum));
     sum.and_then(Cost::reported).ok_or_else(|| format!("it must be from 0.01 to {}", UseLimits::MOST_DOLLARS))
 }

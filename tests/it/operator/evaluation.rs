@@ -1,11 +1,12 @@
 //! `fathom eval` on the example library: what it measures, how it goes on, and what the offline model has to reach.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use fathom::eval::{Results, Scored};
+use fathom::eval::{Header, Results, Scored};
 use tokio::process::Command;
 
 use crate::{
@@ -15,6 +16,10 @@ use crate::{
 
 /// A hundred questions take a minute or two, on a busy machine more.
 const LIMIT: Duration = Duration::from_secs(600);
+
+/// More than the database takes, in the blocks of a shell's limit on the size of files.
+const LIMIT_BLOCKS: u64 = 16_384;
+const BLOCK: usize = 512;
 
 pub fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
@@ -77,6 +82,68 @@ async fn an_evaluation_goes_on_compares_and_exports() {
     let line: serde_json::Value = serde_json::from_str(exported.lines().next().unwrap()).unwrap();
     assert_eq!(line["id"], "q01");
     assert!(line["article"].as_str().unwrap().contains("### Sources"));
+    world.finish();
+}
+
+/// What the first one has asked and not written yet, the second would ask once more and then overwrite.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_evaluation_on_the_same_results_is_refused() {
+    let world = World::start(Script::new()).await;
+    let out = world.folder().join("one.jsonl");
+    let questions = examples().join("questions.jsonl");
+    let arguments = [questions.to_str().unwrap(), "--only", "q01", "--out", out.to_str().unwrap()];
+    let first = Results { header: Header::default(), scored: Vec::new() }.write(&out, None).unwrap();
+    let (code, stdout, stderr) = eval(&world, &arguments).await;
+    assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+    assert!(stderr.contains("another evaluation is writing to it") && stderr.lines().count() == 1, "{stderr}");
+    drop(first);
+    let (code, _, stderr) = eval(&world, &arguments).await;
+    assert!(code == Some(2) && stderr.contains("holds results of other questions"), "{stderr}");
+    world.finish();
+}
+
+/// A full disk, played by a limit on the size of files that the results reach before the database does.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_can_no_longer_be_written_end_with_the_figures_so_far() {
+    let world = World::start(Script::new()).await;
+    let (questions, library) = (examples().join("questions.jsonl"), examples().join("library"));
+    let out = world.folder().join("one.jsonl");
+    let arguments = [questions.to_str().unwrap(), "--docs", library.to_str().unwrap(), "--only", "q01,q02"];
+    let limited = |blocks: u64, more: &[&str]| {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script]).arg(fathom_testkit::program::path()).arg("eval").args(arguments).args(more);
+        command.env_clear().envs(world.environment()).current_dir(world.folder());
+        without_keys(&mut command);
+        command
+    };
+    let whole = ["--out", out.to_str().unwrap()];
+    let (code, _, stderr) = ended(limited(1_000_000, &whole)).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    // The database has what it needs; the results are close to the limit before they are added to.
+    let results = Results::read(&out).unwrap();
+    let mut padded = Results { scored: results.scored[..1].to_vec(), ..results };
+    padded.scored[0].report = Some("x".repeat(LIMIT_BLOCKS as usize * BLOCK - 4_096));
+    fs::remove_file(&out).unwrap();
+    drop(padded.write(&out, None).unwrap());
+    let (code, stdout, stderr) = ended(limited(LIMIT_BLOCKS, &whole)).await;
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stdout.starts_with("| 1 answers |") && stderr.contains("the same command goes on"), "{stdout}{stderr}");
+    let (code, stdout, stderr) = ended(limited(1_000_000, &whole)).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.starts_with("| 2 answers |"), "{stdout}{stderr}");
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cap_on_money_is_a_sum_of_money() {
+    let world = World::start(Script::new()).await;
+    let questions = examples().join("questions.jsonl");
+    for wrong in ["nan", "inf", "-1", "0"] {
+        let (code, _, stderr) = eval(&world, &[questions.to_str().unwrap(), &format!("--max-cost={wrong}")]).await;
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("it must be from 0.01 to ") && stderr.lines().count() == 1, "{stderr}");
+    }
     world.finish();
 }
 
