@@ -2,9 +2,9 @@
 //! later.
 //!
 //! Precedence: command line, then environment, then the TOML file, then the built-in default. An empty variable counts
-//! as not set. `settings.rs` is the table and `kind.rs` the forms of its values; `file.rs` and `layers.rs` find what
-//! was said, `environment.rs` in variables; `choice.rs` chooses options from what can be used; `rooms.rs` makes the settings of each room; `shown.rs`
-//! shows what counts, and `reference.rs` writes the example files and the documentation.
+//! as not set. `settings.rs` is the table and `kind.rs` the forms of its values; `environment.rs`, `file.rs` and
+//! `layers.rs` find what was said; `choice.rs` chooses options from what can be used; `rooms.rs` makes the settings of
+//! each room; `shown.rs` shows what counts, and `reference.rs` writes the example files and the documentation.
 
 mod choice;
 mod environment;

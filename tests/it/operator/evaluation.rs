@@ -17,8 +17,9 @@ use crate::{
 /// A hundred questions take a minute or two, on a busy machine more.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// More than the database takes, in the blocks of a shell's limit on the size of files.
-const LIMIT_BLOCKS: u64 = 16_384;
+/// A limit on the size of files that is more than the database takes.
+const LIMIT_BYTES: usize = 8 * 1024 * 1024;
+/// What a shell counts such a limit in.
 const BLOCK: usize = 512;
 
 pub fn examples() -> PathBuf {
@@ -109,7 +110,7 @@ async fn results_that_can_no_longer_be_written_end_with_the_figures_so_far() {
     let (questions, library) = (examples().join("questions.jsonl"), examples().join("library"));
     let out = world.folder().join("one.jsonl");
     let arguments = [questions.to_str().unwrap(), "--docs", library.to_str().unwrap(), "--only", "q01,q02"];
-    let limited = |blocks: u64, more: &[&str]| {
+    let limited = |blocks: usize, more: &[&str]| {
         let mut command = Command::new("sh");
         let script = format!("ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
         command.args(["-c", &script]).arg(fathom_testkit::program::path()).arg("eval").args(arguments).args(more);
@@ -123,10 +124,13 @@ async fn results_that_can_no_longer_be_written_end_with_the_figures_so_far() {
     // The database has what it needs; the results are close to the limit before they are added to.
     let results = Results::read(&out).unwrap();
     let mut padded = Results { scored: results.scored[..1].to_vec(), ..results };
-    padded.scored[0].report = Some("x".repeat(LIMIT_BLOCKS as usize * BLOCK - 4_096));
-    fs::remove_file(&out).unwrap();
-    drop(padded.write(&out, None).unwrap());
-    let (code, stdout, stderr) = ended(limited(LIMIT_BLOCKS, &whole)).await;
+    for room in [None, Some(100)] {
+        let size = room.map_or(0, |room| LIMIT_BYTES - room - fs::read(&out).unwrap().len());
+        fs::remove_file(&out).unwrap();
+        padded.scored[0].report = Some("x".repeat(size));
+        drop(padded.write(&out, None).unwrap());
+    }
+    let (code, stdout, stderr) = ended(limited(LIMIT_BYTES / BLOCK, &whole)).await;
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stdout.starts_with("| 1 answers |") && stderr.contains("the same command goes on"), "{stdout}{stderr}");
     let (code, stdout, stderr) = ended(limited(1_000_000, &whole)).await;
@@ -151,11 +155,11 @@ async fn a_cap_on_money_is_a_sum_of_money() {
 #[test]
 fn the_smaller_libraries_hold_what_their_questions_expect() {
     for name in ["vellmouth", "orla", "brannock", "tessenow", "quillon", "corrin", "hollin", "pellow"] {
-        let text = std::fs::read_to_string(examples().join(format!("{name}.jsonl"))).unwrap();
+        let text = fs::read_to_string(examples().join(format!("{name}.jsonl"))).unwrap();
         let questions = fathom::eval::read_questions(&text).unwrap();
         assert!(questions.len() >= 25 && questions.iter().filter(|one| one.unanswerable).count() >= 5, "{name}");
         for question in &questions {
-            let read = |document: &String| std::fs::read_to_string(examples().join(name).join(document)).unwrap();
+            let read = |document: &String| fs::read_to_string(examples().join(name).join(document)).unwrap();
             let held = question.documents.iter().map(read).collect::<String>().to_lowercase();
             for fact in &question.facts {
                 let found = fact.alternatives().iter().any(|fact| held.contains(&fact.to_lowercase()));

@@ -57,7 +57,7 @@ async fn a_signal_ends_the_wait_for_a_question() {
         (call.split_whitespace().nth(1) == Some("0x0")).then_some(())
     })
     .await;
-    assert!(!world.folder().join("data/fathom.db").exists());
+    assert!(!world.folder().join(".local").exists(), "no data folder is made");
     let kill = Command::new("sh").args(["-c", &format!("kill -INT {id}")]).status().await.unwrap();
     assert!(kill.success());
     let ended = tokio::time::timeout(Duration::from_secs(30), child.wait()).await.expect("it ends").unwrap();
@@ -65,12 +65,16 @@ async fn a_signal_ends_the_wait_for_a_question() {
     world.finish();
 }
 
-/// Runs it with a standard output that is full.
-async fn to_a_full_disk(mut command: Command) -> (Option<i32>, String) {
-    let full = File::options().write(true).open("/dev/full").unwrap();
-    let ended = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output();
-    let ended = tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it ends").unwrap();
+/// Runs it to its end with that standard output.
+async fn to(stdout: impl Into<Stdio>, mut command: Command) -> (Option<i32>, String) {
+    let child = command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(60), child.wait_with_output());
+    let ended = ended.await.expect("it ends").unwrap();
     (ended.status.code(), text(&ended.stderr))
+}
+
+fn full() -> File {
+    File::options().write(true).open("/dev/full").unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,7 +93,7 @@ async fn an_answer_that_cannot_be_written_is_a_failure() {
         &["--version"],
         &["research", "--help"],
     ] {
-        let (code, said) = to_a_full_disk(world.fathom(arguments)).await;
+        let (code, said) = to(full(), world.fathom(arguments)).await;
         assert_eq!(code, Some(1), "{arguments:?}: {said}");
         assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
         assert!(said.starts_with("fathom: standard output cannot be written to: No space left"), "{said}");
@@ -102,16 +106,16 @@ async fn an_answer_that_cannot_be_written_is_a_failure() {
 async fn a_key_that_could_not_be_shown_is_revoked() {
     let world = World::start(Script::new()).await;
     let create = || world.fathom(&["keys", "create", "--owner", "ann"]);
-    let (code, said) = to_a_full_disk(create()).await;
+    let (code, said) = to(full(), create()).await;
     assert_eq!(code, Some(1), "{said}");
     let (pipe, unread) = std::io::pipe().unwrap();
     drop(pipe);
-    let unread = create().stdin(Stdio::null()).stdout(unread).stderr(Stdio::piped()).output().await.unwrap();
-    assert_eq!(unread.status.code(), Some(1));
+    let (code, unread) = to(unread, create()).await;
+    assert_eq!(code, Some(1), "{unread}");
     let listed = text(&output(&mut world.fathom(&["keys", "list", "--json"])).await.stdout);
     let listed: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 2);
-    for (key, said) in listed.as_array().unwrap().iter().zip([text(&unread.stderr), said]) {
+    for (key, said) in listed.as_array().unwrap().iter().zip([unread, said]) {
         assert!(key["revoked_at"].is_string(), "{listed}");
         let named = format!("key {} could not be written to standard output", key["id"].as_str().unwrap());
         assert!(said.contains(&named) && said.contains("it is revoked"), "{said}");
