@@ -254,7 +254,7 @@ mod tests {
         drop(file);
         let (taken, read) = Results::take(&path).unwrap().unwrap();
         read.write(&path, Some(&taken)).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 2);
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 2);
         assert_eq!(benchmark_line(&one("7")).unwrap(), r##"{"id":7,"prompt":"","article":"# R"}"##);
         assert_eq!(benchmark_line(&Scored { report: None, ..one("7") }), None);
     }
