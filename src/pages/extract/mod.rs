@@ -4,6 +4,7 @@
 //! by these in a parser process only ([`super::Parser`]); the short helpers for text are for everybody.
 
 mod about;
+mod bulk;
 pub mod date;
 mod delimited;
 mod docx;
