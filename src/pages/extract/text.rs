@@ -169,7 +169,7 @@ pub fn cut(text: &str, max_chars: usize) -> &str {
 }
 
 /// Returns digits and signs as they stand raised, when `text` is made of nothing else: ten to the sixth is not 106.
-pub(super) fn raised(text: &str) -> Option<String> {
+pub fn raised(text: &str) -> Option<String> {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raise = |char: char| match char {
         '-' | '−' | '–' => Some('⁻'),
