@@ -62,85 +62,16 @@ const LABELS: [&str; 54] = [
 ];
 
 /// Those of them that are the beginning of others, such as `date of birth`.
-const DATES: [&str; 3] = ["date", "datum", "fecha"];
+const DATES: [&str; 4] = ["date", "datum", "fecha", "日期"];
 
 /// What makes such a label, with the words between, the document's own.
-const OF_DOCUMENTS: [&str; 74] = [
-    "of",
-    "the",
-    "this",
-    "last",
-    "first",
-    "and",
-    "time",
-    "document",
-    "page",
-    "report",
-    "letter",
-    "notice",
-    "article",
-    "version",
-    "edition",
-    "revision",
-    "revised",
-    "release",
-    "released",
-    "issue",
-    "issued",
-    "update",
-    "updated",
-    "modified",
-    "modification",
-    "change",
-    "changed",
-    "review",
-    "reviewed",
-    "publication",
-    "published",
-    "posted",
-    "created",
-    "creation",
-    "written",
-    "signed",
-    "signature",
-    "adoption",
-    "adopted",
-    "approval",
-    "approved",
-    "printed",
-    "submitted",
-    "de",
-    "du",
-    "la",
-    "le",
-    "dernière",
-    "mise",
-    "à",
-    "jour",
-    "publication",
-    "modification",
-    "révision",
-    "der",
-    "des",
-    "dieses",
-    "letzten",
-    "letzte",
-    "veröffentlichung",
-    "erstellung",
-    "ausgabe",
-    "änderung",
-    "aktualisierung",
-    "fassung",
-    "dokuments",
-    "berichts",
-    "del",
-    "última",
-    "actualización",
-    "publicación",
-    "modificación",
-    "documento",
-    "informe",
-];
+const OF_DOCUMENTS: &str = "\
+    of the this last first and time document page report letter notice article version edition revision revised \
+    release released issue issued update updated modified modification change changed review reviewed publication \
+    published posted created creation written signed signature adoption adopted approval approved printed submitted de \
+    du la le dernière mise à jour révision der des dieses letzten letzte veröffentlichung erstellung ausgabe änderung \
+    aktualisierung fassung dokuments berichts del última actualización publicación modificación documento informe \
+    entry into force effect effective";
 
 /// Words between such a label and what it is the date of.
 const OF: [&str; 8] = ["of", "de", "du", "des", "der", "del", "d", "when"];
@@ -244,7 +175,7 @@ fn is_of_other(rest: &str) -> bool {
     let goes_on = near().nth(says.chars().count()).is_some_and(|char| !char.is_ascii_digit());
     let mut words = says.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty()).peekable();
     let begins_other = goes_on || words.peek().is_some_and(|word| OF.contains(word));
-    begins_other && words.any(|word| !OF_DOCUMENTS.contains(&word))
+    begins_other && words.any(|word| OF_DOCUMENTS.split(' ').all(|other| other != word))
 }
 
 /// Returns the first date of the text, unless too much stands before it.
@@ -410,8 +341,10 @@ mod tests {
         check("| Date | 6 June 1944 |", None);
         check("| **Date** | 6 June 1944 |", None);
         check("| **Date:** 6 June 2031 | Notice |", Some("2031-06-06"));
+        check("| 日期 | 1944-06-06 |", None);
         check("| Last updated | 6 June 2031 |", Some("2031-06-06"));
         check("Date of last revision: 3 May 2031", Some("2031-05-03"));
+        check("Date of entry into force: 3 May 2031", Some("2031-05-03"));
         check("Datum der Veröffentlichung: 3. Mai 2031", Some("2031-05-03"));
         check("Date   Thursday 17 March 2033", Some("2033-03-17"));
         check("Approvals were given on 3 April 2031.", None);
