@@ -8,8 +8,7 @@ use crate::config::{Config, Effective};
 /// Prints every setting, a line each, or all as one JSON object.
 pub fn run(config: &Config, as_json: bool) -> Exit {
     let text = if as_json { json(config) } else { text(config) };
-    print::line(&text);
-    Exit::Success
+    print::answer(&text)
 }
 
 fn json(config: &Config) -> String {

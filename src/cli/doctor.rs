@@ -65,22 +65,24 @@ pub async fn run(config: Config) -> Exit {
 }
 
 fn print(findings: &[Finding]) -> Exit {
-    for finding in findings {
-        let grade = match finding.grade {
-            Grade::Ok => "ok  ",
-            Grade::Note => "note",
-            Grade::Broken => "FAIL",
-        };
-        print::line(&format!("{grade}  {:<10} {}", finding.subject, printable_line(&finding.detail)));
-    }
+    let lines: String = findings.iter().map(line).collect();
     let broken = findings.iter().filter(|finding| finding.grade == Grade::Broken).count();
     let verdict = match broken {
         0 => "Ready: fathom research \"QUESTION\"".to_owned(),
         1 => "1 problem to fix first.".to_owned(),
         _ => format!("{broken} problems to fix first."),
     };
-    print::line(&format!("\n{verdict}"));
-    if broken == 0 { Exit::Success } else { Exit::Failed }
+    let printed = print::answer(&format!("{lines}\n{verdict}"));
+    if broken == 0 { printed } else { Exit::Failed }
+}
+
+fn line(finding: &Finding) -> String {
+    let grade = match finding.grade {
+        Grade::Ok => "ok  ",
+        Grade::Note => "note",
+        Grade::Broken => "FAIL",
+    };
+    format!("{grade}  {:<10} {}\n", finding.subject, printable_line(&finding.detail))
 }
 
 fn data_folder(folder: &Path) -> Finding {

@@ -16,7 +16,7 @@ use super::{EvalArgs, Exit, complain, judging, print, signals};
 use crate::{
     app::App,
     config::Config,
-    domain::{ModelName, RunId, Usage, digest},
+    domain::{Cost, ModelName, RunId, Usage, digest},
     eval::{self, Answer, Case, Groundedness, Header, Judged, Judges, Question, Results, Scored, Spent},
     llm::Llm,
     runs::{Ended, WorkError},
@@ -32,17 +32,17 @@ const STOPPING: Duration = Duration::from_secs(60);
 pub async fn run(args: EvalArgs, config: Config) -> Exit {
     let done = match (&*args.compare, &args.show, &args.export) {
         ([before, after], _, _) => compare(before, after),
-        (_, Some(results), _) => read(results).map(|results| print::line(&eval::table(&results.scored))),
+        (_, Some(results), _) => read(results).map(|results| print::answer(&eval::table(&results.scored))),
         (_, _, Some(results)) => export(results),
         _ => return measure(args, config).await,
     };
     match done {
-        Ok(()) => Exit::Success,
+        Ok(exit) => exit,
         Err(message) => print::usage(&message),
     }
 }
 
-fn compare(before: &Path, after: &Path) -> Result<(), String> {
+fn compare(before: &Path, after: &Path) -> Result<Exit, String> {
     let (mut before, mut after) = (read(before)?, read(after)?);
     if let (Some(one), Some(other)) = (&before.header.judge, &after.header.judge)
         && one != other
@@ -50,14 +50,12 @@ fn compare(before: &Path, after: &Path) -> Result<(), String> {
         complain(&format!("judged by {one} and by {other}: scores of different judges are not compared"));
         before.scored.iter_mut().chain(&mut after.scored).for_each(|scored| scored.judged = None);
     }
-    print::line(&eval::compare(&before.scored, &after.scored)?);
-    Ok(())
+    Ok(print::answer(&eval::compare(&before.scored, &after.scored)?))
 }
 
-fn export(results: &Path) -> Result<(), String> {
+fn export(results: &Path) -> Result<Exit, String> {
     let lines: Vec<String> = read(results)?.scored.iter().filter_map(eval::benchmark_line).collect();
-    lines.iter().for_each(|line| print::line(line));
-    Ok(())
+    Ok(if lines.is_empty() { Exit::Success } else { print::answer(&lines.join("\n")) })
 }
 
 fn read(path: &Path) -> Result<Results, String> {
@@ -72,12 +70,13 @@ async fn measure(args: EvalArgs, mut config: Config) -> Exit {
     config.options.allow_clarification = false;
     config.database = Database::Sqlite { path: config.data_dir.join(DATABASE), synchronous: Default::default() };
     config.notices.iter().for_each(|notice| complain(notice));
-    let app = match App::build(&config).await {
-        Ok(app) => app,
-        Err(error) => return print::usage(&format!("{error:#}")),
-    };
     let cancel = CancellationToken::new();
     let _signals = signals::listen(cancel.clone(), complain, STOPPING);
+    let app = match cancel.run_until_cancelled(App::build(&config)).await {
+        Some(Ok(app)) => app,
+        Some(Err(error)) => return print::usage(&format!("{error:#}")),
+        None => return signals::before_start(),
+    };
     let exit = evaluation.work(&app, &config, &cancel).await;
     app.close().await;
     exit
@@ -87,6 +86,8 @@ async fn measure(args: EvalArgs, mut config: Config) -> Exit {
 struct Evaluation {
     tasks: Vec<Task>,
     results: Results,
+    /// The file that holds them, kept from others while it is open; `None` when there is none yet.
+    taken: Option<File>,
     out: PathBuf,
     at_once: usize,
     caps: Caps,
@@ -103,7 +104,7 @@ enum Task {
 
 /// Beyond these no further question is asked, and no further report judged.
 struct Caps {
-    cost: Option<f64>,
+    cost: Option<Cost>,
     tokens: Option<u64>,
 }
 
@@ -114,7 +115,7 @@ impl Caps {
             sum
         });
         let (cost, tokens) = (spent.cost.unwrap_or_default(), spent.input_tokens + spent.output_tokens);
-        self.cost.is_some_and(|cap| cost.dollars() >= cap) || self.tokens.is_some_and(|cap| tokens >= cap)
+        self.cost.is_some_and(|cap| cost >= cap) || self.tokens.is_some_and(|cap| tokens >= cap)
     }
 }
 
@@ -144,40 +145,32 @@ impl Evaluation {
             judge: judge.as_ref().map(ToString::to_string),
         };
         let out = args.out.clone().unwrap_or_else(|| default_out(path));
-        let results = going_on(&out, header)?;
+        let (results, taken) = going_on(&out, header)?;
         let wanted: Vec<&Question> =
             questions.iter().filter(|question| args.only.is_empty() || args.only.contains(&question.id)).collect();
         let tasks = tasks(&wanted, args.runs, &results, judge.is_some());
         let caps = Caps { cost: args.max_cost, tokens: args.max_tokens };
-        Ok(Self { tasks, results, out, at_once: args.at_once.max(1) as usize, caps, judge })
+        Ok(Self { tasks, results, taken, out, at_once: args.at_once.max(1) as usize, caps, judge })
     }
 
     /// Does what is to be done, and prints the figures over all that is there.
     async fn work(self, app: &App, config: &Config, cancel: &CancellationToken) -> Exit {
-        let Self { tasks, results, out, at_once, caps, judge } = self;
-        let unwritable = |error: io::Error| print::usage(&format!("{}: {error}", out.display()));
-        let file = match results.write(&out) {
+        let Self { tasks, results, taken, out, at_once, caps, judge } = self;
+        let unwritable = |error: io::Error| format!("{}: {error}", out.display());
+        let file = match results.write(&out, taken.as_ref()) {
             Ok(file) => file,
-            Err(error) => return unwritable(error),
+            Err(error) => return print::usage(&unwritable(error)),
         };
         let all = tasks.len();
         let judges = judge.map(|model| judging::judges(app, model, config));
         let bench = Bench { app, config, cancel, caps, judges, kept: Mutex::new((results, file)) };
-        let mut done = std::pin::pin!(stream::iter(tasks).map(|task| bench.done(task)).buffer_unordered(at_once));
-        let (mut count, mut whole) = (0, 0);
-        while let Some(done) = done.next().await {
-            match done {
-                Ok(Some(done)) => {
-                    count += 1;
-                    whole += usize::from(done.is_whole);
-                    complain(&format!("{count}/{all} {}", done.line));
-                }
-                Ok(None) => {}
-                Err(error) => return unwritable(error),
-            }
-        }
-        print::line(&eval::table(&bench.kept.lock().0.scored));
+        let (whole, kept) = bench.all(tasks, at_once).await;
+        let printed = print::answer(&eval::table(&bench.kept.lock().0.scored));
         complain(&format!("results: {}", out.display()));
+        if let Err(error) = kept {
+            complain(&format!("stopped after {whole} of {all}: {}; the same command goes on", unwritable(error)));
+            return Exit::Failed;
+        }
         match (cancel.is_cancelled(), whole < all) {
             (true, _) => {
                 complain("interrupted; the same command goes on");
@@ -187,7 +180,7 @@ impl Evaluation {
                 complain(&format!("stopped after {whole} of {all}: the cap is reached, or a run could not be made"));
                 Exit::Failed
             }
-            (false, false) => Exit::Success,
+            (false, false) => printed,
         }
     }
 }
@@ -234,6 +227,26 @@ struct Done {
 }
 
 impl Bench<'_> {
+    /// Does the tasks, so many at the same time, until one cannot be kept: the next ones would be paid for in vain.
+    /// Returns how many were done to their end.
+    async fn all(&self, tasks: Vec<Task>, at_once: usize) -> (usize, io::Result<()>) {
+        let all = tasks.len();
+        let mut done = std::pin::pin!(stream::iter(tasks).map(|task| self.done(task)).buffer_unordered(at_once));
+        let (mut count, mut whole) = (0, 0);
+        while let Some(done) = done.next().await {
+            match done {
+                Ok(Some(done)) => {
+                    count += 1;
+                    whole += usize::from(done.is_whole);
+                    complain(&format!("{count}/{all} {}", done.line));
+                }
+                Ok(None) => {}
+                Err(error) => return (whole, Err(error)),
+            }
+        }
+        (whole, Ok(()))
+    }
+
     /// Does a task, and keeps the answer before it is judged, and again after. `None` when it was not begun, or nothing
     /// came of it.
     async fn done(&self, task: Task) -> io::Result<Option<Done>> {
@@ -298,15 +311,14 @@ fn default_out(questions: &Path) -> PathBuf {
     PathBuf::from(format!("{stem}.results.jsonl"))
 }
 
-/// Returns what is in the file already, if it was measured in the same way.
-fn going_on(out: &Path, header: Header) -> Result<Results, String> {
-    if !out.exists() {
-        return Ok(Results { header, scored: Vec::new() });
-    }
-    let mut results = read(out)?;
+/// Returns what is in the file already, if it was measured in the same way, and the file, which nobody else adds to
+/// while it is open.
+fn going_on(out: &Path, header: Header) -> Result<(Results, Option<File>), String> {
+    let taken = Results::take(out).map_err(|error| format!("{}: {error}", out.display()))?;
+    let Some((file, mut results)) = taken else { return Ok((Results { header, scored: Vec::new() }, None)) };
     let gone_on = results.header.go_on(&header);
     gone_on.map_err(|other| format!("{} holds {other}; name another file with --out", out.display()))?;
-    Ok(results)
+    Ok((results, Some(file)))
 }
 
 /// Makes one run; `None` when it was interrupted or nothing can be stored.

@@ -105,7 +105,8 @@ fn number() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(1..=UseLimits::MOST)
 }
 
-fn dollars(text: &str) -> Result<Cost, String> {
+/// Parses a sum of money.
+pub(super) fn dollars(text: &str) -> Result<Cost, String> {
     let sum = text.parse().ok().filter(|sum| (0.01..=UseLimits::MOST_DOLLARS).contains(sum));
     sum.and_then(Cost::reported).ok_or_else(|| format!("it must be from 0.01 to {}", UseLimits::MOST_DOLLARS))
 }
@@ -173,7 +174,23 @@ async fn create(keys: &Keys, args: CreateArgs, config: &Config) -> Result<Exit, 
     if config.http.authentication == Authentication::None {
         complain("note: the service asks for keys only with FATHOM_AUTHENTICATION=keys");
     }
-    Ok(print::answer(&secret))
+    match print::output(&format!("{secret}\n")) {
+        Ok(()) => Ok(Exit::Success),
+        Err(error) => {
+            complain(&format!("key {} could not be written to standard output: {error}", key.id));
+            take_back(keys, &key).await
+        }
+    }
+}
+
+/// Revokes a key that nobody has seen and that will not be shown again, be it that the reader of a pipe is gone.
+async fn take_back(keys: &Keys, key: &ApiKey) -> Result<Exit, Error> {
+    let revoked = keys.revoke(key.id).await;
+    let revoked =
+        revoked.inspect_err(|_| complain(&format!("nobody has it; to revoke it: fathom keys revoke {}", key.id)))?;
+    audit::key_by_hand(revoked.as_ref().map_or(key, |revoked| &revoked.what), "a key was revoked");
+    complain("it is revoked, since nobody has it; make another one");
+    Ok(Exit::Failed)
 }
 
 async fn list(keys: &Keys, as_json: bool) -> Result<Exit, Error> {

@@ -8,6 +8,7 @@ mod health;
 mod judging;
 mod keys;
 mod open_files;
+mod out;
 mod print;
 mod probe;
 mod progress;
@@ -29,7 +30,7 @@ use crate::{
         reference::{flag_help, option_values},
     },
     domain::{
-        ModelName, RunId, RunStatus,
+        Cost, ModelName, RunId, RunStatus,
         options::{OPTIONS, OptionSpec},
     },
     pages,
@@ -327,8 +328,8 @@ struct EvalArgs {
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     only: Vec<String>,
     /// Ask no further question once all together cost so much, judges included; needs the prices of the models
-    #[arg(long, value_name = "DOLLARS")]
-    max_cost: Option<f64>,
+    #[arg(long, value_name = "DOLLARS", value_parser = keys::dollars)]
+    max_cost: Option<Cost>,
     /// Ask no further question once all together used so many tokens, judges included
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,

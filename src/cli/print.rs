@@ -15,11 +15,6 @@ pub fn output(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Prints a line, or several, on standard output; a reader that has seen enough is nobody's loss.
-pub fn line(text: &str) {
-    let _ = output(&format!("{text}\n"));
-}
-
 /// Prints on standard error, which may be closed.
 pub fn error(text: &str) {
     let _ = io::stderr().lock().write_all(printable(text).as_bytes());
@@ -30,10 +25,20 @@ pub fn complain(message: &str) {
     error(&format!("fathom: {}\n", printable_line(message)));
 }
 
-/// Prints what was asked for, on standard output.
+/// Prints what was asked for, on standard output: a line, or several.
 pub fn answer(text: &str) -> Exit {
-    line(text);
-    Exit::Success
+    written(output(&format!("{text}\n")))
+}
+
+/// Complains about an answer that could not be written; a reader of a pipe that has seen enough is nobody's loss.
+fn written(result: io::Result<()>) -> Exit {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(&format!("standard output cannot be written to: {error}"));
+            Exit::Failed
+        }
+        _ => Exit::Success,
+    }
 }
 
 /// Complains about what cannot be used.
@@ -43,11 +48,17 @@ pub fn usage(message: &str) -> Exit {
 }
 
 /// Complains about arguments that cannot be understood, in one line as about all others. Help and version, which are
-/// errors to their parser too, are printed as they are, and end the process.
+/// errors to their parser too, are printed as they are.
 pub fn arguments(error: &clap::Error) -> Exit {
     use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    if matches!(error.kind(), DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion) {
-        error.exit();
+    match error.kind() {
+        DisplayHelp | DisplayVersion => return written(error.print().and_then(|()| io::stdout().flush())),
+        // On standard error, which may be closed.
+        DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            return Exit::Usage;
+        }
+        _ => {}
     }
     let text = error.render().to_string();
     let parts = text.trim_start_matches("error: ").split("\n\n").map(|part| {

@@ -22,10 +22,7 @@ const TOOL: &str = "report_depth";
 /// Asks the model, prints the result, and fails when the model cannot be used at all.
 pub async fn run(config: &Config, model: &ModelName) -> Exit {
     match probe(config, model).await {
-        Ok(table) => {
-            table.lines().for_each(print::line);
-            Exit::Success
-        }
+        Ok(table) => print::answer(table.trim_end()),
         Err(problem) => {
             complain(&problem);
             Exit::Failed

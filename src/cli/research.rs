@@ -10,7 +10,7 @@ use std::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    AskArgs, Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, estimate, print,
+    AskArgs, Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, estimate, out, print,
     progress::{self, Screen},
     runs, signals,
 };
@@ -29,15 +29,16 @@ use crate::{
 /// Starts a run and carries it to its report, asking the user when the model does.
 pub async fn start(args: ResearchArgs, config: Config) -> Exit {
     let notices = config.notices.clone();
-    let (app, options) = match prepare(&args, config).await {
-        Ok(prepared) => prepared,
+    let question = match asked(&args.question, args.output.out.as_deref()) {
+        Ok(question) => question,
         Err(message) => return print::usage(&message),
     };
-    let session = Session::new(app, args.output.out);
-    let question = match question(&args.question) {
-        Ok(question) => question,
-        Err(message) => return session.end(print::usage(&message)).await,
+    let stop = Stop::catch();
+    let (app, options) = match stop.unless_stopped(prepare(&args, config)).await {
+        Ok(prepared) => prepared,
+        Err(exit) => return exit,
     };
+    let session = Session { app, out: args.output.out, stop };
     if args.estimate {
         let exit = session.estimate(&question, options).await;
         return session.end(exit).await;
@@ -55,14 +56,15 @@ pub async fn start(args: ResearchArgs, config: Config) -> Exit {
 /// Goes on with a run of an earlier process; with one that failed or was cancelled by a new run, which takes over what
 /// that one had.
 pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
-    if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
+    if let Some(Err(message)) = args.output.out.as_deref().map(out::check_writable) {
         return print::usage(&message);
     }
-    let (app, run, options) = match reopen(config, &args).await {
+    let stop = Stop::catch();
+    let (app, run, options) = match stop.unless_stopped(reopen(config, &args)).await {
         Ok(reopened) => reopened,
         Err(exit) => return exit,
     };
-    let session = Session::new(app, args.output.out);
+    let session = Session { app, out: args.output.out, stop };
     let exit = match &run {
         run if is_question(run) => session.ask_again(run).await,
         run if run.is_retryable() => session.retry(run, options).await,
@@ -78,36 +80,32 @@ fn is_question(run: &Run) -> bool {
 }
 
 /// Adds a message to the thread of a run, under that run's options, and carries the run that answers to its end.
-pub async fn ask(args: AskArgs, mut config: Config) -> Exit {
-    if let Some(Err(message)) = args.output.out.as_deref().map(check_writable) {
-        return print::usage(&message);
-    }
-    let message = match question(&args.message) {
+pub async fn ask(args: AskArgs, config: Config) -> Exit {
+    let message = match asked(&args.message, args.output.out.as_deref()) {
         Ok(message) => message,
         Err(message) => return print::usage(&message),
     };
-    let (store, run) = match open_run(&config, args.run_id).await {
+    let stop = Stop::catch();
+    let (app, run, options) = match stop.unless_stopped(follow(config, &args)).await {
         Ok(opened) => opened,
         Err(exit) => return exit,
     };
-    if let Err(exit) = remember(&mut config, &store, &run).await {
-        return exit;
-    }
-    if let Err(message) = lay_over(&mut config, &args.settings) {
-        return print::usage(&message);
-    }
-    may_ask_back(&mut config.options, &args.settings);
-    let options = config.options.clone();
-    let app = match App::over(store, &config).await {
-        Ok(app) => app,
-        Err(error) => return print::usage(&format!("{error:#}")),
-    };
-    let session = Session::new(app, args.output.out);
+    let session = Session { app, out: args.output.out, stop };
     let exit = match session.app.runs.reply(run.thread_id, &message, options.clone()).await {
         Ok(run) => session.converse(run, &options).await,
         Err(refusal) => refused(&refusal),
     };
     session.end(exit).await
+}
+
+/// Wires the process for a message after a run, whose options and documents it takes over.
+async fn follow(mut config: Config, args: &AskArgs) -> Result<(App, Run, RunOptions), Exit> {
+    let (store, run) = open_run(&config, args.run_id).await?;
+    remember(&mut config, &store, &run).await?;
+    lay_over(&mut config, &args.settings).map_err(|message| print::usage(&message))?;
+    may_ask_back(&mut config.options, &args.settings);
+    let app = App::over(store, &config).await.map_err(|error| print::usage(&format!("{error:#}")))?;
+    Ok((app, run, config.options))
 }
 
 /// Lays the options of the command line over those of an earlier run; the caps hold for them as for any request.
@@ -163,9 +161,8 @@ async fn remember(config: &mut Config, store: &Store, run: &Run) -> Result<(), E
 }
 
 /// Returns the wired process and the options of its run.
-async fn prepare(args: &ResearchArgs, config: Config) -> Result<(App, RunOptions), String> {
-    args.output.out.as_deref().map_or(Ok(()), check_writable)?;
-    let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
+async fn prepare(args: &ResearchArgs, config: Config) -> Result<(App, RunOptions), Exit> {
+    let app = App::build(&config).await.map_err(|error| print::usage(&format!("{error:#}")))?;
     let mut options = config.options;
     may_ask_back(&mut options, &args.settings);
     if args.no_clarify {
@@ -182,51 +179,60 @@ fn may_ask_back(options: &mut RunOptions, settings: &SettingsArgs) {
     }
 }
 
-/// Checks that the report can be written to `out`, before anything is paid for.
-fn check_writable(out: &Path) -> Result<(), String> {
-    let existed = out.exists();
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(out);
-    opened.map_err(|error| format!("{} cannot be written: {error}", out.display()))?;
-    if !existed {
-        // Only the try is undone; the report is written at the end.
-        let _ = std::fs::remove_file(out);
+/// Returns the question, once it is known that the report can be written to `out`.
+///
+/// It may wait for standard input, so signals are not caught yet, and end the process as usual.
+fn asked(argument: &str, out: Option<&Path>) -> Result<String, String> {
+    out.map_or(Ok(()), out::check_writable)?;
+    match argument {
+        "-" => read_question(io::stdin().lock()).map_err(|error| format!("standard input: {error}")),
+        question => Ok(question.to_owned()),
     }
-    Ok(())
 }
 
-/// Returns the question as given, or all of standard input for `-`; a little more than allowed is read, to tell it is
-/// too long.
-fn question(argument: &str) -> Result<String, String> {
-    if argument != "-" {
-        return Ok(argument.to_owned());
-    }
+/// Reads a question without its byte order mark, and a little more than is allowed, to tell that it is too long.
+fn read_question(input: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     let limit = MAX_MESSAGE_CHARS as u64 * 4 + 4;
-    io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(|error| format!("standard input: {error}"))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    input.take(limit).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
 }
 
 /// The time for what is still to be stored after an interrupt, and for the database to close.
 const STOPPING: Duration = Duration::from_secs(60);
 
-/// The app, the signals, and where the report goes.
-struct Session {
-    app: App,
-    out: Option<PathBuf>,
+/// What a signal stops, and the screen on which it is said.
+struct Stop {
     screen: Screen,
     cancel: CancellationToken,
     _signals: Option<DropGuard>,
 }
 
-impl Session {
-    fn new(app: App, out: Option<PathBuf>) -> Self {
-        let cancel = CancellationToken::new();
-        let screen = Screen::new();
+impl Stop {
+    /// Catches signals from here on.
+    fn catch() -> Self {
+        let (cancel, screen) = (CancellationToken::new(), Screen::new());
         let notices = screen.clone();
         let signals = signals::listen(cancel.clone(), move |message| notices.say(message), STOPPING);
-        Self { app, out, screen, cancel, _signals: signals }
+        Self { screen, cancel, _signals: signals }
     }
 
+    /// Prepares what a run needs; a signal ends that.
+    async fn unless_stopped<T>(&self, prepared: impl Future<Output = Result<T, Exit>>) -> Result<T, Exit> {
+        let prepared = self.cancel.run_until_cancelled(prepared).await;
+        prepared.unwrap_or_else(|| Err(signals::before_start()))
+    }
+}
+
+/// The app, the signals, and where the report goes.
+struct Session {
+    app: App,
+    out: Option<PathBuf>,
+    stop: Stop,
+}
+
+impl Session {
     async fn end(self, exit: Exit) -> Exit {
         self.app.close().await;
         exit
@@ -283,8 +289,8 @@ impl Session {
 
     /// Carries the run on, with its progress on standard error.
     async fn work(&self, run_id: RunId) -> Result<Ended, WorkError> {
-        let progress = progress::show(&self.screen, self.app.runs.log(), run_id);
-        let work = self.app.runs.work(run_id, &self.cancel);
+        let progress = progress::show(&self.stop.screen, self.app.runs.log(), run_id);
+        let work = self.app.runs.work(run_id, &self.stop.cancel);
         let mut work = std::pin::pin!(work);
         let mut progress = std::pin::pin!(progress);
         tokio::select! {
@@ -328,7 +334,7 @@ impl Session {
             );
             return Err(Exit::Question);
         }
-        let answer = read_answer(&self.cancel).await.ok_or_else(|| {
+        let answer = read_answer(&self.stop.cancel).await.ok_or_else(|| {
             complain(&format!("not answered; to be asked again: fathom resume {}", run.id));
             Exit::Interrupted
         })?;
@@ -359,7 +365,7 @@ impl Session {
 
     async fn print_report(&self, run_id: RunId) -> Exit {
         match self.app.runs.store().report(run_id).await {
-            Ok(Some(report)) => give(&report.markdown, run_id, self.out.as_deref()),
+            Ok(Some(report)) => out::give(&report.markdown, run_id, self.out.as_deref()),
             Ok(None) => print::usage("the run has no report"),
             Err(error) => unavailable(&error),
         }
@@ -426,42 +432,6 @@ fn sources_cited(report: &Report) -> String {
     }
 }
 
-/// Writes a report to the file, or prints it.
-pub fn give(markdown: &str, run_id: RunId, out: Option<&Path>) -> Exit {
-    let written = match out {
-        Some(path) => write_whole(path, markdown),
-        None => print::output(markdown),
-    };
-    match written {
-        Ok(()) => Exit::Success,
-        // The reader of a pipe has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
-        Err(error) => {
-            let place = out.map_or("standard output".to_owned(), |path| path.display().to_string());
-            complain(&format!(
-                "the report could not be written to {place}: {error}; it is kept: fathom runs report {run_id}"
-            ));
-            Exit::Failed
-        }
-    }
-}
-
-/// Writes beside the file and renames, so that a full disk never leaves half a report. What is no plain file (a pipe, a
-/// device, a link to something) is written to as it is, since a rename would put a file in its place.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    if std::fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
-        return std::fs::write(path, text);
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&part);
-    }
-    written
-}
-
 /// Reads a line that is not blank from the terminal; `None` at its end or when the process shall stop.
 async fn read_answer(cancel: &CancellationToken) -> Option<String> {
     let line = tokio::task::spawn_blocking(|| {
@@ -490,4 +460,17 @@ fn refused(refusal: &Refusal) -> Exit {
 fn unavailable(error: &store::Error) -> Exit {
     complain(&error.to_string());
     Exit::Failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_has_no_byte_order_mark_and_an_end() {
+        let read = |bytes: &[u8]| read_question(bytes).unwrap();
+        assert_eq!(read("\u{feff}Why? \u{feff}".as_bytes()), "Why? \u{feff}");
+        assert_eq!(read(b"Why\xff?"), "Why\u{fffd}?");
+        assert!(read(&vec![b'x'; 9 * MAX_MESSAGE_CHARS]).len() > MAX_MESSAGE_CHARS);
+    }
 }

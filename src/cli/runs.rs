@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Exit, RunsCommand, RunsListArgs, complain, print, research, usage};
+use super::{Exit, RunsCommand, RunsListArgs, complain, out, print, research, usage};
 use crate::{
     config::Config,
     domain::{Run, RunDetails, RunId, RunStatus, Timestamp, Waiting, printable_line, shortened},
@@ -137,7 +137,7 @@ async fn report(store: &Store, run_id: RunId, out: Option<&Path>) -> Result<Exit
         complain(&format!("the run is {}; there is no report", run.status.as_str()));
         return Ok(Exit::Failed);
     };
-    Ok(research::give(&report.markdown, run_id, out))
+    Ok(out::give(&report.markdown, run_id, out))
 }
 
 /// Writes what is known of a run, a line each.

@@ -23,37 +23,28 @@ const CLOSING: Duration = Duration::from_secs(5);
 pub async fn run(mut config: Config, files: Option<u64>) -> Exit {
     let notice = open_files::fit(&mut config, files);
     config.notices.extend(notice);
-    let listen = config.http.listen;
     if let Some(message) = exposed(&config.http) {
-        complain(&message);
-        return Exit::Usage;
+        return print::usage(&message);
     }
-    // First, since reading the documents counts already.
+    // Before the start, which may take long: the first process of a container has no other way to hear of a signal.
+    // What is said of it is for the log, which a machine may read.
+    let shutdown = CancellationToken::new();
+    let limit = config.http.grace + 2 * CLOSING;
+    let _signals = signals::listen(shutdown.clone(), |text| tracing::info!("{text}"), limit);
+    // Before the documents are read, which counts already.
     let metrics = Metrics::install();
     expect_calls(&config);
-    let prepared = async {
-        let app = App::build(&config).await.map_err(|error| format!("{error:#}"))?;
-        let listener = TcpListener::bind(listen).await;
-        let listener = listener.map_err(|error| format!("cannot listen on {listen}: {error}; see --listen"))?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
-        Ok::<_, String>((app, listener, address))
-    };
-    let (app, listener, address) = match prepared.await {
-        Ok(prepared) => prepared,
-        Err(message) => {
-            complain(&message);
-            return Exit::Usage;
-        }
+    let (app, listener, address) = match shutdown.run_until_cancelled(prepare(&config)).await {
+        Some(Ok(prepared)) => prepared,
+        Some(Err(message)) => return print::usage(&message),
+        // As asked; nothing was begun that had to be ended.
+        None => return Exit::Success,
     };
     // A closed standard output is nobody's loss.
     let _ = print::output(&banner(&config, address));
     if let Err(trouble) = &metrics {
         complain(&format!("there will be no metrics: {trouble}"));
     }
-    let shutdown = CancellationToken::new();
-    // From here on standard error is the log's, which a machine may read.
-    let limit = config.http.grace + 2 * CLOSING;
-    let _signals = signals::listen(shutdown.clone(), |text| tracing::info!("{text}"), limit);
     let ended = serve(&app, &config, listener, &shutdown, metrics.ok()).await;
     if tokio::time::timeout(CLOSING, app.close()).await.is_err() {
         tracing::warn!("the database did not close in time; nothing is lost");
@@ -62,6 +53,16 @@ pub async fn run(mut config: Config, files: Option<u64>) -> Exit {
         Ended::AsAsked => Exit::Success,
         Ended::Early => Exit::Failed,
     }
+}
+
+/// Builds the app and binds the address.
+async fn prepare(config: &Config) -> Result<(App, TcpListener, SocketAddr), String> {
+    let app = App::build(config).await.map_err(|error| format!("{error:#}"))?;
+    let listen = config.http.listen;
+    let listener = TcpListener::bind(listen).await;
+    let listener = listener.map_err(|error| format!("cannot listen on {listen}: {error}; see --listen"))?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    Ok((app, listener, address))
 }
 
 /// Begins the series of the models and search engines that runs use by default, before the first run.

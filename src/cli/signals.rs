@@ -50,6 +50,12 @@ pub fn listen(
     Some(listening.drop_guard())
 }
 
+/// Says that a signal came before anything was started.
+pub fn before_start() -> Exit {
+    complain("interrupted; nothing was started");
+    Exit::Interrupted
+}
+
 /// Catches signals from now on, before anything is done about them.
 fn listener() -> io::Result<(Runtime, Signals)> {
     let runtime = Builder::new_current_thread().enable_all().build()?;

@@ -236,7 +236,8 @@ fn checked_option(spec: &OptionSpec, value: Value) -> Result<Value, String> {
         models.iter().try_for_each(known).map_err(|expected| format!("{expected}, not {value}"))?;
     }
     spec.check(value).and_then(of_engines(spec.kind)).map_err(|error| match error {
-        OptionError::Invalid { expected, given, .. } => format!("{expected}, not {given}"),
+        OptionError::Invalid { expected, given: Some(given), .. } => format!("{expected}, not {given}"),
+        OptionError::Invalid { expected, given: None, .. } => expected,
         other => other.to_string(),
     })
 }

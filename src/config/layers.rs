@@ -235,12 +235,11 @@ fn as_ours(kind: Kind, text: String) -> String {
 
 /// Returns what the command line said, by key; of several `--set` of one option the last counts.
 fn on_command_line(flags: &Flags) -> Result<HashMap<String, String>, ConfigError> {
-    let text = |path: &Path| path.to_string_lossy().into_owned();
     let single = [
         ("listen", flags.listen.clone()),
         ("http.open", flags.open.then(|| "true".to_owned())),
-        ("data_dir", flags.data_dir.as_deref().map(text)),
-        ("docs", flags.documents.as_deref().map(text)),
+        ("data_dir", text("--data-dir", flags.data_dir.as_deref())?),
+        ("docs", text("--docs", flags.documents.as_deref())?),
         ("model", flags.model.clone()),
     ];
     let mut given: HashMap<_, _> =
@@ -251,6 +250,12 @@ fn on_command_line(flags: &Flags) -> Result<HashMap<String, String>, ConfigError
         given.insert(format!("options.{}", spec.name), value.to_owned());
     }
     Ok(given)
+}
+
+/// Returns a path as the settings have it: a text.
+fn text(flag: &str, path: Option<&Path>) -> Result<Option<String>, ConfigError> {
+    let refused = || ConfigError::Value { place: flag.to_owned(), expected: "a path in UTF-8".to_owned() };
+    path.map(|path| path.to_str().map(str::to_owned).ok_or_else(refused)).transpose()
 }
 
 /// Returns the setting as who gave it knows it.

@@ -2,11 +2,12 @@
 //! later.
 //!
 //! Precedence: command line, then environment, then the TOML file, then the built-in default. An empty variable counts
-//! as not set. `settings.rs` is the table and `kind.rs` the forms of its values; `file.rs` and `layers.rs` find what
-//! was said; `choice.rs` chooses options from what can be used; `rooms.rs` makes the settings of each room; `shown.rs`
-//! shows what counts, and `reference.rs` writes the example files and the documentation.
+//! as not set. `settings.rs` is the table and `kind.rs` the forms of its values; `environment.rs`, `file.rs` and
+//! `layers.rs` find what was said; `choice.rs` chooses options from what can be used; `rooms.rs` makes the settings of
+//! each room; `shown.rs` shows what counts, and `reference.rs` writes the example files and the documentation.
 
 mod choice;
+mod environment;
 mod file;
 pub mod kind;
 mod layers;
@@ -16,7 +17,6 @@ pub mod settings;
 mod shown;
 
 use std::{
-    ffi::OsString,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
@@ -29,7 +29,7 @@ use serde::Deserialize;
 
 use crate::{
     auth,
-    domain::{Caps, KeyPolicy, OptionError, RunOptions, nearest::nearest, options::OPTIONS},
+    domain::{Caps, KeyPolicy, OptionError, RunOptions, options::OPTIONS},
     llm, mcp, pages,
     pages::WebSettings,
     runs::QueueSettings,
@@ -232,9 +232,8 @@ impl Config {
     /// The first setting that cannot be used.
     pub fn from_process(flags: &Flags) -> Result<Self, ConfigError> {
         let usual = Path::new(USUAL_FILE);
-        check_names(std::env::vars_os().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name))?;
-        #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-        Self::combine(flags, &|name| std::env::var(name).ok(), usual.exists().then_some(usual))
+        environment::check_names(std::env::vars_os().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name))?;
+        environment::of_process(|variables| Self::combine(flags, variables, usual.exists().then_some(usual)))
     }
 
     /// Returns whether anybody set what stands under that key of the file, or its default counts.
@@ -249,8 +248,7 @@ impl Config {
     /// The address cannot be used, or the file cannot in which it may stand.
     pub fn listen_address(flags: &Flags) -> Result<SocketAddr, ConfigError> {
         let usual = Path::new(USUAL_FILE);
-        #[expect(clippy::disallowed_methods, reason = "the same place, for one setting")]
-        Self::address(flags, &|name| std::env::var(name).ok(), usual.exists().then_some(usual))
+        environment::of_process(|variables| Self::address(flags, variables, usual.exists().then_some(usual)))
     }
 
     fn address(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Result<SocketAddr, ConfigError> {
@@ -401,34 +399,6 @@ fn file(flags: &Flags, environment: Environment<'_>, usual: Option<&Path>) -> Re
         }
         None => Ok((file, true)),
     }
-}
-
-/// Refuses variables that look like settings and are none: a misspelt one would silently not count.
-fn check_names(names: impl Iterator<Item = OsString>) -> Result<(), ConfigError> {
-    let known = || settings::all().iter().map(|setting| &*setting.variable).chain([settings::FILE_VARIABLE]);
-    for name in names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("FATHOM_")) {
-        if !known().any(|known| known == name) {
-            let nearest = meant(&name).or_else(|| nearest(&name, known()));
-            return Err(ConfigError::Variable { name, nearest });
-        }
-    }
-    Ok(())
-}
-
-/// Returns the setting that is meant by a name which other programs, or a habit, suggest.
-fn meant(name: &str) -> Option<&'static str> {
-    const HABITS: &[(&[&str], &str)] = &[
-        (&["PORT", "HOST", "ADDR", "ADDRESS", "BIND", "BIND_ADDRESS", "LISTEN_ADDRESS"], "FATHOM_LISTEN"),
-        (&["DB", "DB_URL", "DSN", "POSTGRES_URL", "PG_URL"], "DATABASE_URL"),
-        (&["DATA", "HOME", "DATA_FOLDER"], "FATHOM_DATA_DIR"),
-        (&["LOG_LEVEL", "LOGLEVEL", "RUST_LOG"], "FATHOM_LOG"),
-        (&["CONFIG_FILE", "SETTINGS"], settings::FILE_VARIABLE),
-        (&["AUTH"], "FATHOM_AUTHENTICATION"),
-    ];
-    let bare = name.strip_prefix("FATHOM_")?;
-    // Those of vendors, and DATABASE_URL, have no prefix of ours.
-    let own = settings::all().iter().map(|setting| &*setting.variable).find(|variable| *variable == bare);
-    own.or_else(|| HABITS.iter().find(|(names, _)| names.contains(&bare)).map(|(_, variable)| *variable))
 }
 
 #[cfg(test)]
@@ -598,6 +568,42 @@ mod tests {
         assert!(message(&set(&["research_model=acme:x"]), &[]).contains("a model of a known provider ("));
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn paths_that_are_no_text_are_refused() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let path = PathBuf::from(std::ffi::OsString::from_vec(b"/srv/caf\xe9".to_vec()));
+        for (flags, name) in [
+            (Flags { documents: Some(path.clone()), ..Flags::default() }, "--docs"),
+            (Flags { data_dir: Some(path.clone()), ..Flags::default() }, "--data-dir"),
+        ] {
+            let error = read(&flags, &[]).unwrap_err().to_string();
+            assert_eq!(error, format!("{name} must be a path in UTF-8"));
+        }
+    }
+
+    /// Its address may hold a password, and what is wrong with it may be in another part of it.
+    #[test]
+    fn a_refused_address_of_an_mcp_server_is_not_shown() {
+        let secret = "pa55";
+        let config = format!(r#"{{"url": "https://u:{secret}@h/mcp?key={secret}"}}"#);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fathom.toml");
+        std::fs::write(&path, format!("[options]\nmcp_config = {{ url = 'https://u:{secret}@h/mcp' }}")).unwrap();
+        let named = Flags { config: Some(path), ..Flags::default() };
+        let pair = format!("mcp_config={config}");
+        for (flags, variables) in [
+            (Flags::default(), vec![("FATHOM_MCP_CONFIG", &*config)]),
+            (Flags::default(), vec![("FATHOM_MCP_CONFIG", &config[..config.len() - 1])]),
+            (set(&[&pair]), Vec::new()),
+            (named, Vec::new()),
+        ] {
+            let error = read(&flags, &variables).unwrap_err().to_string();
+            assert!(error.contains("mcp_config") || error.contains("FATHOM_MCP_CONFIG"), "{error}");
+            assert!(!error.contains(secret), "{error}");
+        }
+    }
+
     #[test]
     fn caps_lower_what_is_configured_and_refuse_what_the_command_line_asks_for() {
         let caps = ("FATHOM_OPTION_CAPS", "max_react_tool_calls=3,max_run_seconds=60");
@@ -632,24 +638,6 @@ mod tests {
         for name in ["::1:80", "localhost:80"] {
             let refused = address(&Flags::default(), &[("FATHOM_LISTEN", name)]).unwrap_err();
             assert!(refused.contains("not a name") && refused.contains("[::1]:8080"), "{refused}");
-        }
-    }
-
-    #[test]
-    fn unknown_variables_of_ours_are_refused() {
-        let check = |name: &str| check_names([OsString::from(name)].into_iter()).map_err(|error| error.to_string());
-        assert_eq!(check("FATHOM_LISTEN"), Ok(()));
-        assert_eq!(check("FATHOM_CONFIG"), Ok(()));
-        assert_eq!(check("OTHER"), Ok(()));
-        assert_eq!(check("FATHOM_LISTN").unwrap_err(), "FATHOM_LISTN is not a setting; did you mean FATHOM_LISTEN?");
-        assert_eq!(check("FATHOM_ZZZZZZZZZZZZ").unwrap_err(), "FATHOM_ZZZZZZZZZZZZ is not a setting");
-        for (name, expected) in [
-            ("FATHOM_DATABASE_URL", "DATABASE_URL"),
-            ("FATHOM_OPENAI_API_KEY", "OPENAI_API_KEY"),
-            ("FATHOM_PORT", "FATHOM_LISTEN"),
-            ("FATHOM_LOG_LEVEL", "FATHOM_LOG"),
-        ] {
-            assert_eq!(check(name).unwrap_err(), format!("{name} is not a setting; did you mean {expected}?"));
         }
     }
 

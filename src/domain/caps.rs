@@ -69,13 +69,15 @@ impl Caps {
     }
 
     fn check_mcp(&self, name: &str, value: &Value) -> Result<(), OptionError> {
-        let refused = |name, expected: String| Err(OptionError::Invalid { name, expected, given: value.to_string() });
         match name {
             "mcp_servers" => {
                 let named = value.as_str().and_then(|text| McpServers::from_str(text).ok());
                 let known = |name: &str| self.mcp_servers.iter().any(|known| known == name);
                 match named.as_ref().map(|named| named.names().all(known)) {
-                    Some(false) => refused("mcp_servers", self.known_servers()),
+                    Some(false) => {
+                        let (expected, given) = (self.known_servers(), Some(value.to_string()));
+                        Err(OptionError::Invalid { name: "mcp_servers", expected, given })
+                    }
                     _ => Ok(()),
                 }
             }
@@ -86,7 +88,8 @@ impl Caps {
                 if may {
                     Ok(())
                 } else {
-                    refused("mcp_config", "null on this server (limits.request_mcp is off)".to_owned())
+                    let expected = "null on this server (limits.request_mcp is off)".to_owned();
+                    Err(OptionError::Invalid { name: "mcp_config", expected, given: None })
                 }
             }
             _ => Ok(()),
@@ -139,7 +142,7 @@ impl Caps {
         match self.most.get_key_value(name) {
             Some((name, most)) if value.as_u64().is_some_and(|given| given > u64::from(*most)) => {
                 let expected = format!("{most} at most on this server");
-                Err(OptionError::Invalid { name, expected, given: value.to_string() })
+                Err(OptionError::Invalid { name, expected, given: Some(value.to_string()) })
             }
             _ => Ok(()),
         }
@@ -151,7 +154,7 @@ impl Caps {
             true => Ok(()),
             false => {
                 let expected = format!("{} at most on this server", most.dollars());
-                Err(OptionError::Invalid { name: COST_OPTION, expected, given: value.to_string() })
+                Err(OptionError::Invalid { name: COST_OPTION, expected, given: Some(value.to_string()) })
             }
         }
     }
@@ -165,7 +168,7 @@ impl Caps {
             None if self.models.iter().any(|pattern| wildcard::matches(pattern, model)) => return Ok(()),
             None => format!("one of the models that this server allows ({})", self.models.join(", ")),
         };
-        Err(OptionError::Invalid { name, expected, given: json!(model).to_string() })
+        Err(OptionError::Invalid { name, expected, given: Some(json!(model).to_string()) })
     }
 
     /// Brings options that are above their caps down to them, and replaces models that are not allowed by those of

@@ -219,8 +219,9 @@ pub enum OptionError {
     /// An option of Open Deep Research that is not there.
     #[error("option '{name}' is not there: {instead}")]
     Elsewhere { name: &'static str, instead: &'static str },
-    #[error("option '{name}' must be {expected}, not {given}")]
-    Invalid { name: &'static str, expected: String, given: String },
+    /// `given` is not kept where it may hold a secret.
+    #[error("option '{name}' must be {expected}{}", given.as_ref().map(|given| format!(", not {given}")).unwrap_or_default())]
+    Invalid { name: &'static str, expected: String, given: Option<String> },
 }
 
 impl OptionError {
@@ -252,7 +253,7 @@ impl RunOptions {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(&*self) else {
             unreachable!("options serialize to an object");
         };
-        let given = value.to_string();
+        let given = spec.kind.shown(&value);
         if spec.name == EFFORT {
             follow_effort(&mut fields, self.effort, Effort::deserialize(&value).unwrap_or_default());
         }
@@ -419,7 +420,7 @@ impl OptionSpec {
     /// # Errors
     /// [`OptionError::Invalid`].
     pub fn check(&self, value: Value) -> Result<Value, OptionError> {
-        let invalid = |expected| OptionError::Invalid { name: self.name, expected, given: value.to_string() };
+        let invalid = |expected| OptionError::Invalid { name: self.name, expected, given: self.kind.shown(&value) };
         self.kind.checked(&value).map_err(invalid)
     }
 
@@ -473,6 +474,11 @@ impl OptionSpec {
 }
 
 impl OptionKind {
+    /// Returns a value as a refusal shows it; the address of a server may hold a key.
+    fn shown(self, value: &Value) -> Option<String> {
+        (!matches!(self, Self::McpConfig)).then(|| value.to_string())
+    }
+
     /// Returns the value, spelled as all others of its meaning are.
     ///
     /// # Errors

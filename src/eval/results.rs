@@ -3,8 +3,8 @@
 
 use std::{
     collections::HashSet,
-    fs::{File, OpenOptions},
-    io::{self, Write},
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read as _, Write},
     path::Path,
 };
 
@@ -46,6 +46,9 @@ impl Header {
     }
 }
 
+/// Why a file of results is not added to.
+const TAKEN: &str = "another evaluation is writing to it; wait for its end, or name another file with --out";
+
 /// All results of a file.
 #[derive(Clone, Debug)]
 pub struct Results {
@@ -60,8 +63,27 @@ impl Results {
     /// # Errors
     /// When it cannot be read, or is no file of results.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        Self::parse(&fs::read_to_string(path).map_err(|error| error.to_string())?)
+    }
+
+    /// Reads the file of an evaluation that goes on, and keeps others from adding to it while it is open; `None` when
+    /// there is none.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; and another evaluation is adding to it.
+    pub fn take(path: &Path) -> Result<Option<(File, Self)>, String> {
+        let mut file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|error| error.to_string())?,
+        };
+        lock(&file).map_err(|error| error.to_string())?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|error| error.to_string())?;
+        Ok(Some((file, Self::parse(&text)?)))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
         let header = serde_json::from_str(first).map_err(|_| "it is no file of results".to_owned())?;
         let mut results = Self { header, scored: Vec::new() };
         let lines: Vec<&str> = rest.split_inclusive('\n').collect();
@@ -80,19 +102,38 @@ impl Results {
         self.scored.iter().map(|one| (one.id.clone(), one.run)).collect()
     }
 
-    /// Rewrites the file, whole lines only, and leaves it open for more.
+    /// Writes the file, whole lines only, and leaves it open for more, and closed to other evaluations. It takes the
+    /// place of the one that was taken, which has to stay open, or there must be none.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn write(&self, path: &Path) -> io::Result<File> {
+    /// When it cannot be written, or another evaluation has made one meanwhile.
+    pub fn write(&self, path: &Path, taken: Option<&File>) -> io::Result<File> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let part = path.with_file_name(name);
+        let written = self.write_part(&part).and_then(|file| {
+            match taken {
+                Some(_) => fs::rename(&part, path)?,
+                None => put_new(&part, path)?,
+            }
+            Ok(file)
+        });
+        if written.is_err() || taken.is_none() {
+            let _ = fs::remove_file(&part);
+        }
+        written
+    }
+
+    fn write_part(&self, part: &Path) -> io::Result<File> {
         let mut text = line(&self.header)?;
         for one in &self.scored {
             text.push_str(&line(one)?);
         }
-        let part = path.with_extension("part");
-        std::fs::write(&part, text)?;
-        std::fs::rename(&part, path)?;
-        OpenOptions::new().append(true).open(path)
+        fs::write(part, text)?;
+        let file = OpenOptions::new().append(true).open(part)?;
+        // Before it has its name, so that nobody else can be first.
+        lock(&file)?;
+        Ok(file)
     }
 
     /// Takes in one more answer, or one that more is known of, in the file as well.
@@ -110,6 +151,23 @@ impl Results {
             Some(known) => *known = one,
             None => self.scored.push(one),
         }
+    }
+}
+
+/// Keeps other evaluations away as long as the file is open. Where the system has no locks, nobody is kept away.
+fn lock(file: &File) -> io::Result<()> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(io::Error::new(io::ErrorKind::ResourceBusy, TAKEN)),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+/// Gives the part its name, which no other file may have; where the system has no second names, it is renamed.
+fn put_new(part: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(part, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(io::Error::new(error.kind(), TAKEN)),
+        Err(_) => fs::rename(part, path),
+        Ok(()) => Ok(()),
     }
 }
 
@@ -150,6 +208,29 @@ mod tests {
         check("j", ("n", "j"), None);
     }
 
+    /// Each would put its own in the place of what the other had added.
+    #[test]
+    fn two_evaluations_do_not_write_to_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.jsonl");
+        let results = Results { header: Header::default(), scored: Vec::new() };
+        assert!(Results::take(&path).unwrap().is_none());
+        let first = results.write(&path, None).unwrap();
+        assert_eq!(results.write(&path, None).unwrap_err().to_string(), TAKEN, "both saw that there was none");
+        assert_eq!(Results::take(&path).unwrap_err(), TAKEN);
+        drop(first);
+        let (taken, read) = Results::take(&path).unwrap().unwrap();
+        assert_eq!(Results::take(&path).unwrap_err(), TAKEN);
+        let again = read.write(&path, Some(&taken)).unwrap();
+        assert_eq!(Results::take(&path).unwrap_err(), TAKEN);
+        drop((taken, again));
+        assert!(Results::take(&path).unwrap().is_some());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no part is left");
+        fs::create_dir(folder.path().join("folder")).unwrap();
+        assert!(read.write(&folder.path().join("folder"), Some(&File::open(&path).unwrap())).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nor after an error");
+    }
+
     #[test]
     fn a_file_that_was_cut_off_goes_on() {
         let folder = tempfile::tempdir().unwrap();
@@ -162,7 +243,7 @@ mod tests {
             judge: None,
         };
         let mut results = Results { header, scored: Vec::new() };
-        let mut file = results.write(&path).unwrap();
+        let mut file = results.write(&path, None).unwrap();
         let one = |id: &str| Scored { id: id.into(), run: 1, report: Some("# R".into()), ..Scored::default() };
         results.add(&mut file, one("7")).unwrap();
         results.add(&mut file, Scored { judged: Some(Judged::default()), ..one("7") }).unwrap();
@@ -170,8 +251,10 @@ mod tests {
         let read = Results::read(&path).unwrap();
         assert_eq!(read.done(), HashSet::from([("7".to_owned(), 1)]));
         assert!(read.scored[0].judged.is_some(), "the last line of an answer counts");
-        read.write(&path).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 2);
+        drop(file);
+        let (taken, read) = Results::take(&path).unwrap().unwrap();
+        read.write(&path, Some(&taken)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 2);
         assert_eq!(benchmark_line(&one("7")).unwrap(), r##"{"id":7,"prompt":"","article":"# R"}"##);
         assert_eq!(benchmark_line(&Scored { report: None, ..one("7") }), None);
     }

@@ -32,6 +32,8 @@ const MAX_AUTHOR_CHARS: usize = 200;
 const MOST_AUTHORS: usize = 5;
 /// A longer one is no tag.
 const LONGEST_TAG: usize = 400;
+/// A longer one is no exponent; its entities count as they are written.
+const LONGEST_EXPONENT: usize = 24;
 /// A longer one is no entity.
 const LONGEST_ENTITY: usize = 10;
 
@@ -63,7 +65,7 @@ pub fn unmarked(text: &str) -> String {
         plain.push_str(&rest[..at]);
         rest = &rest[at..];
         let (put, length) = match rest.as_bytes()[0] {
-            b'<' => tag(rest).map_or(("<".to_owned(), 1), |(put, length)| (put.to_owned(), length)),
+            b'<' => raised(rest).or_else(|| tag(rest)).map_or(("<".to_owned(), 1), |found| found),
             b'&' => entity(rest).map_or(("&".to_owned(), 1), |(put, length)| (put.to_string(), length)),
             // A soft hyphen.
             _ => (String::new(), '\u{ad}'.len_utf8()),
@@ -74,18 +76,34 @@ pub fn unmarked(text: &str) -> String {
     plain + rest
 }
 
+/// Returns the raised digits that the text begins with, as in `10<sup>6</sup>`, and the length of what they are made
+/// of.
+fn raised(text: &str) -> Option<(String, usize)> {
+    let (name, begin) = name(text).filter(|_| !text.starts_with("</"))?;
+    let within = &text[begin..];
+    let end = within.bytes().take(LONGEST_EXPONENT).position(|byte| byte == b'<')?;
+    let closes = self::name(&within[end..]).filter(|_| within[end..].starts_with("</"));
+    let (_, after) = closes.filter(|(closed, _)| name == *closed && name.trim_start_matches("jats:") == "sup")?;
+    Some((extract::raised(&unmarked(&within[..end]))?, begin + end + after))
+}
+
 /// Returns what stands for the tag that the text begins with, and its length.
-fn tag(text: &str) -> Option<(&'static str, usize)> {
-    let end = text.bytes().take(LONGEST_TAG).position(|byte| byte == b'>')?;
-    let inside = text[1..end].trim_start_matches('/');
-    let name = inside.split(|char: char| char.is_whitespace() || char == '/').next().unwrap_or_default();
-    let name = name.to_ascii_lowercase();
+fn tag(text: &str) -> Option<(String, usize)> {
+    let (name, length) = name(text)?;
     let jats = name.strip_prefix("jats:");
     if jats.is_none() && !TAGS.contains(&name.as_str()) {
         return None;
     }
     let breaks = matches!(jats.unwrap_or(&name), "p" | "br" | "h4" | "div" | "li" | "title" | "sec" | "pre");
-    Some((if breaks { "\n" } else { "" }, end + 1))
+    Some((if breaks { "\n" } else { "" }.to_owned(), length))
+}
+
+/// Returns the name of the tag that the text begins with, in small letters, and the length of the tag.
+fn name(text: &str) -> Option<(String, usize)> {
+    let end = text.bytes().take(LONGEST_TAG).position(|byte| byte == b'>')?;
+    let inside = text[1..end].trim_start_matches('/');
+    let name = inside.split(|char: char| char.is_whitespace() || char == '/').next().unwrap_or_default();
+    Some((name.to_ascii_lowercase(), end + 1))
 }
 
 /// Returns the character of the entity that the text begins with, and its length.
@@ -104,6 +122,9 @@ fn entity(text: &str) -> Option<(char, usize)> {
         (None, "quot") => '"',
         (None, "apos") => '\'',
         (None, "nbsp") => ' ',
+        (None, "minus") => '−',
+        (None, "times") => '×',
+        (None, "deg") => '°',
         (None, "hellip") => '…',
         (None, "ndash") => '–',
         (None, "mdash") => '—',
@@ -127,6 +148,10 @@ mod tests {
         check("It&#x27;s &quot;60&nbsp;dB&quot; &#8211; loud", "It's \"60 dB\" – loud");
         check(r#"<span class="searchmatch">Pump</span>s"#, "Pumps");
         check("<jats:p>A <jats:italic>B</jats:italic></jats:p>", "\nA B\n");
+        check(
+            "10<sup>6</sup> m<SUP class=x>2</SUP>, 10<jats:sup>&minus;6</jats:sup>, 5<sup>th</sup>, <sup>6<b>x</b>",
+            "10⁶ m², 10⁻⁶, 5th, 6x",
+        );
         check("a < b, Vec<String>, x & y; &unknown; R&D", "a < b, Vec<String>, x & y; &unknown; R&D");
         check("&amp;lt;b&amp;gt;", "&lt;b&gt;");
         check("co\u{ad}operation", "cooperation");

@@ -316,7 +316,7 @@ impl NamedEngines<'_> {
         if let Some((_, instead)) = super::ELSEWHERE.iter().find(|(other, _)| self.names.contains(other)) {
             expected.push_str(&format!(" ({instead})"));
         }
-        Err(OptionError::Invalid { name: self.option, expected, given: format!("\"{given}\"") })
+        Err(OptionError::Invalid { name: self.option, expected, given: Some(format!("\"{given}\"")) })
     }
 }
 

@@ -61,6 +61,21 @@ const LABELS: [&str; 54] = [
     "dated",
 ];
 
+/// Those of them that are the beginning of others, such as `date of birth`.
+const DATES: [&str; 4] = ["date", "datum", "fecha", "日期"];
+
+/// What makes such a label, with the words between, the document's own.
+const OF_DOCUMENTS: &str = "\
+    of the this last first and time document page report letter notice article version edition revision revised \
+    release released issue issued update updated modified modification change changed review reviewed publication \
+    published posted created creation written signed signature adoption adopted approval approved printed submitted de \
+    du la le dernière mise à jour révision der des dieses letzten letzte veröffentlichung erstellung ausgabe änderung \
+    aktualisierung fassung dokuments berichts del última actualización publicación modificación documento informe \
+    entry into force effect effective";
+
+/// Words between such a label and what it is the date of.
+const OF: [&str; 8] = ["of", "de", "du", "des", "der", "del", "d", "when"];
+
 /// What documents call themselves.
 const DOCUMENTS: [&str; 26] = [
     "notice",
@@ -140,12 +155,27 @@ fn first_sentence(line: &str) -> &str {
 /// Returns the date behind a label at the beginning of the line, or of what follows a full stop or comma in it.
 fn stated_in_line(line: &str) -> Option<String> {
     let line = line.to_lowercase();
+    let is_row = line.trim_start().starts_with('|');
     let starts = [". ", ", "].iter().flat_map(|mark| line.match_indices(mark)).map(|(at, mark)| at + mark.len());
     let texts = std::iter::once(0).chain(starts).map(|at| &line[at..]);
     texts.map(|text| text.trim_start_matches(|char: char| !char.is_alphanumeric())).find_map(|text| {
-        let rest = LABELS.iter().find_map(|label| text.strip_prefix(label))?;
-        rest.starts_with(|char: char| !char.is_alphabetic() || char > '\u{2e7f}').then(|| near(rest))?
+        let (label, rest) = LABELS.iter().find_map(|label| Some((*label, text.strip_prefix(label)?)))?;
+        let is_alone = rest.trim_start_matches([' ', '*', '_']).starts_with('|');
+        let is_other = DATES.contains(&label) && (is_row && is_alone || is_of_other(rest));
+        let is_label = rest.starts_with(|char: char| !char.is_alphabetic() || char > '\u{2e7f}');
+        (is_label && !is_other).then(|| near(rest))?
     })
+}
+
+/// Returns whether a label that goes on so is the date of something else than the document: `Date of birth: 3 May`.
+fn is_of_other(rest: &str) -> bool {
+    let near = || rest.chars().take(AFTER_LABEL);
+    let says =
+        near().take_while(|char| !char.is_ascii_digit() && !matches!(char, ':' | '：' | '|')).collect::<String>();
+    let goes_on = near().nth(says.chars().count()).is_some_and(|char| !char.is_ascii_digit());
+    let mut words = says.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty()).peekable();
+    let begins_other = goes_on || words.peek().is_some_and(|word| OF.contains(word));
+    begins_other && words.any(|word| OF_DOCUMENTS.split(' ').all(|other| other != word))
 }
 
 /// Returns the first date of the text, unless too much stands before it.
@@ -165,7 +195,7 @@ pub fn parse(text: &str) -> Option<String> {
         [Piece::Number(year), Piece::Number(month), Piece::Number(day), ..] if *year >= 1000 => {
             date(*year, *month, *day)
         }
-        [Piece::Number(day), Piece::Number(month), Piece::Number(year), ..] if text.contains('.') => {
+        [Piece::Number(day), Piece::Number(month), Piece::Number(year), ..] if is_dotted(text) => {
             date(*year, *month, *day)
         }
         [Piece::Number(day), Piece::Month(month), Piece::Number(year), ..] => date(*year, *month, *day),
@@ -173,6 +203,12 @@ pub fn parse(text: &str) -> Option<String> {
         _ => None,
     };
     date.map(|date| format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()))
+}
+
+/// Returns whether a full stop stands behind the number that the text begins with: else it may be a month.
+fn is_dotted(text: &str) -> bool {
+    let number = text.trim_start_matches(|char: char| !char.is_alphanumeric());
+    number.trim_start_matches(|char: char| char.is_ascii_digit()).starts_with('.')
 }
 
 /// Returns the ISO date in a file name such as `2030-12-03-board.md`, the way people sort their files.
@@ -257,6 +293,8 @@ mod tests {
         check("1er août 2030", Some("2030-08-01"));
         check("31 February 2031", None);
         check("10/03/2031", None);
+        check("10/03/2031. All rights reserved.", None);
+        check("10. 3. 2031", Some("2031-03-10"));
         check("soon", None);
         check("19:00 to 22:10", None);
         check("99999999999-1-1", None);
@@ -293,6 +331,22 @@ mod tests {
         check("# Where we stand\n\nNote for the board, 20 January 2036, by Ada Lund", Some("2036-01-20"));
         check("# The storm of 3 May 2035\n\nIt was noted.", None);
         check("a\n\nb\n\nc\n\nd\n\ne\n\nSee the report of 3 May 2035", None);
+        check("Last updated: 04/05/2031. All rights reserved.", None);
+        check("Date of birth: 3 May 1950", None);
+        check("Date of birth 3 May 1950", None);
+        check("Date opened: 3 May 1950", None);
+        check("Born in Skelderwick, date of death 3 May 1950", None);
+        check("Datum der Gründung: 3. Mai 1950", None);
+        check("Fecha de nacimiento: 1950-05-03", None);
+        check("| Date | 6 June 1944 |", None);
+        check("| **Date** | 6 June 1944 |", None);
+        check("| **Date:** 6 June 2031 | Notice |", Some("2031-06-06"));
+        check("| 日期 | 1944-06-06 |", None);
+        check("| Last updated | 6 June 2031 |", Some("2031-06-06"));
+        check("Date of last revision: 3 May 2031", Some("2031-05-03"));
+        check("Date of entry into force: 3 May 2031", Some("2031-05-03"));
+        check("Datum der Veröffentlichung: 3. Mai 2031", Some("2031-05-03"));
+        check("Date   Thursday 17 March 2033", Some("2033-03-17"));
         check("Approvals were given on 3 April 2031.", None);
         check("Datei geändert am 3. April 2031", None);
         check("Approved, after a long debate of which more is said below, in 3 April 2031", None);

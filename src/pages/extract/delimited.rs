@@ -45,26 +45,31 @@ pub(super) fn records(source: &str) -> Vec<Vec<String>> {
     records.map(|record| record.iter().map(str::to_owned).collect()).collect()
 }
 
-/// Returns the delimiter that splits the first lines into most fields, equally many in each.
+/// Returns the delimiter that splits the first lines into most fields, equally many in each; where some have none, as
+/// a title has, the one that is in most lines.
 fn likeliest(source: &str) -> u8 {
     let lines: Vec<&str> = source.lines().filter(|line| !line.trim().is_empty()).take(20).collect();
     let score = |delimiter: &u8| {
         let counts = lines.iter().map(|line| outside_quotes(line, *delimiter));
         let least = counts.clone().min().unwrap_or(0);
-        (least, counts.sum::<usize>())
+        (least, counts.clone().filter(|count| *count > 0).count(), counts.sum::<usize>())
     };
     // Of equals the last one wins: the comma.
     [b'|', b'\t', b';', b','].into_iter().max_by_key(score).unwrap_or(b',')
 }
 
+/// Counts the delimiters of a line. A comma between digits is one of decimals where semicolons part the values.
 fn outside_quotes(line: &str, delimiter: u8) -> usize {
+    let bytes = line.as_bytes();
+    let has_decimals = delimiter == b',' && line.contains(';');
+    let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let is_decimal = |at: usize| has_decimals && is_digit(at.checked_sub(1)) && is_digit(at.checked_add(1));
     let mut is_quoted = false;
-    let counts = |byte: &&u8| {
-        let byte = *byte;
-        is_quoted ^= *byte == b'"';
-        !is_quoted && *byte == delimiter
+    let counts = |(at, byte): &(usize, &u8)| {
+        is_quoted ^= **byte == b'"';
+        !is_quoted && **byte == delimiter && !is_decimal(*at)
     };
-    line.as_bytes().iter().filter(counts).count()
+    bytes.iter().enumerate().filter(counts).count()
 }
 
 #[cfg(test)]
@@ -79,6 +84,12 @@ mod tests {
     fn delimiters_and_encodings_are_found_out() {
         check(b"a,b\n1,\"2,5\"\n", "| a | b |\n| --- | --- |\n| 1 | 2,5 |");
         check(b"a;b\n1,5;2,5\n", "| a | b |\n| --- | --- |\n| 1,5 | 2,5 |");
+        check(
+            b"Umsatz, in Mio. Euro\nJahr;Wert\n2030;1,5\n2031;1,7\n",
+            "Umsatz, in Mio. Euro\n\n| Jahr | Wert |\n| --- | --- |\n| 2030 | 1,5 |\n| 2031 | 1,7 |",
+        );
+        check(b"a, b, c, d\nJahr;Wert\n2030;1,5\n", "a, b, c, d\n\n| Jahr | Wert |\n| --- | --- |\n| 2030 | 1,5 |");
+        check(b"id,a,note\n1,2,fine; ok\n", "| id | a | note |\n| --- | --- | --- |\n| 1 | 2 | fine; ok |");
         check(b"sep=;\na,x;b\n1;2\n", "| a,x | b |\n| --- | --- |\n| 1 | 2 |");
         check(b"St\xe4tte;Geb\xfchr\nBr\xfccke;5\n", "| Stätte | Gebühr |\n| --- | --- |\n| Brücke | 5 |");
         let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("潮汐発電所,入場料\nこの施設の見学は無料です,五百円\n");

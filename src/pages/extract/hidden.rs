@@ -1,34 +1,55 @@
 //! What the author of a page hid from its readers by a style of its own: words for machines alone are no evidence.
 
-use super::shape;
+use dom_query::Selection;
+
+use super::{bulk, shape};
 
 /// The place, in pixels, from which on nothing is on any screen.
 const OFF_SCREEN: f64 = -900.0;
 /// A box of at most so many pixels shows no word.
 const NO_ROOM: f64 = 1.0;
 
-/// Takes hidden elements out of the page.
+/// Takes hidden elements out of the page. One that is merely unseen and holds most of the page stays: scripts show it
+/// once it is loaded.
 pub(super) fn remove(page: &dom_query::Document) {
-    for element in page.select("[style]").iter() {
-        if element.attr("style").is_some_and(|style| hides(&style)) {
-            shape::leave_out(&element);
-        }
+    let styled = page.select("[style]");
+    let is = |element: &Selection<'_>, kind: fn(&str) -> bool| element.attr("style").is_some_and(|style| kind(&style));
+    for element in styled.iter().filter(|element| is(element, hides)) {
+        shape::leave_out(&element);
+    }
+    let unseen: Vec<_> = styled.iter().filter(|element| is(element, fades)).collect();
+    if unseen.is_empty() {
+        return;
+    }
+    let most = bulk::with_most(page);
+    for element in unseen.iter().filter(|element| element.nodes().iter().all(|node| !most.contains(&node.id))) {
+        shape::leave_out(element);
     }
 }
 
-/// Returns whether the style keeps the text from being seen.
+/// Returns the properties of a style, whose names and values are in small letters.
+fn properties(style: &str) -> impl Iterator<Item = (&str, &str)> {
+    let properties = style.split(';').filter_map(|property| property.split_once(':'));
+    properties.map(|(name, value)| (name.trim(), value.trim().trim_end_matches("!important").trim_end()))
+}
+
+/// Returns whether the style makes a text unseen where it stands, as it does before it is faded in.
+fn fades(style: &str) -> bool {
+    properties(&style.to_ascii_lowercase()).any(|(name, value)| match name {
+        "visibility" => matches!(value, "hidden" | "collapse"),
+        "opacity" => number(value) == Some(0.0),
+        _ => false,
+    })
+}
+
+/// Returns whether the style keeps the text from being seen in another way.
 fn hides(style: &str) -> bool {
     let style = style.to_ascii_lowercase();
-    let properties: Vec<(&str, &str)> = style
-        .split(';')
-        .filter_map(|property| property.split_once(':'))
-        .map(|(name, value)| (name.trim(), value.trim().trim_end_matches("!important").trim_end()))
-        .collect();
+    let properties: Vec<(&str, &str)> = properties(&style).collect();
     let clipped = properties.iter().any(|(name, value)| *name == "overflow" && matches!(*value, "hidden" | "clip"));
     properties.iter().any(|(name, value)| match *name {
         "display" => *value == "none",
-        "visibility" => matches!(*value, "hidden" | "collapse"),
-        "opacity" | "font-size" => number(value) == Some(0.0),
+        "font-size" => number(value) == Some(0.0),
         "left" | "right" | "top" | "bottom" | "text-indent" | "margin-left" | "margin-top" => {
             number(value).is_some_and(|number| number <= OFF_SCREEN)
         }
@@ -54,7 +75,9 @@ mod tests {
 
     #[test]
     fn styles_that_hide_differ_from_those_that_do_not() {
-        let check = |style: &str, expected: bool| assert_eq!(hides(style), expected, "{style}");
+        let check = |style: &str, expected: bool| {
+            assert_eq!(hides(style) || fades(style), expected, "{style}");
+        };
         check("display:none", true);
         check("color: red; Display : none !important", true);
         check("visibility: hidden", true);
@@ -71,6 +94,20 @@ mod tests {
         check("width:100%; overflow:hidden", false);
         check("clip: rect(0 0 0 0)", true);
         check("", false);
+    }
+
+    #[test]
+    fn a_page_that_fades_in_is_seen() {
+        let check = |page: &str, expected: &str| {
+            let page = dom_query::Document::from(page);
+            remove(&page);
+            assert_eq!(page.body().map(|body| body.text().to_string()).as_deref(), Some(expected));
+        };
+        check("<body style='opacity:0'><p>The gate opens.</p><p style='opacity:0'>Buy!</p>", "The gate opens.");
+        check("<p>Gate</p><main style='visibility: hidden'>It opens at noon.</main>", "GateIt opens at noon.");
+        check("<p>Gate</p><main style='display: none'>It opens at noon.</main>", "Gate");
+        check("<p>Gate</p><main style='opacity:0; left:-9999px'>It opens at noon.</main>", "Gate");
+        check("<p>It opens at noon.</p><p style='opacity:0'>For machines.</p>", "It opens at noon.");
     }
 
     #[test]

@@ -6,12 +6,15 @@ use encoding_rs::Encoding;
 use super::{
     Document, Unreadable,
     about::{self, About},
-    date, hidden, links, markdown, shape, text,
+    bulk, date, hidden, links, markdown, shape, text,
 };
 
 /// What is never the text of a page, and what is hidden from its readers; `hidden.rs` knows styles that hide.
-const FURNITURE: &str = "script, style, noscript, template, svg, canvas, iframe, object, nav, form, button, select, \
-    input, textarea, dialog, [role=dialog], [role=navigation], [role=search], [aria-hidden=true], [hidden]";
+const FURNITURE: &str = "script, style, noscript, template, svg, canvas, iframe, object, nav, button, select, input, \
+    textarea, dialog, [role=dialog], [role=navigation], [role=search], [aria-hidden=true], [hidden]";
+
+/// What names what is beside or below it, and may be a button that sorts by it or folds it out.
+const NAMES: [&str; 9] = ["h1", "h2", "h3", "h4", "h5", "h6", "th", "dt", "summary"];
 
 /// Elements nested deeper than this are no page; parsing them costs time that grows with the square of the depth.
 const MAX_DEPTH: usize = 512;
@@ -45,9 +48,7 @@ pub(super) fn whole(source: &str) -> Result<String, Unreadable> {
         return Err(too_deep());
     }
     let page = dom_query::Document::from(source);
-    shape::leave_out(&page.select(FURNITURE));
-    hidden::remove(&page);
-    shape::spell_out(&page);
+    clear(&page);
     Ok(page.body().map(|body| with_short_rules(&body.md(None))).unwrap_or_default())
 }
 
@@ -59,13 +60,51 @@ pub(super) fn page(source: &str) -> Option<Page> {
     let config = Config { text_mode: TextMode::Markdown, ..Config::default() };
     let mut readability = Readability::new(source, None, Some(config)).ok()?;
     let about = about::of(&readability.doc);
-    shape::leave_out(&readability.doc.select(FURNITURE));
-    hidden::remove(&readability.doc);
-    shape::spell_out(&readability.doc);
+    clear(&readability.doc);
     let title = title(&readability);
     let whole = readability.doc.body().map(|body| with_short_rules(&body.md(None))).unwrap_or_default();
     let article = readability.parse().map(|article| with_short_rules(&article.text_content)).unwrap_or_default();
     Some(Page { title, about, markdown: fuller(article, whole) })
+}
+
+/// Takes away what is no text of a page, and says in words what its shape says.
+fn clear(page: &dom_query::Document) {
+    keep_names(page);
+    shape::leave_out(&page.select(FURNITURE));
+    hidden::remove(page);
+    leave_out_forms(page);
+    shape::spell_out(page);
+}
+
+/// Makes buttons text that are all that a heading or the like says.
+fn keep_names(page: &dom_query::Document) {
+    let buttons = page.select("button");
+    if !buttons.exists() {
+        return;
+    }
+    let lengths = bulk::lengths(page);
+    for button in buttons.nodes() {
+        let is_name = |node: &dom_query::NodeRef<'_>| NAMES.iter().any(|name| node.has_name(name));
+        let name = button.ancestors_it(None).find(is_name).and_then(|name| lengths.get(&name.id));
+        if name.is_some() && name == lengths.get(&button.id) {
+            button.rename("span");
+        }
+    }
+}
+
+/// Takes away forms, but for one around most of the page's text: some servers put all of a page into one.
+fn leave_out_forms(page: &dom_query::Document) {
+    let forms = page.select("form");
+    if !forms.exists() {
+        return;
+    }
+    let most = bulk::with_most(page);
+    for form in forms.iter() {
+        match form.nodes().iter().any(|node| most.contains(&node.id)) {
+            true => form.rename("div"),
+            false => shape::leave_out(&form),
+        }
+    }
 }
 
 /// Shortens the rules of tables in Markdown: the converter makes each as wide as the cell above it, which doubles a
@@ -209,6 +248,7 @@ fn after_raw<'a>(tag: &'a str, name: &str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::growth;
 
     const PAGE: &str = "<html><head><title>Fish | Site</title><meta property='article:modified_time' content='2031-03-10T08:00'>\
         <style>p{}</style></head><body><nav><a href=x>Home</a></nav><h1>Fish</h1><p>Cod is a <b>fish</b> &amp; so is ling.</p>\
@@ -222,6 +262,51 @@ mod tests {
         let texts: Vec<_> =
             document.sections.iter().map(|section| (section.label.as_deref(), &*section.text)).collect();
         assert_eq!(texts, [(None, "Cod is a fish & so is ling."), (Some("Prices"), "Cod costs 3 euro.")]);
+    }
+
+    #[test]
+    fn a_form_around_the_page_is_the_page() {
+        let check = |page: &str, expected: &str| {
+            assert_eq!(plain(page).unwrap(), expected, "{page}");
+            assert_eq!(text::tidied(&whole(page).unwrap()), expected, "{page}");
+        };
+        check(
+            "<body><script>var aVeryLongScript = 'that nobody reads, and that is no text of the page';</script>\
+                <form id=aspnetForm><p>The gate opens at noon.</p><input value=x><select><option>Norway</select></form>",
+            "The gate opens at noon.",
+        );
+        check("<p>The gate opens at noon.</p><form><label>Your name</label></form>", "The gate opens at noon.");
+    }
+
+    #[test]
+    fn buttons_that_are_names_are_text() {
+        let check = |page: &str, expected: &str| assert_eq!(plain(page).unwrap(), expected, "{page}");
+        check(
+            "<table><tr><th><button>City <svg></svg></button> ▲<th><div><button>Dues</button></div></tr>\
+                <tr><td>Ambleton<td>4</tr></table>",
+            "| City ▲ | Dues |\n| --- | --- |\n| Ambleton | 4 |",
+        );
+        check(
+            "<h3><button>What does it cost?</button></h3><p>Four crowns.</p>",
+            "### What does it cost?\n\nFour crowns.",
+        );
+        check("<dl><dt><button>Dues</button><dd>4</dl>", "- Dues: 4");
+        check("<h2>Dues<button>Copy link</button></h2><p>Four.<button>Buy</button></p>", "## Dues\n\nFour.");
+    }
+
+    #[test]
+    fn a_page_is_cleared_in_time_that_grows_with_its_length() {
+        let shapes = [
+            "<form>a</form>",
+            "<h3><button>a</button></h3>",
+            "<button>a",
+            "<p style='opacity:0'>a</p>",
+            "<table><caption>a</caption><tr><td>b</td></tr><tr></tr><tr><td>c</td><td>d</td></tr></table>",
+            "<table><tr><td>a<td>b</tr>",
+        ];
+        for shape in shapes {
+            growth::check(shape, 8_000, |text| clear(&dom_query::Document::from(text)));
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use super::{Document, Unreadable, date, outline::Outline, table, text};
 const HEADINGS: usize = 2;
 /// Objects with more keys in all are no rows.
 const MAX_COLUMNS: usize = 40;
+/// Digits that a number may have without being rounded.
+const PRECISE_DIGITS: usize = 15;
 /// Characters of a list that fits on a line.
 const LINE: usize = 60;
 const TITLES: [&str; 4] = ["title", "headline", "name", "@id"];
@@ -20,7 +22,7 @@ const DATES: [&str; 8] =
 /// [`Unreadable`] when it is no text. What is no JSON after all is read as text.
 pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
     let source = text::decode(bytes)?;
-    let values: Result<Vec<Value>, _> = Deserializer::from_str(&source).into_iter().collect();
+    let values: Result<Vec<Value>, _> = Deserializer::from_str(&with_whole_numbers(&source)).into_iter().collect();
     let value = match values {
         Ok(mut values) if values.len() == 1 => values.remove(0),
         Ok(values) => Value::Array(values),
@@ -33,6 +35,39 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
     let published = DATES.iter().find_map(|name| date::parse(value.get(name)?.as_str()?));
     let author = field(&["author", "creator"]).or_else(|| Some(value.get("author")?.get("name")?.as_str()?.to_owned()));
     Ok(Document { title: title.clone(), published, author, ..outline.finish() })
+}
+
+/// Puts numbers of many digits in quotes, since a reader of numbers would round them.
+fn with_whole_numbers(source: &str) -> String {
+    let mut whole = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(at) = rest.find(|char: char| char == '"' || char == '-' || char.is_ascii_digit()) {
+        whole.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (token, is_long) = match rest.starts_with('"') {
+            true => (string(rest), false),
+            false => {
+                let end = rest.find(|char: char| !matches!(char, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'));
+                let number = &rest[..end.unwrap_or(rest.len())];
+                (number, number.bytes().filter(u8::is_ascii_digit).count() > PRECISE_DIGITS)
+            }
+        };
+        let quote = if is_long { "\"" } else { "" };
+        whole.extend([quote, token, quote]);
+        rest = &rest[token.len()..];
+    }
+    whole + rest
+}
+
+/// Returns the string that the text begins with, its quotes included.
+fn string(text: &str) -> &str {
+    let mut is_escaped = true;
+    let end = text.bytes().position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    &text[..end.map_or(text.len(), |end| end + 1)]
 }
 
 fn say(value: &Value, level: usize, outline: &mut Outline) {
@@ -146,6 +181,10 @@ mod tests {
         check("{\"a\":1}\n{\"a\":2}\n", "a\n1\n2");
         check(r#"{"gate":{"dues":4},"open":true}"#, "open: true\n\ngate\n\ndues: 4");
         check("{broken", "{broken");
+        check(
+            r#"{"id":123456789012345678901234,"pi":-3.14159265358979323846,"b\"1":"12345678901234567890\\","n":[7,1e3]}"#,
+            "id: 123456789012345678901234\npi: -3.14159265358979323846\nb\"1: 12345678901234567890\\\nn: 7, 1000.0",
+        );
     }
 
     #[test]

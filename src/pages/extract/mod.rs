@@ -4,6 +4,7 @@
 //! by these in a parser process only ([`super::Parser`]); the short helpers for text are for everybody.
 
 mod about;
+mod bulk;
 pub mod date;
 mod delimited;
 mod docx;
@@ -37,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use super::caught;
 pub use html::looks_like_html;
-pub use text::{cut, one_line, tidied};
+pub use text::{cut, one_line, raised, tidied};
 
 /// The longest text of one document, headings included; what follows is not searched.
 const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;

@@ -146,16 +146,18 @@ impl Reader {
     fn rows(&mut self, table: &Element) -> Vec<Vec<String>> {
         let mut rows: Vec<Vec<String>> = Vec::new();
         table.each("table-row", &mut |row| {
-            let mut cells = Vec::new();
+            let (mut cells, mut spanned) = (Vec::new(), 0_usize);
             for cell in row.elements().filter(|cell| is_cell(cell)) {
-                let text = match &*cell.name {
-                    // What spans several rows is said in each.
-                    "covered-table-cell" => {
-                        cells.last().or_else(|| rows.last()?.get(cells.len())).cloned().unwrap_or_default()
+                let times = repeated(cell, "number-columns-repeated").min(MAX_REPEATED);
+                if &*cell.name == "covered-table-cell" {
+                    for _ in 0..times {
+                        cells.push(covered(&cells, rows.last(), spanned > 0));
+                        spanned = spanned.saturating_sub(1);
                     }
-                    _ => self.text(cell),
-                };
-                cells.extend(std::iter::repeat_n(text, repeated(cell, "number-columns-repeated").min(MAX_REPEATED)));
+                } else {
+                    cells.extend(std::iter::repeat_n(self.text(cell), times));
+                    spanned = repeated(cell, "number-columns-spanned") - 1;
+                }
             }
             rows.push(cells);
         });
@@ -220,6 +222,43 @@ fn is_cell(cell: &Element) -> bool {
     matches!(&*cell.name, "table-cell" | "covered-table-cell")
 }
 
+/// Returns what a covered cell says once more: what is to its left, if that spans so many columns, else what is above.
+fn covered(row: &[String], above: Option<&Vec<String>>, is_spanned: bool) -> String {
+    let above = above.and_then(|above| above.get(row.len())).filter(|_| !is_spanned);
+    above.or(row.last()).cloned().unwrap_or_default()
+}
+
 fn repeated(element: &Element, name: &str) -> usize {
     element.attribute(name).and_then(|times| times.parse().ok()).unwrap_or(1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::xml, *};
+
+    #[test]
+    fn merged_cells_are_said_in_each_row_and_column() {
+        let cell = |spans: &str, text: &str| format!("<table-cell {spans}><p>{text}</p></table-cell>");
+        let rows = [
+            cell("", "Boat") + &cell("", "Zone") + &cell("", "Fare"),
+            cell("", "Barge") + &cell("number-rows-spanned='2'", "North") + &cell("", "4"),
+            cell("", "Ferry") + "<covered-table-cell/>" + &cell("", "5"),
+            cell("number-columns-spanned='2' number-rows-spanned='2'", "Raft")
+                + "<covered-table-cell/>"
+                + &cell("", "6"),
+            "<covered-table-cell number-columns-repeated='2'/>".to_owned() + &cell("", "7"),
+        ];
+        let rows = rows.map(|row| format!("<table-row>{row}</table-row>")).concat();
+        let tree = xml::parse(&format!("<table>{rows}</table>")).unwrap();
+        let mut reader =
+            Reader { outline: Outline::of_text(None), raised: HashSet::new(), notes: Vec::new(), missing: None };
+        let said = [
+            ["Boat", "Zone", "Fare"],
+            ["Barge", "North", "4"],
+            ["Ferry", "North", "5"],
+            ["Raft", "Raft", "6"],
+            ["Raft", "Raft", "7"],
+        ];
+        assert_eq!(reader.rows(&tree.root), said);
+    }
 }

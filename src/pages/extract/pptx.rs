@@ -1,7 +1,7 @@
 //! Presentations of PowerPoint (Office Open XML): a section for each slide, with its notes.
 
 use super::{
-    Document, Unreadable,
+    Document, Unreadable, formula,
     outline::Outline,
     package::{self, Package},
     table, text,
@@ -122,6 +122,11 @@ fn lines(shape: &Element) -> Vec<String> {
 /// Returns the text of a paragraph.
 fn text_of(paragraph: &Element) -> String {
     let mut text = String::new();
+    say(paragraph, &mut text);
+    text
+}
+
+fn say(paragraph: &Element, text: &mut String) {
     for run in paragraph.elements() {
         match &*run.name {
             "r" | "fld" => {
@@ -131,11 +136,15 @@ fn text_of(paragraph: &Element) -> String {
                 text.push_str(&if raise.is_some_and(|raise| raise > 0) { package::raised(&said) } else { said });
             }
             "br" => text.push('\n'),
-            "AlternateContent" | "m" => text.push_str(&run.text()),
+            "m" => run.elements().for_each(|formula| text.push_str(&formula::linear(formula))),
+            // What is said instead to programs that know no formulas is a picture of it.
+            "AlternateContent" => {
+                let chosen = run.child("Choice").or_else(|| run.child("Fallback"));
+                chosen.into_iter().for_each(|chosen| say(chosen, text));
+            }
             _ => {}
         }
     }
-    text
 }
 
 fn rows(table: &Element) -> String {
@@ -157,4 +166,23 @@ fn body_of_notes(notes: &Element) -> Vec<String> {
     let mut shapes = Vec::new();
     notes.each("sp", &mut |shape| shapes.push(shape));
     shapes.into_iter().filter(|shape| placeholder(shape) == Some("body")).flat_map(lines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::xml, *};
+
+    #[test]
+    fn formulas_keep_their_heights() {
+        let run = |text: &str| format!("<m:r><m:t>{text}</m:t></m:r>");
+        let half = format!("<m:f><m:num>{}</m:num><m:den>{}</m:den></m:f>", run("1"), run("2"));
+        let power = format!("<m:sSup><m:e>{}</m:e><m:sup>{}</m:sup></m:sSup>", run("10"), run("6"));
+        let paragraph = format!(
+            "<a:p xmlns:a='a' xmlns:m='m' xmlns:c='c'><a:r><a:t>Share: </a:t></a:r>\
+                <c:AlternateContent><c:Choice><m:m><m:oMathPara><m:oMath>{half}</m:oMath></m:oMathPara></m:m></c:Choice>\
+                <c:Fallback><a:r><a:t>12</a:t></a:r></c:Fallback></c:AlternateContent>\
+                <a:r><a:t>, </a:t></a:r><m:m><m:oMath>{power}</m:oMath></m:m></a:p>"
+        );
+        assert_eq!(text_of(&xml::parse(&paragraph).unwrap().root), "Share: 1/2, 10⁶");
+    }
 }

@@ -12,6 +12,8 @@ use super::{formula, text};
 const MOST_BYTES: usize = 4 << 20;
 /// Rows or columns that one cell may span.
 const MOST_SPANNED: usize = 100;
+/// What an empty cell counts of them.
+const CELL_BYTES: usize = 64;
 
 /// Words in classes and ids of notes.
 const OF_NOTES: [&str; 4] = ["note", "ref", "cite", "fn"];
@@ -41,12 +43,20 @@ pub(super) fn spell_out(document: &Document) {
     for end in document.select("td br, th br").nodes() {
         end.replace_with_html(" ");
     }
+    for caption in document.select("table > caption").nodes() {
+        put_above(caption);
+    }
+    document.select("colgroup").remove();
     let mut left = MOST_BYTES;
     for list in document.select("dl:not(:has(dl))").nodes() {
         define(list, &mut left);
     }
-    for table in document.select("table:has([rowspan], [colspan])").nodes() {
+    for table in document.select("table:has([rowspan], [colspan]):not(:has(table))").nodes() {
         unspan(table, &mut left);
+    }
+    // With headings it is one of layout, whose cells are read as parts of the page.
+    for table in document.select("table:not(:has(table, h1, h2, h3, h4, h5, h6))").nodes() {
+        even(table, &mut left);
     }
     for row in document.select("table:not(:has(th)):not(:has(table)) tr:first-of-type").nodes() {
         head(row, &mut left);
@@ -170,6 +180,36 @@ fn define(list: &NodeRef<'_>, left: &mut usize) {
     list.replace_with_html(format!("<ul>{lines}</ul>"));
 }
 
+/// Makes the caption of a table a paragraph before it, since it may say what its numbers count.
+fn put_above(caption: &NodeRef<'_>) {
+    if let Some(table) = caption.parent() {
+        caption.rename("p");
+        table.insert_before(caption);
+    }
+}
+
+/// Makes the rows of a table equally long, without empty ones: the cells of other tables are written without a mark
+/// between them.
+fn even(table: &NodeRef<'_>, left: &mut usize) {
+    let is_cell = |node: &NodeRef<'_>| node.has_name("td") || node.has_name("th");
+    let rows = table.descendants_it().filter(|node| node.has_name("tr"));
+    let rows: Vec<_> = rows.map(|row| (row, row.children_it(false).filter(is_cell).count())).collect();
+    let most = rows.iter().map(|(_, cells)| *cells).max().unwrap_or(0);
+    let missing: usize = rows.iter().filter(|(_, cells)| *cells > 0).map(|(_, cells)| most - cells).sum();
+    let Some(rest) = left.checked_sub(missing.saturating_mul(CELL_BYTES)) else { return };
+    *left = rest;
+    for (row, cells) in &rows {
+        if *cells == 0 {
+            row.remove_from_parent();
+        }
+        // A head stays one.
+        let name = if row.children_it(false).any(|cell| cell.has_name("td")) { "td" } else { "th" };
+        for _ in *cells..if *cells == 0 { 0 } else { most } {
+            row.append_child(&row.tree.new_element(name));
+        }
+    }
+}
+
 /// Makes the first row of a table without a head its head, as readers take it; else an empty one would be made up.
 fn head(row: &NodeRef<'_>, left: &mut usize) {
     let is_first = row.parent().is_some_and(|body| body.prev_element_sibling().is_none());
@@ -242,6 +282,47 @@ mod tests {
         check(
             "<table><tr><th colspan=2>A<th>B</tr><tr><td>1<td>2<td rowspan=99>3</tr><tr><td>4<td>5</tr></table>",
             "| A | A | B |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n| 4 | 5 | 3 |",
+        );
+    }
+
+    #[test]
+    fn tables_of_layout_span_as_they_like() {
+        check(
+            "<table><tr><td colspan=2>Menu</tr><tr><td>Gate<td><table><tr><td>4<td>5</tr></table></tr></table>",
+            "Menu\nGate\n\n| 4 | 5 |\n| --- | --- |",
+        );
+    }
+
+    #[test]
+    fn rows_of_any_length_are_rows() {
+        check(
+            "<table><tr><td>Q<td>Fares<td>Rate</tr><tr></tr><tr><td>Q1<td>4,100<td>4,300</tr><tr><td>Q2<td>610</tr></table>",
+            "| Q | Fares | Rate |\n| --- | --- | --- |\n| Q1 | 4,100 | 4,300 |\n| Q2 | 610 |  |",
+        );
+        check(
+            "<table><tr><th>Q<th>Fares</tr><tr><td rowspan=2>Q1<td>4<td>net</tr><tr><td>5</tr></table>",
+            "| Q | Fares |  |\n| --- | --- | --- |\n| Q1 | 4 | net |\n| Q1 | 5 |  |",
+        );
+    }
+
+    #[test]
+    fn the_rows_of_a_table_of_layout_stay() {
+        check(
+            "<table><tr><td>Menu</tr><tr><td>Gate<td><h2>Hours</h2><p>From noon.</p></tr><tr><td>Imprint</tr></table>",
+            "Menu\nGate\n\n## Hours\n\nFrom noon.\n\nImprint",
+        );
+    }
+
+    #[test]
+    fn the_caption_of_a_table_stands_above_it() {
+        check(
+            "<table><caption>In thousand crowns</caption><colgroup><col></colgroup><tr><td>Boat<td>Fare</tr>\
+                <tr><td>Barge<td>4</tr></table>",
+            "In thousand crowns\n\n| Boat | Fare |\n| --- | --- |\n| Barge | 4 |",
+        );
+        check(
+            "<table><caption>Fares</caption><tr><th>Boat<th>Fare</tr><tr><td>Barge<td rowspan=2>4</tr><tr><td>Ferry</tr></table>",
+            "Fares\n\n| Boat | Fare |\n| --- | --- |\n| Barge | 4 |\n| Ferry | 4 |",
         );
     }
 
@@ -350,6 +431,8 @@ mod tests {
             "<tr><td>y</td></tr>".repeat(100)
         );
         assert!(html::plain(&cell).unwrap().len() < 8 << 20);
+        let ragged = format!("<table><tr>{}</tr>{}</table>", "<td>x".repeat(5_000), "<tr><td>y</tr>".repeat(5_000));
+        assert!(html::plain(&ragged).unwrap().len() < 1 << 20);
         let nested = "<dl><dt>a</dt><dd>".repeat(200);
         assert!(html::plain(&nested).is_ok());
     }

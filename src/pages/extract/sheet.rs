@@ -8,6 +8,8 @@ pub(super) const MAX_ROWS: usize = 200_000;
 const MAX_COLUMNS: usize = 16_384;
 /// Cells of all tables of a sheet, counted up to the last one of each row, empty ones included.
 const MAX_CELLS: usize = super::MAX_TEXT_BYTES / 2;
+/// A number of so many may be a year, as the head of a column.
+const YEAR_DIGITS: usize = 4;
 /// What is said of a sheet that is not read to its end.
 pub(super) const FIRST_ROWS: &str = "only its first rows are searched";
 
@@ -18,6 +20,8 @@ type Cell = (usize, String, bool);
 /// A sheet, filled in the order of its rows.
 pub(super) struct Sheet {
     text: String,
+    /// The block before the present one and its columns; it may go on behind an empty row.
+    before: (Vec<Vec<Cell>>, Vec<usize>),
     /// The present block; each row with its cells in order.
     block: Vec<Vec<Cell>>,
     /// The number of the present row.
@@ -32,7 +36,16 @@ pub(super) struct Sheet {
 impl Sheet {
     /// Creates a sheet with at most so many bytes of text.
     pub fn new(room: usize) -> Self {
-        Self { text: String::new(), block: Vec::new(), at: None, rows: 0, room, cells: MAX_CELLS, missing: None }
+        Self {
+            text: String::new(),
+            before: Default::default(),
+            block: Vec::new(),
+            at: None,
+            rows: 0,
+            room,
+            cells: MAX_CELLS,
+            missing: None,
+        }
     }
 
     /// Puts a cell's text; false when the sheet is full.
@@ -51,8 +64,11 @@ impl Sheet {
             return true;
         }
         if self.at != Some(row) {
-            if self.at.is_some_and(|at| at + 1 != row) {
-                self.close();
+            if let Some(at) = self.at.filter(|at| at + 1 != row) {
+                self.end_block();
+                if at + 2 != row {
+                    self.close();
+                }
             }
             self.at = Some(row);
             self.rows += 1;
@@ -81,23 +97,31 @@ impl Sheet {
 
     /// Returns the text, and what is missing of it, for people.
     pub fn finish(mut self) -> (String, Option<String>) {
+        self.end_block();
         self.close();
         (self.text, self.missing)
     }
 
-    /// Ends a block of rows. Lines above a table are lines; the columns are those in which any row has a text of its
-    /// own.
+    /// Ends the present block, which may belong to the one before it.
+    fn end_block(&mut self) {
+        let block = std::mem::take(&mut self.block);
+        let columns = columns(&block);
+        if goes_on(&self.before, &block, &columns) {
+            self.before.0.extend(block);
+        } else {
+            self.close();
+            self.before = (block, columns);
+        }
+    }
+
+    /// Writes the block before. Lines above a table are lines; the columns are those in which any row has a text of
+    /// its own.
     fn close(&mut self) {
-        let mut above = std::mem::take(&mut self.block);
-        let own = |cell: &&Cell| cell.2;
-        let mut columns: Vec<usize> = above.iter().flatten().filter(own).map(|(column, ..)| *column).collect();
-        columns.sort_unstable();
-        columns.dedup();
+        let (mut above, columns) = std::mem::take(&mut self.before);
         // A block of lone cells in several columns is no table.
-        let is_lone = |row: &&Vec<Cell>| row.iter().filter(own).count() <= 1;
         let lone = above.iter().take_while(|row| is_lone(row) && columns.len() > 1).count();
         let rows = above.split_off(lone);
-        for (_, cell, _) in above.iter().flatten().filter(own) {
+        for (_, cell, _) in above.iter().flatten().filter(|cell| cell.2) {
             self.say(cell);
         }
         let all = rows.len();
@@ -129,6 +153,30 @@ impl Sheet {
     }
 }
 
+/// Returns the columns in which any row has a text of its own.
+fn columns(rows: &[Vec<Cell>]) -> Vec<usize> {
+    let mut columns: Vec<usize> = rows.iter().flatten().filter(|cell| cell.2).map(|(column, ..)| *column).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+fn is_lone(row: &[Cell]) -> bool {
+    row.iter().filter(|cell| cell.2).count() <= 1
+}
+
+/// Returns whether a block behind an empty row has further rows of the table before it: it has no column of its own,
+/// and its first row is no head, since it has a number or leaves out a column.
+fn goes_on((before, columns): &(Vec<Vec<Cell>>, Vec<usize>), block: &[Vec<Cell>], own: &[usize]) -> bool {
+    let Some(first) = block.first().filter(|first| !is_lone(first)) else { return false };
+    let is_table = before.iter().rev().take(2).filter(|row| !is_lone(row)).count() == 2;
+    let places: Vec<_> = first.iter().filter_map(|(column, ..)| columns.binary_search(column).ok()).collect();
+    let is_number = |text: &str| text.starts_with(|char: char| char.is_ascii_digit()) && text.len() != YEAR_DIGITS;
+    let has_number = first.iter().any(|(_, text, _)| is_number(text.trim()));
+    let has_gap = places.windows(2).any(|pair| pair[0] + 1 != pair[1]);
+    is_table && own.iter().all(|column| columns.binary_search(column).is_ok()) && (has_number || has_gap)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +192,23 @@ mod tests {
         let (text, missing) = sheet.finish();
         assert_eq!(text, "Dues\n\n| Boat | Crowns |\n| --- | --- |\n| Barge | 4 |\n\nNote\n\n");
         assert_eq!(missing, None);
+    }
+
+    #[test]
+    fn a_table_goes_on_behind_an_empty_row() {
+        let check = |rows: &[&[&str]], expected: &str| {
+            let mut sheet = Sheet::new(1_000);
+            assert!(rows.iter().enumerate().all(|(at, row)| sheet.row(at, row.iter().copied())));
+            assert_eq!(sheet.finish().0, expected);
+        };
+        let table: [&[&str]; 3] = [&["Boat", "Dues", "Note"], &["Barge", "4", ""], &["", "", ""]];
+        let head = "| Boat | Dues | Note |\n| --- | --- | --- |\n| Barge | 4 | |\n";
+        check(&[&table[..], &[&["Ferry", "", "late"]]].concat(), &format!("{head}| Ferry | | late |\n\n"));
+        check(&[&table[..], &[&["Ferry", "5"]]].concat(), &format!("{head}| Ferry | 5 | |\n\n"));
+        let other = "| Pilot | 2031 |\n| --- | --- |\n| Lund | 7 |\n\n";
+        check(&[&table[..], &[&["Pilot", "2031"], &["Lund", "7"]]].concat(), &format!("{head}\n{other}"));
+        let apart: [&[&str]; 2] = [&["", ""], &["Ferry", "5"]];
+        check(&[&table[..], &apart].concat(), &format!("{head}\n| Ferry | 5 |\n| --- | --- |\n\n"));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use super::{Document, Section, Unreadable, date};
 
 /// Lines among which a mail says its subject.
 const HEAD_LINES: usize = 10;
+/// Zero bytes of a short text.
+const MOST_ZEROS: usize = 3;
 /// Lines of a title in capitals.
 const TITLE_LINES: usize = 3;
 
@@ -30,7 +32,7 @@ pub(super) fn decode_as(bytes: &[u8], declared: Option<&'static Encoding>) -> Re
 /// Returns the same, with the text as it stands.
 pub(super) fn decoded(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<String, Unreadable> {
     let encoding = Encoding::for_bom(bytes).map(|(encoding, _)| encoding).or_else(|| unmarked_utf16(bytes));
-    if encoding.is_none() && bytes.contains(&0) {
+    if encoding.is_none() && has_many_zeros(bytes) {
         return Err(Unreadable::new("it is not text"));
     }
     let encoding = encoding.unwrap_or_else(|| guess(bytes, declared));
@@ -38,7 +40,16 @@ pub(super) fn decoded(bytes: &[u8], declared: Option<&'static Encoding>) -> Resu
     if is_junk(&decoded) {
         return Err(Unreadable::new("it is not text"));
     }
-    Ok(decoded.into_owned())
+    Ok(match decoded.contains('\0') {
+        true => decoded.replace('\0', ""),
+        false => decoded.into_owned(),
+    })
+}
+
+/// Returns whether there are more zero bytes than programs that write texts slip in.
+fn has_many_zeros(bytes: &[u8]) -> bool {
+    let zeros = bytes.iter().filter(|byte| **byte == 0).count();
+    zeros > MOST_ZEROS && zeros > bytes.len() / 1_000
 }
 
 fn guess(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encoding {
@@ -169,7 +180,7 @@ pub fn cut(text: &str, max_chars: usize) -> &str {
 }
 
 /// Returns digits and signs as they stand raised, when `text` is made of nothing else: ten to the sixth is not 106.
-pub(super) fn raised(text: &str) -> Option<String> {
+pub fn raised(text: &str) -> Option<String> {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raise = |char: char| match char {
         '-' | '−' | '–' => Some('⁻'),
@@ -244,6 +255,13 @@ mod tests {
         bytes.truncate(bytes.len() - 4);
         bytes.push(0xc3);
         assert!(decode(&bytes).unwrap().starts_with("Köln und Füssen"));
+    }
+
+    #[test]
+    fn a_lone_zero_does_not_hide_a_text() {
+        let page = "The gate opens at noon, and closes at dusk. ".repeat(20);
+        assert_eq!(decode(format!("{page}\0{page}").as_bytes()).unwrap(), format!("{page}{}", page.trim_end()));
+        assert!(decode("The gate\0 ".repeat(20).as_bytes()).is_err());
     }
 
     #[test]

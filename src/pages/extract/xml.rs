@@ -2,10 +2,11 @@
 //!
 //! Entities that a document defines itself are never resolved, and nothing outside it is read.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use quick_xml::{
     Reader, XmlVersion,
+    escape::resolve_html5_entity,
     events::{BytesRef, BytesStart, Event},
 };
 
@@ -132,8 +133,8 @@ pub(super) fn parse(source: &str) -> Result<Tree, Unreadable> {
             Event::Text(text) => say(&mut open, &text, &mut nodes),
             Event::CData(text) => say(&mut open, &text, &mut nodes),
             Event::GeneralRef(entity) => {
-                if let Some(char) = character(&entity) {
-                    say(&mut open, char.encode_utf8(&mut [0; 4]), &mut nodes);
+                if let Some(meaning) = meaning(&entity) {
+                    say(&mut open, &meaning, &mut nodes);
                 }
             }
             Event::Eof => return Err(damaged()),
@@ -197,18 +198,15 @@ fn say(open: &mut [Element], text: &str, nodes: &mut usize) {
     }
 }
 
-/// Returns the character of an entity: one of XML's own, or a character by its number.
-fn character(entity: &BytesRef<'_>) -> Option<char> {
-    let named = match &**entity {
-        "amp" => Some('&'),
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "quot" => Some('"'),
-        "apos" => Some('\''),
-        "nbsp" => Some(' '),
-        _ => None,
-    };
-    entity.resolve_char_ref().ok().flatten().or(named)
+/// Returns what an entity stands for: one of XML's own or of HTML, or a character by its number.
+fn meaning(entity: &BytesRef<'_>) -> Option<Cow<'static, str>> {
+    if let Some(char) = entity.resolve_char_ref().ok().flatten() {
+        return Some(char.to_string().into());
+    }
+    match &**entity {
+        "nbsp" => Some(" ".into()),
+        name => resolve_html5_entity(name).map(Cow::Borrowed),
+    }
 }
 
 /// Turns bytes to text: byte order mark, else what the declaration says, else UTF-8.
@@ -405,6 +403,7 @@ mod tests {
     fn entities_of_a_document_are_not_resolved() {
         let bomb = "<!DOCTYPE a [<!ENTITY b 'bbbb'><!ENTITY c '&b;&b;&b;'>]><a><p>A &c; B &#x41;&lt;</p></a>";
         assert_eq!(text_of(bomb), "A B A<");
+        assert_eq!(text_of("<a><p>&minus;5&nbsp;&deg;C &c; &#x41;</p></a>"), "−5 °C A", "those of HTML are known");
         let outside = "<!DOCTYPE a [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><a><p>x &f; y</p></a>";
         assert_eq!(text_of(outside), "x y");
     }

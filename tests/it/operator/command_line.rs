@@ -136,3 +136,18 @@ async fn lines_of_a_log_are_not_cut() {
     assert!(process.stderr().contains(&format!("brief: {question}\n")), "{}", process.stderr());
     world.finish();
 }
+
+/// Its address may hold a password or a key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_mcp_server_of_a_follow_up_is_not_shown() {
+    let site = Site::new(Engine::Sqlite, script()).await;
+    output(&site, &["research", QUESTION]).await;
+    let id = site.run().await.id.to_string();
+    for address in ["https://u:pa55@h.example/mcp?key=pa55", "pa55"] {
+        let pair = format!(r#"mcp_config={{"url": "{address}"}}"#);
+        let mut refused = site.spawn(&["ask", &id, "And the dues?", "--set", &pair]);
+        assert_eq!(refused.ends().await.code(), Some(2), "{}", refused.stderr());
+        assert!(refused.stderr().contains("mcp_config") && !refused.stderr().contains("pa55"), "{}", refused.stderr());
+    }
+    site.world.finish();
+}

@@ -1,11 +1,12 @@
 //! `fathom eval` on the example library: what it measures, how it goes on, and what the offline model has to reach.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use fathom::eval::{Results, Scored};
+use fathom::eval::{Header, Results, Scored};
 use tokio::process::Command;
 
 use crate::{
@@ -15,6 +16,11 @@ use crate::{
 
 /// A hundred questions take a minute or two, on a busy machine more.
 const LIMIT: Duration = Duration::from_secs(600);
+
+/// A limit on the size of files that is more than the database takes.
+const LIMIT_BYTES: usize = 8 * 1024 * 1024;
+/// What a shell counts such a limit in.
+const BLOCK: usize = 512;
 
 pub fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
@@ -80,15 +86,80 @@ async fn an_evaluation_goes_on_compares_and_exports() {
     world.finish();
 }
 
+/// What the first one has asked and not written yet, the second would ask once more and then overwrite.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_evaluation_on_the_same_results_is_refused() {
+    let world = World::start(Script::new()).await;
+    let out = world.folder().join("one.jsonl");
+    let questions = examples().join("questions.jsonl");
+    let arguments = [questions.to_str().unwrap(), "--only", "q01", "--out", out.to_str().unwrap()];
+    let first = Results { header: Header::default(), scored: Vec::new() }.write(&out, None).unwrap();
+    let (code, stdout, stderr) = eval(&world, &arguments).await;
+    assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+    assert!(stderr.contains("another evaluation is writing to it") && stderr.lines().count() == 1, "{stderr}");
+    drop(first);
+    let (code, _, stderr) = eval(&world, &arguments).await;
+    assert!(code == Some(2) && stderr.contains("holds results of other questions"), "{stderr}");
+    world.finish();
+}
+
+/// A full disk, played by a limit on the size of files that the results reach before the database does.
+#[tokio::test(flavor = "multi_thread")]
+async fn results_that_can_no_longer_be_written_end_with_the_figures_so_far() {
+    let world = World::start(Script::new()).await;
+    let (questions, library) = (examples().join("questions.jsonl"), examples().join("library"));
+    let out = world.folder().join("one.jsonl");
+    let arguments = [questions.to_str().unwrap(), "--docs", library.to_str().unwrap(), "--only", "q01,q02"];
+    let limited = |blocks: usize, more: &[&str]| {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -S -f {blocks}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script]).arg(fathom_testkit::program::path()).arg("eval").args(arguments).args(more);
+        command.env_clear().envs(world.environment()).current_dir(world.folder());
+        without_keys(&mut command);
+        command
+    };
+    let whole = ["--out", out.to_str().unwrap()];
+    let (code, _, stderr) = ended(limited(1_000_000, &whole)).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    // The database has what it needs; the results are close to the limit before they are added to.
+    let results = Results::read(&out).unwrap();
+    let mut padded = Results { scored: results.scored[..1].to_vec(), ..results };
+    for room in [None, Some(100)] {
+        let size = room.map_or(0, |room| LIMIT_BYTES - room - fs::read(&out).unwrap().len());
+        fs::remove_file(&out).unwrap();
+        padded.scored[0].report = Some("x".repeat(size));
+        drop(padded.write(&out, None).unwrap());
+    }
+    let (code, stdout, stderr) = ended(limited(LIMIT_BYTES / BLOCK, &whole)).await;
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stdout.starts_with("| 1 answers |") && stderr.contains("the same command goes on"), "{stdout}{stderr}");
+    let (code, stdout, stderr) = ended(limited(1_000_000, &whole)).await;
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.starts_with("| 2 answers |"), "{stdout}{stderr}");
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cap_on_money_is_a_sum_of_money() {
+    let world = World::start(Script::new()).await;
+    let questions = examples().join("questions.jsonl");
+    for wrong in ["nan", "inf", "-1", "0"] {
+        let (code, _, stderr) = eval(&world, &[questions.to_str().unwrap(), &format!("--max-cost={wrong}")]).await;
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("it must be from 0.01 to ") && stderr.lines().count() == 1, "{stderr}");
+    }
+    world.finish();
+}
+
 /// The smaller libraries are plain text, so what their questions expect can be looked up.
 #[test]
 fn the_smaller_libraries_hold_what_their_questions_expect() {
     for name in ["vellmouth", "orla", "brannock", "tessenow", "quillon", "corrin", "hollin", "pellow"] {
-        let text = std::fs::read_to_string(examples().join(format!("{name}.jsonl"))).unwrap();
+        let text = fs::read_to_string(examples().join(format!("{name}.jsonl"))).unwrap();
         let questions = fathom::eval::read_questions(&text).unwrap();
         assert!(questions.len() >= 25 && questions.iter().filter(|one| one.unanswerable).count() >= 5, "{name}");
         for question in &questions {
-            let read = |document: &String| std::fs::read_to_string(examples().join(name).join(document)).unwrap();
+            let read = |document: &String| fs::read_to_string(examples().join(name).join(document)).unwrap();
             let held = question.documents.iter().map(read).collect::<String>().to_lowercase();
             for fact in &question.facts {
                 let found = fact.alternatives().iter().any(|fact| held.contains(&fact.to_lowercase()));

@@ -9,6 +9,7 @@ mod keys;
 mod protocol;
 mod retention;
 mod runs;
+mod starts;
 mod storage;
 mod trouble;
 mod unwritable;

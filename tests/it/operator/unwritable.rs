@@ -11,7 +11,10 @@ use tempfile::TempDir;
 use test_case::test_case;
 use tokio::process::Command;
 
-use crate::world::{Running, Script, World};
+use crate::{
+    crash::{QUESTION, script},
+    world::{Running, Script, World},
+};
 
 /// What opens the database.
 const COMMANDS: [&[&str]; 4] = [
@@ -101,5 +104,22 @@ async fn a_disk_without_room_at_the_start_is_one_line() {
         let process = bound(&world, folder.path(), "ulimit -S -f 64", arguments);
         is_one_line(process, &["takes no writes", "fathom.db", "room on the disk"]).await;
     }
+    world.finish();
+}
+
+/// Where no other file can be made beside it, the report is written into the file that is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_in_a_folder_that_takes_no_other_one_gets_the_report() {
+    let world = World::start(script()).await;
+    let [folder, data] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let path = folder.path().join("report.md");
+    fs::write(&path, "an older report").unwrap();
+    allow(&path, 0o600);
+    allow(folder.path(), 0o500);
+    let mut process = bound(&world, data.path(), "", &["research", QUESTION, "--out", path.to_str().unwrap()]);
+    assert!(process.ends().await.success(), "{}", process.stderr());
+    allow(folder.path(), 0o700);
+    assert!(fs::read_to_string(&path).unwrap().contains("### Sources"));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     world.finish();
 }
