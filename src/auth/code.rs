@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures::{FutureExt as _, future::BoxFuture};
 use oauth2::{
-    AccessToken, AsyncHttpClient, AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest,
+    AccessToken, AsyncHttpClient, AuthType, AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, HttpRequest,
     HttpResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope,
     StandardRevocableToken, TokenResponse, TokenUrl,
     basic::{self, BasicTokenType},
@@ -152,9 +152,10 @@ impl Issuer {
         if !bool::from(begun.state.as_bytes().ct_eq(state.as_bytes())) {
             return Err(Refused::Invalid("the answer belongs to another sign-in".to_owned()));
         }
-        let url = self.endpoints().await?.token_endpoint;
-        let url = url.ok_or_else(|| Refused::Unreachable("it gives no tokens".to_owned()))?;
-        let oauth = client.oauth().set_token_uri(TokenUrl::from_url(url));
+        let endpoints = self.endpoints().await?;
+        let way = if endpoints.want_secret_in_body() { AuthType::RequestBody } else { AuthType::BasicAuth };
+        let url = endpoints.token_endpoint.ok_or_else(|| Refused::Unreachable("it gives no tokens".to_owned()))?;
+        let oauth = client.oauth().set_token_uri(TokenUrl::from_url(url)).set_auth_type(way);
         let exchange = oauth
             .exchange_code(AuthorizationCode::new(code.to_owned()))
             .set_pkce_verifier(PkceCodeVerifier::new(begun.verifier.clone()));

@@ -56,6 +56,17 @@ pub struct Endpoints {
     jwks_uri: Url,
     pub authorization_endpoint: Option<Url>,
     pub token_endpoint: Option<Url>,
+    /// How a client says its secret there; without it, in a header.
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+}
+
+impl Endpoints {
+    /// Returns whether the secret has to be in the body of a request for tokens, since no header with it is taken.
+    pub fn want_secret_in_body(&self) -> bool {
+        let methods = self.token_endpoint_auth_methods_supported.as_deref().unwrap_or_default();
+        let takes = |method: &str| methods.iter().any(|taken| taken == method);
+        takes("client_secret_post") && !takes("client_secret_basic")
+    }
 }
 
 #[derive(Debug)]

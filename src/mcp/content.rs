@@ -18,6 +18,8 @@ const MAX_LEFT_OUT_CHARS: usize = 600;
 const ADDRESS_FIELDS: [&str; 6] = ["url", "link", "href", "uri", "source_url", "web_url"];
 const TITLE_FIELDS: [&str; 4] = ["title", "name", "headline", "label"];
 const TEXT_FIELDS: [&str; 7] = ["content", "text", "body", "snippet", "summary", "description", "abstract"];
+/// Texts of one answer that are compared with its structured content, as there may be very many of both.
+const MAX_COMPARED: usize = 50;
 /// Nesting of JSON that items are looked for in.
 const MAX_DEPTH: usize = 8;
 
@@ -51,17 +53,14 @@ pub(super) fn of_call(result: CallToolResult, secrets: &Secrets) -> Result<Reply
         let said = texts.join(" ");
         return Err(Error::Refused(if said.is_empty() { "it says that the call failed".to_owned() } else { said }));
     }
-    if let Some(structured) = result.structured_content.filter(|structured| !structured.is_null()) {
-        // The text is usually the same as JSON, for clients that know nothing else.
-        let same = |text: &&str| serde_json::from_str::<Value>(text).is_ok_and(|value| value == structured);
-        if texts.is_empty() || texts.iter().any(same) || !texts.iter().any(|text| text.len() > 40) {
-            reply.json(&structured);
-        }
-    }
-    let has_structured = !reply.pieces.is_empty();
+    let structured = result.structured_content.filter(|structured| !structured.is_null());
+    let texts = &texts[..texts.len().min(MAX_COMPARED)];
+    let structured = structured.filter(|structured| !says_all(texts, structured));
+    let repeated: Vec<bool> = texts.iter().map(|text| structured.as_ref().is_some_and(|s| holds(s, text))).collect();
+    let mut repeated = repeated.into_iter();
     for block in result.content {
         match block {
-            ContentBlock::Text(_) if has_structured => {}
+            ContentBlock::Text(_) if repeated.next() == Some(true) => {}
             ContentBlock::Text(text) => reply.text(text.text),
             ContentBlock::Image(image) => reply.leave_out("an image", &image.mime_type, &image.data),
             ContentBlock::Audio(audio) => reply.leave_out("a recording", &audio.mime_type, &audio.data),
@@ -76,6 +75,9 @@ pub(super) fn of_call(result: CallToolResult, secrets: &Secrets) -> Result<Reply
             }
             _ => reply.left_out.push("content of an unknown form was left out".to_owned()),
         }
+    }
+    if let Some(structured) = structured {
+        reply.json(&structured);
     }
     links.into_iter().for_each(|link| reply.push(link));
     Ok(secrets.hide_in(reply).bounded())
@@ -105,6 +107,48 @@ fn text_of(block: &ContentBlock) -> Option<&str> {
     }
 }
 
+/// Returns whether the texts say all of the structured content: as it is, within JSON that has more, or each of its
+/// parts as a text of its own.
+fn says_all(texts: &[&str], structured: &Value) -> bool {
+    let says = |part: &str| texts.iter().any(|text| text.trim() == part.trim());
+    let has_more = texts.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    let mut has_more = has_more.filter(|value| value != structured);
+    has_more.any(|value| is_within(structured, &value)) || only_texts(structured, &says)
+}
+
+/// Returns whether the value is made of nothing but texts, for each of which that holds.
+fn only_texts(value: &Value, holds: &dyn Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => holds(text),
+        Value::Array(values) => !values.is_empty() && values.iter().all(|value| only_texts(value, holds)),
+        Value::Object(fields) => !fields.is_empty() && fields.values().all(|value| only_texts(value, holds)),
+        _ => false,
+    }
+}
+
+/// Returns whether the structured content holds the text, word for word or as JSON: it is sent for clients that know
+/// nothing else.
+fn holds(structured: &Value, text: &str) -> bool {
+    let as_json = serde_json::from_str::<Value>(text).ok();
+    as_json.is_some_and(|value| is_within(&value, structured)) || is_within(&Value::from(text.trim()), structured)
+}
+
+/// Returns whether `whole` has such a part, or fields that are all of it.
+fn is_within(part: &Value, whole: &Value) -> bool {
+    let deeper = match whole {
+        Value::Array(values) => values.iter().any(|value| is_within(part, value)),
+        Value::Object(fields) => fields.values().any(|value| is_within(part, value)),
+        Value::String(text) => part.as_str().is_some_and(|part| part == text.trim()),
+        _ => false,
+    };
+    deeper || part == whole || has_fields(part, whole)
+}
+
+fn has_fields(part: &Value, whole: &Value) -> bool {
+    let (Value::Object(part), Value::Object(whole)) = (part, whole) else { return false };
+    !part.is_empty() && part.iter().all(|(name, value)| whole.get(name) == Some(value))
+}
+
 impl Reply {
     fn push(&mut self, piece: Piece) {
         if !piece.text.trim().is_empty() {
@@ -122,29 +166,34 @@ impl Reply {
     }
 
     /// Takes JSON: the items with an address as pieces of their own, then what is left, in which they are only named.
+    /// What is left is the last piece that there is room for: a cursor, a total, and further items.
     fn json(&mut self, value: &Value) {
         let before = self.pieces.len();
-        let rest = self.without_items(value, 0);
-        let has_more = self.pieces.len() == before || says_more(&rest);
-        if has_more {
+        let mut rest = self.without_items(value, 0, MAX_PIECES);
+        if self.pieces.len() > before && says_more(&rest) {
+            self.pieces.truncate(before);
+            rest = self.without_items(value, 0, MAX_PIECES - 1);
+        }
+        if self.pieces.len() == before || says_more(&rest) {
             let text = serde_json::to_string_pretty(&rest).unwrap_or_default();
             self.push(Piece { text, ..Piece::default() });
         }
     }
 
-    fn without_items(&mut self, value: &Value, depth: usize) -> Value {
+    /// Takes the items as long as there are fewer pieces than `limit`, and returns the rest.
+    fn without_items(&mut self, value: &Value, depth: usize, limit: usize) -> Value {
         match value {
             _ if depth > MAX_DEPTH => value.clone(),
-            Value::Array(values) => values.iter().map(|value| self.without_items(value, depth + 1)).collect(),
-            Value::Object(fields) => match item(fields).filter(|_| self.pieces.len() < MAX_PIECES) {
+            Value::Array(values) => values.iter().map(|value| self.without_items(value, depth + 1, limit)).collect(),
+            Value::Object(fields) => match item(fields).filter(|_| self.pieces.len() < limit) {
                 Some(piece) => {
                     self.push(piece);
                     Value::String(format!("(item {})", self.pieces.len()))
                 }
                 None => {
-                    let fields =
-                        fields.iter().map(|(name, value)| (name.clone(), self.without_items(value, depth + 1)));
-                    Value::Object(fields.collect())
+                    let rest =
+                        |(name, value): (&String, &Value)| (name.clone(), self.without_items(value, depth + 1, limit));
+                    Value::Object(fields.iter().map(rest).collect())
                 }
             },
             other => other.clone(),
@@ -282,6 +331,49 @@ mod tests {
         let counted = reply(json!({"content": [], "structuredContent": {"total": 9, "hits": found["results"]}}));
         assert_eq!(counted.pieces.len(), 3);
         assert!(counted.pieces[2].text.contains("\"total\": 9") && counted.pieces[2].text.contains("(item 1)"));
+    }
+
+    #[test]
+    fn what_is_left_beside_many_items_has_the_last_place() {
+        let results = |count: usize| -> Vec<Value> {
+            (1..=count).map(|n| json!({"url": format!("https://a.example/{n}"), "text": format!("text {n}")})).collect()
+        };
+        let found = |count: usize| json!({"total": 240, "nextCursor": "abc", "results": results(count)});
+        for count in [9, 10, 25] {
+            let reply = reply(json!({"content": [], "structuredContent": found(count)}));
+            assert_eq!((reply.pieces.len(), reply.left_out.len()), (MAX_PIECES, 0), "{count}");
+            let rest: Value = serde_json::from_str(&reply.pieces[9].text).unwrap();
+            assert_eq!((&rest["total"], &rest["nextCursor"]), (&json!(240), &json!("abc")));
+            let listed = rest["results"].as_array().unwrap();
+            assert_eq!((listed.len(), &listed[8]), (count, &json!("(item 9)")));
+            assert!(listed[9..].iter().all(|item| item["text"].is_string()), "{rest}");
+        }
+        let alone = reply(json!({"content": [], "structuredContent": results(10)}));
+        assert_eq!(alone.pieces.len(), MAX_PIECES);
+        assert!(alone.pieces.iter().all(|piece| piece.address.is_some()), "nothing is left, so all have a place");
+        let blocks: Vec<Value> =
+            results(13).iter().map(|item| json!({"type": "text", "text": item.to_string()})).collect();
+        assert_eq!(reply(json!({ "content": blocks })).left_out, ["3 more items were left out"]);
+    }
+
+    #[test]
+    fn texts_and_structured_content_are_both_kept_unless_one_repeats_the_other() {
+        let check = |texts: &[&str], structured: Value, expected: &[&str]| {
+            let content: Vec<Value> = texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
+            let reply = reply(json!({"content": content, "structuredContent": structured}));
+            let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(reply.pieces.iter().map(|piece| flat(&piece.text)).collect::<Vec<_>>(), expected, "{texts:?}");
+        };
+        let sentence = "Dues were found for each of the years from 1931 to 1940.";
+        let dues = json!({"dues": {"1931": 4}});
+        check(&[sentence], dues.clone(), &[sentence, r#"{ "dues": { "1931": 4 } }"#]);
+        check(&[sentence, r#"{"dues":{"1931":4}}"#], dues.clone(), &[sentence, r#"{ "dues": { "1931": 4 } }"#]);
+        check(&[r#"{"1931":4}"#], dues.clone(), &[r#"{ "dues": { "1931": 4 } }"#]);
+        check(&[r#"{"dues":{"1931":4},"total":1}"#], dues, &[r#"{ "dues": { "1931": 4 }, "total": 1 }"#]);
+        check(&[sentence], json!({"result": sentence}), &[sentence]);
+        check(&["one", "two"], json!({"result": ["one", "two"]}), &["one", "two"]);
+        check(&["one"], json!({"result": ["one", "two"]}), &[r#"{ "result": [ "one", "two" ] }"#]);
+        check(&["None."], json!({"results": []}), &["None.", r#"{ "results": [] }"#]);
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use rmcp::{
-    model::{ErrorData, InputRequest, InputRequests, ServerResult},
+    model::{ErrorCode, ErrorData, InputRequest, InputRequests, ServerResult},
     service::ServiceError,
-    transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError},
+    transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError, StreamableHttpError},
 };
 use url::Url;
 
@@ -63,7 +63,10 @@ pub(super) fn meaning(error: ServiceError) -> Error {
             Error::Unavailable("it ended the connection".to_owned())
         }
         ServiceError::TransportSend(error) if wants_token(&error) => Error::NeedsToken,
-        ServiceError::TransportSend(error) => Error::Unavailable(chain(&error)),
+        ServiceError::TransportSend(error) => match HttpAnswer::of(&error) {
+            Some(answer) => Error::Refused(answer.words()),
+            None => Error::Unavailable(chain(&error)),
+        },
         other => Error::Unavailable(chain(&other)),
     }
 }
@@ -111,14 +114,14 @@ pub(super) fn unexpected(result: ServerResult) -> Error {
 /// Returns whether the request certainly did not reach the server. Only then is it made again.
 pub(super) fn never_sent(error: &ServiceError) -> bool {
     let ServiceError::TransportSend(error) = error else { return false };
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(current) = cause {
-        if current.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect) {
-            return true;
-        }
-        cause = current.source();
-    }
-    false
+    let mut causes = causes(error);
+    causes.any(|cause| cause.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect))
+}
+
+/// Returns whether the request was refused because headers are missing that repeat its arguments. They can be sent once
+/// the server's tools were listed on the same connection.
+pub(super) fn lacks_headers(error: &ServiceError) -> bool {
+    matches!(error, ServiceError::McpError(error) if error.code == ErrorCode::HEADER_MISMATCH)
 }
 
 /// Returns whether the request was refused for its token.
@@ -128,16 +131,53 @@ pub(super) fn is_refused(error: &ServiceError) -> bool {
 
 /// Returns whether the server wants to know who asks.
 pub(super) fn wants_token(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(current) = cause {
-        let refused = current.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::status);
-        let refused = refused.is_some_and(|status| matches!(status.as_u16(), 401 | 403));
-        if refused || current.is::<AuthRequiredError>() || current.is::<InsufficientScopeError>() {
-            return true;
+    let is_bare = matches!(HttpAnswer::of(error), Some(HttpAnswer::Other(text)) if is_bare_refusal(&text));
+    is_bare
+        || causes(error).any(|cause| {
+            let refused = cause.downcast_ref::<reqwest::Error>().and_then(reqwest::Error::status);
+            let refused = refused.is_some_and(|status| matches!(status.as_u16(), 401 | 403));
+            refused || cause.is::<AuthRequiredError>() || cause.is::<InsufficientScopeError>()
+        })
+}
+
+/// Returns whether this is a 401 or 403 that does not say how to sign in. The SDK keeps its status in the text alone.
+fn is_bare_refusal(text: &str) -> bool {
+    ["HTTP 401 ", "HTTP 403 "].iter().any(|status| text.starts_with(status))
+}
+
+/// An answer over HTTP that is none of MCP, to one request. It says nothing of the others on the connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum HttpAnswer {
+    /// 429 or 5xx, in words: too much is asked for, or the server is in trouble.
+    Busy(String),
+    /// Another one, in words. A server that has forgotten the session may answer so, too.
+    Other(String),
+}
+
+impl HttpAnswer {
+    /// Returns the answer that an error stands for; `None` when there was no answer.
+    pub fn of(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+        type Answer = StreamableHttpError<reqwest::Error>;
+        match causes(error).find_map(|cause| cause.downcast_ref::<Answer>())? {
+            Answer::HttpStatus(status) => Some(Self::Busy(status.to_string())),
+            Answer::UnexpectedServerResponse(text) => Some(Self::Other(text.to_string())),
+            Answer::UnexpectedContentType(Some(kind)) => Some(Self::Other(format!("content of the type {kind}"))),
+            Answer::UnexpectedContentType(None) => Some(Self::Other("content of no type".to_owned())),
+            Answer::ResponseBodyTooLarge { max_size } => Some(Self::Other(format!("more than {max_size} bytes"))),
+            _ => None,
         }
-        cause = current.source();
     }
-    false
+
+    fn words(self) -> String {
+        let (Self::Busy(text) | Self::Other(text)) = self;
+        format!("it answered {text}")
+    }
+}
+
+fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
 }
 
 /// Returns an error with its causes, in one line; addresses in it have lost what may be secret.

@@ -28,7 +28,7 @@ use rmcp::{
 use tokio::sync::{Mutex, Semaphore};
 
 use connection::Connection;
-use error::{is_refused, meaning, never_sent, sign_ins_of, unexpected, wants_token};
+use error::{HttpAnswer, is_refused, lacks_headers, meaning, never_sent, sign_ins_of, unexpected, wants_token};
 use handler::Notices;
 use secrets::Secrets;
 
@@ -204,15 +204,14 @@ impl Slot {
         Ok(Open { peer: connection.peer().clone(), notices: Arc::clone(&connection.notices) })
     }
 
-    /// Makes one request, within the server's time limits; made once more only if it certainly was not sent, or was
-    /// refused for a token that can be renewed.
+    /// Makes one request, within the server's time limits; made again only as [`Self::may_repeat`] says.
     async fn answer(
         &self,
         request: ClientRequest,
         progress: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<ServerResult, Error> {
         let _permit = self.calls.acquire().await;
-        let mut again = true;
+        let mut done = Repeats::default();
         loop {
             let open = self.connected().await?;
             let error = match self.sent(&open, request.clone(), progress).await {
@@ -222,18 +221,30 @@ impl Slot {
                 Ok(result) => return self.sign_in_or(result, &open.notices),
                 Err(error) => error,
             };
-            if again && never_sent(&error) {
-                again = false;
-                self.forget(&open).await;
-                continue;
+            if !self.may_repeat(&error, &open, &mut done).await {
+                return Err(self.secrets.scrub(self.failed(error, &open).await));
             }
-            if again && self.server.renews() && is_refused(&error) {
-                again = false;
-                self.sign_in_again(&open).await;
-                continue;
-            }
-            return Err(self.secrets.scrub(self.failed(error, &open).await));
         }
+    }
+
+    /// Returns whether a request may be made once more, after what stood in its way is seen to: it certainly was not
+    /// sent, or was refused unread, for a token that can be renewed or for headers that can be learnt.
+    async fn may_repeat(&self, error: &ServiceError, open: &Open, done: &mut Repeats) -> bool {
+        if !done.reconnected && never_sent(error) {
+            done.reconnected = true;
+            self.forget(open).await;
+            return true;
+        }
+        if !done.reconnected && self.server.renews() && is_refused(error) {
+            done.reconnected = true;
+            self.sign_in_again(open).await;
+            return true;
+        }
+        if !done.listed && lacks_headers(error) {
+            done.listed = true;
+            return offer::list_again(&open.peer, &self.server, &self.secrets).await.is_ok();
+        }
+        false
     }
 
     async fn sent(
@@ -282,7 +293,12 @@ impl Slot {
             ServiceError::McpError(_) => false,
             // A server that was restarted may not know the session and never answer in it.
             ServiceError::Timeout { .. } => !answers(&open.peer).await,
-            ServiceError::TransportSend(error) => !wants_token(error),
+            ServiceError::TransportSend(error) if wants_token(error) => false,
+            ServiceError::TransportSend(error) => match HttpAnswer::of(error) {
+                Some(HttpAnswer::Busy(_)) => false,
+                Some(HttpAnswer::Other(_)) => !answers(&open.peer).await,
+                None => true,
+            },
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => true,
             _ => flooded,
         };
@@ -313,16 +329,28 @@ impl Slot {
     }
 }
 
+/// What was done already to make a request once more; nothing is done twice.
+#[derive(Default)]
+struct Repeats {
+    reconnected: bool,
+    listed: bool,
+}
+
 /// A connection as a call has it: another call may replace the slot's in the meantime.
 struct Open {
     peer: Peer<RoleClient>,
     notices: Arc<Notices>,
 }
 
-/// Returns whether the server is still there.
+/// Returns whether the server is still there and knows us. One without tools may refuse to list them, and one with too
+/// much to do may refuse whatever it is asked: both are answers.
 async fn answers(peer: &Peer<RoleClient>) -> bool {
     let asked = ClientRequest::ListToolsRequest(ListToolsRequest::default());
-    request(peer, asked, PROBE_TIME, |_| Some(())).await.is_ok()
+    match asked_within(peer, asked, PROBE_TIME).await {
+        Ok(_) | Err(ServiceError::McpError(_)) => true,
+        Err(ServiceError::TransportSend(error)) => matches!(HttpAnswer::of(&error), Some(HttpAnswer::Busy(_))),
+        Err(_) => false,
+    }
 }
 
 /// Tells the server that nobody waits for the answer any more.
@@ -348,11 +376,21 @@ async fn request<T>(
     time: Duration,
     wanted: impl FnOnce(ServerResult) -> Option<T>,
 ) -> Result<T, Error> {
-    let options = PeerRequestOptions::with_timeout(time);
-    let sent = async { peer.send_request_with_option(request, options).await?.await_response().await };
-    let result = sent.await.map_err(meaning)?;
+    let result = asked_within(peer, request, time).await.map_err(meaning)?;
     wanted(result).ok_or_else(|| Error::Unavailable("it answered something else".to_owned()))
 }
+
+async fn asked_within(
+    peer: &Peer<RoleClient>,
+    request: ClientRequest,
+    time: Duration,
+) -> Result<ServerResult, ServiceError> {
+    let options = PeerRequestOptions::with_timeout(time);
+    peer.send_request_with_option(request, options).await?.await_response().await
+}
+
+#[cfg(test)]
+mod over_http;
 
 #[cfg(test)]
 mod tests {

@@ -64,10 +64,18 @@ pub struct OfferedResource {
 /// [`Error`] when its tools cannot be listed in time.
 pub(super) async fn list(peer: &Peer<RoleClient>, server: &Server, secrets: &Secrets) -> Result<Offer, Error> {
     let mut listing = Listing { server, secrets, offer: Offer::default(), refused: 0 };
-    let late = |_| Error::Unavailable(format!("it took longer than {} s to list its tools", LIST_TIME.as_secs()));
-    tokio::time::timeout(LIST_TIME, listing.list_tools(peer)).await.map_err(late)??;
+    listing.list_tools(peer).await?;
+    listing.note_what_is_missing();
     listing.list_resources(peer).await;
     Ok(listing.offer)
+}
+
+/// Lists the tools for the connection alone: since 2026-07-28 it repeats arguments in headers as their schemas say.
+///
+/// # Errors
+/// As [`list`].
+pub(super) async fn list_again(peer: &Peer<RoleClient>, server: &Server, secrets: &Secrets) -> Result<(), Error> {
+    Listing { server, secrets, offer: Offer::default(), refused: 0 }.list_tools(peer).await
 }
 
 /// An offer as it comes in.
@@ -80,7 +88,17 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
+    /// Takes in the tools, in time. A server that declares none may refuse to list them: it has resources.
     async fn list_tools(&mut self, peer: &Peer<RoleClient>) -> Result<(), Error> {
+        let late = |_| Error::Unavailable(format!("it took longer than {} s to list its tools", LIST_TIME.as_secs()));
+        let has_tools = peer.peer_info().is_none_or(|info| info.capabilities.tools.is_some());
+        match tokio::time::timeout(LIST_TIME, self.take_all_tools(peer)).await.map_err(late)? {
+            Err(Error::Refused(_)) if !has_tools => Ok(()),
+            listed => listed,
+        }
+    }
+
+    async fn take_all_tools(&mut self, peer: &Peer<RoleClient>) -> Result<(), Error> {
         let mut pages = Pages::default();
         while let Some(params) = pages.next() {
             let asked = ClientRequest::ListToolsRequest(ListToolsRequest { params, ..Default::default() });
@@ -94,7 +112,6 @@ impl Listing<'_> {
                 pages.follow(page.next_cursor);
             }
         }
-        self.note_what_is_missing();
         Ok(())
     }
 

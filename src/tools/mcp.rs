@@ -41,6 +41,10 @@ const SHOWN_CHARS: usize = 20_000;
 const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
 /// The longest address that a server gives.
 const MAX_ADDRESS_CHARS: usize = 2_000;
+/// The longest description of a tool that providers take; OpenAI and Azure refuse a request with a longer one.
+const DESCRIPTION_CHARS: usize = 1_024;
+/// Tools of all servers together. OpenAI refuses a request with more than 128, and Fathom's own are among them.
+const MAX_TOOLS: usize = 100;
 /// Characters of the arguments in a source's title.
 const TITLE_CHARS: usize = 80;
 
@@ -79,7 +83,8 @@ pub async fn load(cx: &Cx, settings: &Settings) -> Result<Option<Loaded>, Stop> 
             listed.push(ServerOffer { server: server.to_owned(), offer: offer.map_err(|error| error.to_string()) });
         }
         let warnings = problem.map(ToOwned::to_owned).into_iter().chain(listed.iter().flat_map(ServerOffer::problems));
-        let warnings: Vec<String> = warnings.collect();
+        let mut warnings: Vec<String> = warnings.collect();
+        warnings.extend(leave_out_tools(&mut listed));
         let entry = Entry::new(listed);
         Ok(warnings.into_iter().fold(entry, |entry, warning| {
             entry.event(cx.scope(), Event::warning(WarningCode::McpServerFailed, warning))
@@ -99,6 +104,41 @@ impl ServerOffer {
     }
 }
 
+/// Leaves out tools above [`MAX_TOOLS`], so that servers keep as many as each other, and returns what is said of that.
+fn leave_out_tools(listed: &mut [ServerOffer]) -> Option<String> {
+    let counts: Vec<usize> = listed.iter().map(|one| one.offer.as_ref().map_or(0, |offer| offer.tools.len())).collect();
+    let mut left_out = Vec::new();
+    for (ServerOffer { server, offer }, share) in listed.iter_mut().zip(shares(&counts, MAX_TOOLS)) {
+        if let Ok(offer) = offer
+            && offer.tools.len() > share
+        {
+            left_out.push(format!("{} of {server}", offer.tools.len() - share));
+            offer.tools.truncate(share);
+        }
+    }
+    let left_out = left_out.join(", ");
+    (!left_out.is_empty()).then(|| {
+        format!(
+            "MCP servers have more tools than {MAX_TOOLS} together, so the last ones are left out ({left_out}); \
+             choose some by `tools` in the settings"
+        )
+    })
+}
+
+/// Returns how many each gets of `room`, when one after the other takes one as long as it has more.
+fn shares(counts: &[usize], mut room: usize) -> Vec<usize> {
+    let mut shares = vec![0; counts.len()];
+    while room > 0 && shares != counts {
+        for (share, count) in shares.iter_mut().zip(counts) {
+            if *share < *count && room > 0 {
+                *share += 1;
+                room -= 1;
+            }
+        }
+    }
+    shares
+}
+
 impl Loaded {
     /// Returns the tools of all servers; `taken` are names that they must not have.
     pub fn tools(&self, cx: &Cx, taken: &[&str]) -> Vec<Box<dyn Tool>> {
@@ -111,7 +151,8 @@ impl Loaded {
             for offered in &offer.tools {
                 let name = free_name(server, &offered.name, &taken);
                 taken.insert(name.clone());
-                let spec = spec(&name, untrusted(&offered.description), offered.schema.clone());
+                let description = shortened(&untrusted(&offered.description), DESCRIPTION_CHARS).into_owned();
+                let spec = spec(&name, description, offered.schema.clone());
                 let spec = ToolSpec { dispensable: true, ..spec };
                 let (server, tool) = (server.clone(), offered.name.clone());
                 tools.push(Box::new(McpTool { clients: Arc::clone(&self.clients), server, tool, spec }));
@@ -242,10 +283,6 @@ impl Tool for ReadResource {
 }
 
 fn resources_spec(cx: &Cx, offers: &[(&String, &Offer)]) -> ToolSpec {
-    let resource = |server: &String, uri: &str, name: &str| json!({"server": server, "uri": untrusted(uri), "name": untrusted(name)});
-    let all = offers
-        .iter()
-        .flat_map(|(server, offer)| offer.resources.iter().map(move |one| resource(server, &one.uri, &one.name)));
     let servers: Vec<_> = offers.iter().map(|(server, _)| *server).collect();
     let described = |name: &str| cx.prompts().text(&format!("tools/read_resource.{name}"), ());
     let parameters = json!({
@@ -257,8 +294,36 @@ fn resources_spec(cx: &Cx, offers: &[(&String, &Offer)]) -> ToolSpec {
         "required": ["server", "uri"],
         "additionalProperties": false,
     });
-    let resources: Vec<_> = all.collect();
-    spec(RESOURCES, cx.prompts().text("tools/read_resource", json!({"resources": resources})), parameters)
+    let listing = |known: &[Value], more: usize| {
+        cx.prompts().text("tools/read_resource", json!({"resources": known, "more": more}))
+    };
+    ToolSpec { dispensable: true, ..spec(RESOURCES, fitting_list(&known_resources(offers), &listing), parameters) }
+}
+
+/// Returns the resources as a description shows them, of each server in turn.
+fn known_resources(offers: &[(&String, &Offer)]) -> Vec<Value> {
+    let longest = offers.iter().map(|(_, offer)| offer.resources.len()).max().unwrap_or_default();
+    let turn =
+        |place: usize| offers.iter().filter_map(move |(server, offer)| Some((server, offer.resources.get(place)?)));
+    let all = (0..longest).flat_map(turn);
+    all.map(|(server, one)| json!({"server": server, "uri": untrusted(&one.uri), "name": untrusted(&one.name)}))
+        .collect()
+}
+
+/// Returns the description with the resources that there is room for: what is too long is passed over. `listing` gets
+/// them and the number of those that are left out.
+fn fitting_list(resources: &[Value], listing: &dyn Fn(&[Value], usize) -> String) -> String {
+    let (mut known, mut description) = (Vec::new(), listing(&[], resources.len()));
+    for resource in resources {
+        known.push(resource.clone());
+        let longer = listing(&known, resources.len() - known.len());
+        if longer.chars().count() <= DESCRIPTION_CHARS {
+            description = longer;
+        } else {
+            known.pop();
+        }
+    }
+    shortened(&description, DESCRIPTION_CHARS).into_owned()
 }
 
 fn sources_per_call() -> u32 {
@@ -460,6 +525,49 @@ mod tests {
         let (one, two) = (free_name("web", &long, &taken(&[])), free_name("web", &other, &taken(&[])));
         assert!(one.len() == MAX_TOOL_NAME && one != two, "{one} {two}");
         assert_eq!(free_name("web", "größe", &taken(&[])), "gr__e");
+    }
+
+    #[test]
+    fn of_too_many_tools_each_server_keeps_as_many_as_the_others() {
+        assert_eq!(shares(&[1, 64, 0, 64], 100), [1, 50, 0, 49]);
+        assert_eq!(shares(&[3, 2], 100), [3, 2]);
+        assert_eq!(shares(&[1; 200], 100).iter().sum::<usize>(), 100);
+        assert_eq!(shares(&[], 100), [0; 0]);
+        let tools = |count: usize| -> Vec<Value> {
+            (0..count).map(|n| json!({"name": format!("t{n}"), "description": "", "schema": {}})).collect()
+        };
+        let server = |name: &str, count: usize| {
+            let offer = json!({"Ok": {"tools": tools(count), "resources": [], "notes": []}});
+            serde_json::from_value::<ServerOffer>(json!({"server": name, "offer": offer})).unwrap()
+        };
+        let away = ServerOffer { server: "away".to_owned(), offer: Err("gone".to_owned()) };
+        let mut listed = [server("few", 1), server("many", 64), away, server("more", 64)];
+        let said = leave_out_tools(&mut listed).unwrap();
+        assert!(said.contains("than 100 together") && said.contains("(14 of many, 15 of more)"), "{said}");
+        assert_eq!(listed[1].offer.as_ref().unwrap().tools.last().unwrap().name, "t49");
+        assert_eq!(leave_out_tools(&mut listed), None);
+    }
+
+    #[test]
+    fn resources_are_listed_as_far_as_they_fit() {
+        let resource = |uri: &str, name: &str| json!({"uri": uri, "name": name});
+        let offer = |resources: Vec<Value>| {
+            serde_json::from_value::<Offer>(json!({"tools": [], "resources": resources, "notes": []})).unwrap()
+        };
+        let many = (0..50).map(|n| resource(&format!("a://minutes/{n}"), "Minutes of the board")).collect();
+        let (a, b) = ("a".to_owned(), "b".to_owned());
+        let (of_a, of_b) = (offer(many), offer(vec![resource(&"x".repeat(1_000), "X"), resource("b://1", "B")]));
+        let known = known_resources(&[(&a, &of_a), (&b, &of_b)]);
+        let listing = |known: &[Value], more: usize| {
+            let lines: Vec<String> = known.iter().map(|one| format!("- {}: {}", one["server"], one["uri"])).collect();
+            format!("Read.\n{}\n{more} more", lines.join("\n"))
+        };
+        let text = fitting_list(&known, &listing);
+        assert!((900..=DESCRIPTION_CHARS).contains(&text.chars().count()), "{text}");
+        assert!(text.contains("b://1") && text.contains("a://minutes/7") && !text.contains("xx"), "{text}");
+        let listed = text.matches("://").count();
+        assert!(text.ends_with(&format!("{} more", 52 - listed)), "{text}");
+        assert!(fitting_list(&known[..2], &listing).ends_with("\n1 more"), "a long one is counted");
     }
 
     #[test]

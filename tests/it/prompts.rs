@@ -192,7 +192,7 @@ fn samples(name: &str) -> Vec<Value> {
         }
         "tools/read_resource" => json!({"resources": [
             {"server": "register", "uri": "register://minutes/1931", "name": "Minutes of 1931"},
-        ]}),
+        ], "more": 12}),
         "tool_failed" => json!({"name": "read_page", "error": "the page is not there"}),
         "cards" => {
             let card = |id, statement, date| {

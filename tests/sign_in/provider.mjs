@@ -1,10 +1,11 @@
-// An OpenID provider for the tests: `node provider.mjs MODULE PORT`, where MODULE is the folder of the package
-// oidc-provider and PORT may be 0. It prints its port when it listens. Each start has a key of its own.
+// An OpenID provider for the tests: `node provider.mjs MODULE PORT METHOD`, where MODULE is the folder of the package
+// oidc-provider, PORT may be 0, and METHOD is how clients say their secrets. It prints its port when it listens. Each
+// start has a key of its own.
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { pathToFileURL } from "node:url";
 
-const [, , folder, port] = process.argv;
+const [, , folder, port, method] = process.argv;
 const { Provider } = await import(pathToFileURL(`${folder}/lib/index.js`));
 
 const key = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" });
@@ -21,6 +22,7 @@ const provider = new Provider(issuer, {
     {
       client_id: "fathom",
       client_secret: "a secret of the page",
+      token_endpoint_auth_method: method,
       redirect_uris: ["http://127.0.0.1/auth/callback"],
       grant_types: ["authorization_code"],
       response_types: ["code"],
@@ -28,11 +30,13 @@ const provider = new Provider(issuer, {
     {
       client_id: "program",
       client_secret: "a secret of a program",
+      token_endpoint_auth_method: method,
       redirect_uris: [],
       grant_types: ["client_credentials"],
       response_types: [],
     },
   ],
+  clientAuthMethods: [method],
   jwks: { keys: [{ ...key, kid: randomUUID(), use: "sig", alg: "RS256" }] },
   cookies: { keys: ["for the tests alone"] },
   pkce: { required: () => true },

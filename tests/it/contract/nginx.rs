@@ -400,6 +400,16 @@ async fn keys_pass_an_nginx_that_asks_for_no_password() {
     world.finish();
 }
 
+/// Root without this capability cannot read a file of mode 0600 that belongs to somebody else.
+#[test]
+fn nginx_in_the_compose_file_may_read_the_key_of_its_operator() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docker-compose.yml")).unwrap();
+    let (_, nginx) = text.split_once("\n  nginx:\n").unwrap();
+    assert!(nginx.contains("./deploy/tls:/etc/nginx/tls:ro"));
+    let added = nginx.lines().find(|line| line.trim_start().starts_with("cap_add:")).unwrap();
+    assert!(added.contains("DAC_READ_SEARCH"), "{added}");
+}
+
 /// The user is whom nginx let in, whatever the client says, and nobody who goes past nginx can name one.
 #[tokio::test(flavor = "multi_thread")]
 async fn nginx_alone_says_who_the_user_is() {

@@ -34,9 +34,14 @@ pub(crate) struct Provider {
 impl Provider {
     /// With new keys, on that port, or any if it is 0.
     pub(crate) fn start(port: u16) -> Self {
+        Self::of_clients(port, "client_secret_basic")
+    }
+
+    /// The same, whose clients say their secrets in that way alone.
+    fn of_clients(port: u16, method: &str) -> Self {
         let package = tool("sign_in/node_modules/oidc-provider");
         let mut command = Command::new("node");
-        command.arg(SCRIPT).arg(package).arg(port.to_string()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.arg(SCRIPT).arg(package).arg(port.to_string()).arg(method).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("node starts");
         let mut line = String::new();
         let output = child.stdout.take().expect("it is piped");
@@ -187,6 +192,19 @@ async fn a_browser_signs_in_at_the_provider_and_comes_back_with_a_session() {
     // Their keys are listed, and end like others.
     let keys = service.app.keys.list().await.unwrap();
     assert!(keys.len() == 3 && keys.iter().all(|key| key.issuer.is_some() && key.expires_at.is_some()));
+    service.stop().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_secret_is_in_the_body_where_the_provider_takes_it_there_alone() {
+    let (world, database) = (small_world().await, TestDatabase::sqlite());
+    let provider = Provider::of_clients(0, "client_secret_post");
+    let service = service(&world, &database, &provider).await;
+    let mut browser = Browser::new();
+    let back = browser.sign_in(&service.url(""), &provider, "ann").await;
+    let response = browser.get(&back).await;
+    assert_eq!((response.status().as_u16(), location(&response, "")), (302, "/".to_owned()));
     service.stop().await;
     world.finish();
 }

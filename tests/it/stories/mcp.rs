@@ -345,6 +345,51 @@ async fn lists_are_bounded_and_chosen_from() {
     world.finish();
 }
 
+/// OpenAI takes 128 tools in a request at most.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tools_of_all_servers_are_bounded_together() {
+    let world = World::start(calling(&[("look_up", json!({"query": "dues"}))])).await;
+    let fake = |name: &str, mode| FakeMcp::start(world.folder(), name, Transport::Http, mode);
+    let (many, more, plain) = (fake("many", "many"), fake("more", "many"), fake("plain", ""));
+    let only = with(plain.settings(), json!({"tools": ["look_up"]}));
+    let variables = servers(&world, &[("many", many.settings()), ("more", more.settings()), ("plain", only)]);
+    let story = story_of(&world, &[], &variables).await;
+    let tools = offered(&world);
+    let of = |server: &str| tools.iter().filter(|name| name.starts_with(server)).count();
+    assert_eq!((of("t"), of("more__t")), (50 + 1, 49), "`think`, too: {tools:?}");
+    let warnings = story.warned(WarningCode::McpServerFailed);
+    let said: Vec<_> = warnings.iter().filter(|said| said.contains("than 100 together")).collect();
+    assert!(said.len() == 1 && said[0].contains("(14 of many, 15 of more)"), "{warnings:?}");
+    assert!(answers(&world)[0].contains("Dues of 4 crowns"), "{:?}", answers(&world));
+    world.finish();
+}
+
+/// OpenAI and Azure refuse a longer description; the run goes on without `read_resource` where that is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn descriptions_are_no_longer_than_providers_take() {
+    let refused = r#"{"error": {"message": "Invalid schema for function 'read_resource': no", "code": "x"}}"#;
+    let script = Script::whole_run(Shape::SMALL)
+        .always(When::offers("read_resource"), reply::body(400, refused))
+        .first(When::kind(Kind::Researcher), [reply::complete_research()]);
+    let world = World::start(script).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Http, "wordy");
+    let story = story_of(&world, &[], &servers(&world, &[("register", fake.settings())])).await;
+    let asked = world.models.calls_of(Kind::Researcher);
+    let described = |name: &str| {
+        let tools = asked[0].body["tools"].as_array().unwrap();
+        let tool = tools.iter().find(|tool| tool["function"]["name"] == name).unwrap();
+        tool["function"]["description"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(described("look_up").chars().count(), 1_024);
+    let list = described("read_resource");
+    let listed = list.matches("register://").count();
+    assert!((900..=1_024).contains(&list.chars().count()) && list.contains("meeting 0"), "{list}");
+    assert!(list.ends_with(&format!("- and {} more", 50 - listed)), "{list}");
+    assert!(!asked[1].tools().contains(&"read_resource"), "{:?}", asked[1].tools());
+    assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.ended);
+    world.finish();
+}
+
 /// As in the original: one server by its address, and the tools that may be called.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_original_form_is_understood() {

@@ -3,7 +3,7 @@
     mcp.py stdio [MODE]     on its standard streams
     mcp.py http [MODE]      over HTTP; the first line of its output is the port
 
-Modes misbehave from the start: hang, exit, garbage, many (600 tools), circle (a cursor that comes again), token (wants a
+Modes misbehave from the start: hang, exit, garbage, many (600 tools), wordy (long descriptions, 50 resources), circle (a cursor that comes again), token (wants a
 bearer token), oauth (tokens of its own authorization server, good for six requests), dies-once (ends in the middle of its first call), late (a list takes a second), deaf (stays when its input ends), confidential (addresses of resources hold passwords and tokens). Each request is appended to the file that FAKE_MCP_LOG
 names, one JSON object a line. Needs nothing but Python's own library.
 """
@@ -53,6 +53,9 @@ RESOURCES = [{"uri": "register://minutes/1931", "name": "Minutes of 1931", "mime
 if MODE == "confidential":
     RESOURCES = [{"uri": "register://clerk:s3cret-%d@minutes/1931?token=s3cret-t" % number, "name": "Minutes of s3cret-%d" % number}
                  for number in (1, 2)]
+if MODE == "wordy":
+    RESOURCES = [{"uri": "register://minutes/%d" % number, "name": "Minutes of the board's meeting %d" % number}
+                 for number in range(50)]
 LINKED = "register://minutes/1932?sig=s3cret-s"
 
 
@@ -127,6 +130,8 @@ def answer(request, say):
             time.sleep(1)
         if MODE == "circle":
             return {"tools": TOOLS[:2], "nextCursor": "again"}
+        if MODE == "wordy":
+            return {"tools": [{**one, "description": "Read the register. " * 200} for one in TOOLS[:2]]}
         return {"tools": [tool("t%d" % n) for n in range(600)] if MODE == "many" else TOOLS}
     if method == "resources/list":
         return {"resources": RESOURCES}
