@@ -124,6 +124,9 @@ impl Source {
         }
     }
 
+    /// The step of a run that keeps texts, by address, which are not those of its sources.
+    pub const OTHER_TEXTS: &str = "other_texts";
+
     /// Returns all ids under which it may be cited, its own first.
     pub fn ids(&self) -> impl Iterator<Item = SourceId> {
         std::iter::once(self.id).chain(self.aliases.iter().copied())

@@ -7,6 +7,8 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
+    mem,
+    sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
@@ -21,7 +23,7 @@ use crate::{
         report::{Report, text_alone},
         same,
     },
-    journal::{Entry, StepKind},
+    journal::{Entry, StepKind, Stop},
 };
 
 /// Sources taken over at most, those the reports cite first.
@@ -32,6 +34,8 @@ const MAX_SNAPSHOT_BYTES: usize = 8 << 20;
 const MAX_NOTES: usize = 64;
 /// Bytes of their text, in sum.
 const MAX_NOTE_BYTES: usize = 1 << 20;
+/// Bytes of texts beside those of the sources, in sum.
+const MAX_OTHER_BYTES: usize = 2 << 20;
 
 /// What the thread's runs left behind: the newest one with a report or an answer, or one after it that could not
 /// finish.
@@ -43,6 +47,9 @@ pub struct Earlier {
     /// With snapshots.
     pub sources: Vec<Source>,
     pub notes: Vec<Note>,
+    /// Texts that were seen under an address whose source has another one, such as the page of which a search had
+    /// brought an excerpt.
+    pub other_texts: Vec<(String, String)>,
     /// No other run came in between, so the newest message follows up on it.
     pub is_latest: bool,
 }
@@ -62,6 +69,9 @@ pub struct EarlierFindings {
     pub researchers: u32,
     /// Sources and notes that were cited, and had no room.
     left_out: usize,
+    /// [`Earlier::other_texts`]; empty once the run has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    other_texts: Vec<(String, String)>,
 }
 
 impl EarlierFindings {
@@ -85,6 +95,9 @@ pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<EarlierFindings, Err
     for source in &mut known.sources {
         cx.register(source);
     }
+    for (url, text) in mem::take(&mut known.other_texts) {
+        cx.keep_other_text(&url, digest::sha256_hex(text.as_bytes()), text.into());
+    }
     for note in &mut known.notes {
         let taken = statements.remove(&note.researcher).unwrap_or_default();
         let key = Note::statements_key(note.researcher);
@@ -98,11 +111,29 @@ pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<EarlierFindings, Err
     Ok(known)
 }
 
+/// Keeps the texts that are not those of their sources, by which the runs are checked that follow up on this one.
+///
+/// # Errors
+/// [`Stop`].
+pub async fn keep_other_texts(cx: &Cx) -> Result<(), Stop> {
+    let texts = cx.other_texts();
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let by_address: BTreeMap<_, _> = texts.into_iter().collect();
+    let of_address = |(url, texts): (String, Vec<Arc<str>>)| {
+        texts.into_iter().map(move |text| (url.clone(), text.to_string())).collect::<Vec<_>>()
+    };
+    let texts: Vec<_> = by_address.into_iter().flat_map(of_address).collect();
+    let kept = || within(texts, usize::MAX, MAX_OTHER_BYTES, |(_, text)| text.len());
+    cx.journal().mark_value(Source::OTHER_TEXTS, kept, Vec::new()).await.map(drop)
+}
+
 /// Returns what there is room for: notes, and sources that the reports and then the notes cite; all sources when
 /// nothing is cited.
 fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
     let researchers = highest_researcher(&earlier);
-    let Earlier { texts, sources, mut notes, .. } = earlier;
+    let Earlier { texts, sources, mut notes, other_texts, .. } = earlier;
     let noted = notes.len();
     notes.sort_by_key(|note| Reverse(note.researcher));
     let mut notes = within(notes, MAX_NOTES, MAX_NOTE_BYTES, |note| note.text.len());
@@ -125,6 +156,7 @@ fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
         sources: sources.iter().map(Source::bare).collect(),
         researchers,
         left_out,
+        other_texts,
     };
     Entry { sources, notes, ..Entry::new(known) }
 }
@@ -230,7 +262,8 @@ mod tests {
     }
 
     fn taken(report: Report, sources: Vec<Source>, notes: Vec<Note>) -> Entry<EarlierFindings> {
-        chosen(Earlier { texts: vec![(RunId::new(), report)], sources, notes, is_latest: true })
+        let (texts, other_texts) = (vec![(RunId::new(), report)], Vec::new());
+        chosen(Earlier { texts, sources, notes, other_texts, is_latest: true })
     }
 
     fn ids(sources: &[Source]) -> Vec<u32> {

@@ -350,7 +350,7 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
     let unfinished = unfinished(parts, before).await?;
     let Some(report) = newest(Outcome::Report) else {
         let Some((sources, notes)) = unfinished else { return Ok(None) };
-        let earlier = Earlier { texts: Vec::new(), sources, notes, is_latest: false };
+        let earlier = Earlier { texts: Vec::new(), sources, notes, other_texts: Vec::new(), is_latest: false };
         return Ok((!earlier.sources.is_empty()).then_some(earlier));
     };
     let answer = newest(Outcome::Answer).filter(|&answer| answer < report);
@@ -362,6 +362,7 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
     let newest = answer.unwrap_or(report);
     let newest_id = before[newest].id;
     let (mut sources, mut notes) = (parts.store.snapshots(newest_id).await?, parts.store.notes(newest_id).await?);
+    let other_texts = parts.store.other_texts(newest_id).await?;
     if let Some((more, newer)) = unfinished {
         // It took over what the report rests on, and went on numbering from there; otherwise the report's own count.
         let is_known = |known: &Source| more.iter().any(|source| is_same(source, known));
@@ -369,7 +370,7 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
             (sources, notes) = (more, newer);
         }
     }
-    Ok(Some(Earlier { texts, sources, notes, is_latest: newest == 0 }))
+    Ok(Some(Earlier { texts, sources, notes, other_texts, is_latest: newest == 0 }))
 }
 
 /// Returns whether two runs know the page by the same address and under a common id: a run that took nothing over gives

@@ -271,6 +271,11 @@ impl Store {
         ask!(self, engine => engine.source(run_id, source_id).await)
     }
 
+    /// Returns the texts, by address, that a run has seen beside those of its sources.
+    pub async fn other_texts(&self, run_id: RunId) -> Result<Vec<(String, String)>, Error> {
+        ask!(self, engine => engine.other_texts(run_id).await)
+    }
+
     /// Returns what the researchers of a run found, by researcher.
     pub async fn notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
         ask!(self, engine => engine.notes(run_id).await)

@@ -73,6 +73,16 @@ impl Engine {
         Ok(Some(same::with_texts(found, &rows)))
     }
 
+    /// Returns the texts of a run, by address, that are not those of its sources.
+    pub async fn other_texts(&self, run_id: RunId) -> Result<Vec<(String, String)>, Error> {
+        let mut connection = self.reader().await?;
+        let select = query("SELECT value FROM steps WHERE run_id = $1 AND key = $2");
+        let row = select.bind(run_id.0).bind(Source::OTHER_TEXTS).fetch_optional(&mut *connection).await?;
+        let value = row.map(|row| row.try_get::<String, _>("value")).transpose()?;
+        // Of another release, should it not be read.
+        Ok(value.and_then(|value| serde_json::from_str(&value).ok()).unwrap_or_default())
+    }
+
     pub async fn notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
         let mut connection = self.reader().await?;
         let select = query("SELECT researcher, topic, text FROM notes WHERE run_id = $1 ORDER BY researcher");

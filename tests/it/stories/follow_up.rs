@@ -1,7 +1,7 @@
 //! Messages in a thread that has a report: answered from it, a new form of it, or more research on top of it.
 
 use fathom::{
-    domain::{Event, FailureCode, FollowUpAction, Outcome, SourceId, WarningCode, options::FollowUp},
+    domain::{Event, FailureCode, FollowUpAction, Outcome, SourceId, WarningCode, claim::Verdict, options::FollowUp},
     runs::Ended,
     store::StepKind,
 };
@@ -140,6 +140,32 @@ async fn another_form_of_the_report_needs_no_research(database: TestDatabase) {
     assert!(last.says("<report>\nFour crowns [S1002].\n</report>"), "the newest report is revised");
     assert!(last.says("AI: # Dues"), "the one before is part of the conversation");
     assert_eq!(ids(&table), [1001, 1002]);
+    engine.app.close().await;
+    world.finish();
+}
+
+/// A page of which a search had brought an excerpt is checked by what was read of it, also in later runs.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_read_behind_an_excerpt_holds_later(database: TestDatabase) {
+    const CLAIM: &str = "The gate took a loan of 412,000 crowns [S1001].";
+    let script = Script::whole_run(Shape { searches: 2, ..Shape::SMALL })
+        .always(decides(), reply::follow_up("revise"))
+        .always(When::kind(Kind::Report), reply::text(format!("# Loan\n\n{CLAIM}")))
+        .always(When::kind(Kind::Revision), reply::text(CLAIM));
+    let world = World::start(script).await;
+    let page = |text| Page::new("https://harbour.test/dues", "Dues", text);
+    let found = [page("The gate is paid by harbour dues.").without_text(), page(CLAIM)];
+    world.web.first("", found.map(|page| Found::Pages(vec![page])));
+    let engine = Engine::start(&world, &database, &["read_pages=false"]).await;
+    let first = engine.research(QUESTION).await;
+    let shorter = next(&engine, &first, "Make it shorter.").await;
+    let again = next(&engine, &shorter, "Once more.").await;
+    for story in [&first, &shorter, &again] {
+        assert_eq!(story.report().claims[0].verdict, Verdict::Supported, "{}", story.markdown());
+    }
+    assert_eq!(world.models.count(Kind::Repair), 0);
     engine.app.close().await;
     world.finish();
 }
