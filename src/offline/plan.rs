@@ -140,7 +140,7 @@ fn asks(text: &str) -> bool {
 /// Returns whether it asks for several things of a kind.
 pub(super) fn asks_for_list(question: &str) -> bool {
     let lower = question.trim_start().to_lowercase();
-    const LISTS: &str = "list |name all|for each|which are|what are|liste|nenne alle|énumére|enumera|for every|列出|哪些";
+    const LISTS: &str = "list |give an overview|name all|for each|which are|what are|liste|nenne alle|énumére|enumera|for every|列出|哪些";
     let each = [" each ", " every ", " all the ", " jede", " alle ", " chaque ", " cada "];
     LISTS.split('|').any(|opening| lower.starts_with(opening))
         || each.iter().any(|word| lower.contains(word)) && lower.contains(" and ")
@@ -406,6 +406,12 @@ mod tests {
         check("According to Ada, who left, and who came?", &["According to Ada, who left", "who came?"]);
         check("In what year was it built, and by whom?", &["In what year was it built, by whom?"]);
         check("几点闭馆\u{ff1f}成人票多少钱\u{ff1f}", &["几点闭馆\u{ff1f}", "成人票多少钱\u{ff1f}"]);
+    }
+
+    #[test]
+    fn an_overview_is_a_list() {
+        assert!(asks_for_list("Give an overview of the turbines: dates and output."));
+        assert!(!asks_for_list("Who gave an overview of the turbines?"));
     }
 
     #[test]
