@@ -301,6 +301,10 @@ mod tests {
         check("Who was it?", "It was the Mill.", 0.0);
         check("Who followed Ada Lund?", "Ada Lund has left.", 0.0);
         check("How long does it take?", "It takes one hour and forty minutes.", 1.0);
+        check("What is the response time?", "Response time: 72 hours.", 1.0);
+        check("What is the response time?", "Response: by telephone.", 0.0);
+        check("At what wind speed is it shut?", "It is shut in a storm.", 0.0);
+        check("What was the cause of the fire?", "The fire was put out.", 0.0);
         check("How heavy is it?", "It weighs 2.3 kg.", 1.0);
         check("How heavy is it?", "It is 14 metres long.", 0.0);
         check("How much energy does it store?", "It stores 2.4 MWh.", 1.0);
