@@ -9,46 +9,9 @@ use std::{
 use super::{count, is_in};
 use crate::text::{Language, is_number, is_row, is_stop_word, is_unspaced, words};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Money,
-    Date,
-    Time,
-    Duration,
-    Person,
-    Place,
-    Name,
-    Reason,
-    Share,
-    Often,
-    /// A number with a unit: the name of its lists.
-    Measure(&'static str),
-    Phone,
-    Count,
-    Number,
-}
-
-const KINDS: [(Kind, &str); 19] = [
-    (Kind::Money, "money"),
-    (Kind::Date, "date"),
-    (Kind::Time, "time"),
-    (Kind::Duration, "duration"),
-    (Kind::Person, "person"),
-    (Kind::Place, "place"),
-    (Kind::Name, "name"),
-    (Kind::Reason, "reason"),
-    (Kind::Share, "share"),
-    (Kind::Often, "often"),
-    (Kind::Measure("mass"), "mass"),
-    (Kind::Measure("length"), "length"),
-    (Kind::Measure("heat"), "heat"),
-    (Kind::Measure("energy"), "energy"),
-    (Kind::Measure("volume"), "volume"),
-    (Kind::Measure("area"), "area"),
-    (Kind::Phone, "phone"),
-    (Kind::Count, "count"),
-    (Kind::Number, "number"),
-];
+/// The kinds, by the names of their lists; of those at the end it takes a number with a unit.
+const KINDS: &str = "money pay date time duration person place name reason share often phone count number \
+    mass length heat energy volume area";
 
 pub(super) const MONTHS: &str = "january february march april may june july august september october november december januar \
     februar märz mai juni juli oktober dezember janvier février mars avril juin juillet août septembre octobre novembre \
@@ -76,7 +39,7 @@ pub(super) fn is_said_by_kind(word: &str) -> bool {
 /// The kinds that a question asks for; may be none.
 #[derive(Clone, Debug)]
 pub(super) struct Kinds {
-    kinds: Vec<Kind>,
+    kinds: Vec<&'static str>,
     /// Words of the question: what it says itself is no answer to it.
     asked: HashSet<String>,
 }
@@ -87,28 +50,29 @@ impl Kinds {
         let text = without_conjunctions(&part.to_lowercase());
         let text = format!(" {} ", text.replace(['?', '.', ',', '\u{ff1f}'], " "));
         let asks = |name: &str| list(&format!("ask {name}")).split('|').any(|phrase| asks(&text, phrase));
-        let mut kinds: Vec<Kind> = KINDS.iter().filter(|(_, name)| asks(name)).map(|(kind, _)| *kind).collect();
+        let mut kinds: Vec<&str> = KINDS.split_whitespace().filter(|kind| asks(kind)).collect();
         // `How much did it cost` asks for money, `how long` for a time, and any number would not do.
-        let vague = |kind: &Kind| matches!(kind, Kind::Number | Kind::Count);
-        if kinds.iter().any(|kind| !vague(kind) && !matches!(kind, Kind::Date | Kind::Reason | Kind::Place)) {
+        let vague = |kind: &&str| is_in("number count", kind);
+        if kinds.iter().any(|kind| !vague(kind) && !is_in("date reason place", kind)) {
             kinds.retain(|kind| !vague(kind));
         }
-        if kinds.contains(&Kind::Count) {
-            kinds.retain(|kind| *kind != Kind::Number);
+        for (narrow, wide) in [("count", "number"), ("pay", "money")] {
+            let narrows = kinds.contains(&narrow);
+            kinds.retain(|kind| !narrows || *kind != wide);
         }
         Self { kinds, asked: words(question).into_iter().map(str::to_lowercase).collect() }
     }
 
     /// Returns whether anything may answer it, as far as kinds go.
     pub fn is_open(&self) -> bool {
-        self.kinds.iter().all(|kind| *kind == Kind::Reason)
+        self.kinds.iter().all(|kind| *kind == "reason")
     }
 
     /// Returns the share of the kinds asked for that the sentence has, 0 to 1; 1 when none is asked for. `counts` says
     /// of a word whether it is among those whose number is asked for.
     pub fn fit(&self, sentence: &str, counts: impl Fn(&str) -> bool) -> f64 {
         let said = Said { text: sentence, lower: sentence.to_lowercase(), words: words(sentence), asked: &self.asked };
-        let has = self.kinds.iter().filter(|kind| said.has(**kind, &counts)).count();
+        let has = self.kinds.iter().filter(|kind| said.has(kind, &counts)).count();
         if self.kinds.is_empty() { 1.0 } else { count(has) / count(self.kinds.len()) }
     }
 }
@@ -146,23 +110,24 @@ struct Said<'a> {
 }
 
 impl Said<'_> {
-    fn has(&self, kind: Kind, counts: &impl Fn(&str) -> bool) -> bool {
+    fn has(&self, kind: &str, counts: &impl Fn(&str) -> bool) -> bool {
         match kind {
             // The rows of a price list seldom name the currency.
-            Kind::Money => self.has_amount() && (self.tells("money") || self.has_bare_cell()),
-            Kind::Date => self.has_date() || self.has_time() || self.is_relative(),
-            Kind::Time => self.has_time(),
-            Kind::Duration => self.has_duration(),
-            Kind::Person => self.has_person(),
-            Kind::Place => self.has_place(),
-            Kind::Name => self.has_name(),
-            Kind::Reason => list("tell reason").split('|').any(|phrase| self.lower.contains(phrase)),
-            Kind::Share => self.tells("share") && self.has_number(),
-            Kind::Often => self.tells("often"),
-            Kind::Measure(name) => self.has_measure(name, |word, unit| word == unit),
-            Kind::Phone => self.has_amount() && !self.has_clock() && self.tells("phone") || self.text.contains('@'),
-            Kind::Count => self.has_count(counts),
-            Kind::Number => self.has_quantity(),
+            "money" => self.has_amount() && (self.tells("money") || self.has_bare_cell()),
+            "pay" => self.has("money", counts) && self.tells("pay"),
+            "date" => self.has_date() || self.has_time() || self.is_relative(),
+            "time" => self.has_time(),
+            "duration" => self.has_duration(),
+            "person" => self.has_person(),
+            "place" => self.has_place(),
+            "name" => self.has_name(),
+            "reason" => list("tell reason").split('|').any(|phrase| self.lower.contains(phrase)),
+            "share" => self.tells("share") && self.has_number(),
+            "often" => self.tells("often"),
+            "phone" => self.has_amount() && !self.has_clock() && self.tells("phone") || self.text.contains('@'),
+            "count" => self.has_count(counts),
+            "number" => self.has_quantity(),
+            measure => self.has_measure(measure, |word, unit| word == unit),
         }
     }
 
@@ -324,6 +289,8 @@ mod tests {
         check("How much did it cost?", "It cost EUR 9.", 1.0);
         check("How much did it cost?", "There were 9 boats.", 0.0);
         check("How much did it cost?", "It cost 9 crowns.", 1.0);
+        check("How much money does she make?", "She makes 900 crowns a month.", 1.0);
+        check("How much money does she make?", "She signs what costs more than 900 crowns.", 0.0);
         check("What is the fare?", "Return – Adults: 34.00; Under 16: 17.00", 1.0);
         check("What is the fare?", "Monday – First: 9:00; Last: 18:30", 0.0);
         check("How many boats?", "There were 9 boats.", 1.0);
@@ -334,6 +301,10 @@ mod tests {
         check("Who was it?", "It was the Mill.", 0.0);
         check("Who followed Ada Lund?", "Ada Lund has left.", 0.0);
         check("How long does it take?", "It takes one hour and forty minutes.", 1.0);
+        check("What is the response time?", "Response time: 72 hours.", 1.0);
+        check("What is the response time?", "Response: by telephone.", 0.0);
+        check("At what wind speed is it shut?", "It is shut in a storm.", 0.0);
+        check("What was the cause of the fire?", "The fire was put out.", 0.0);
         check("How heavy is it?", "It weighs 2.3 kg.", 1.0);
         check("How heavy is it?", "It is 14 metres long.", 0.0);
         check("How much energy does it store?", "It stores 2.4 MWh.", 1.0);

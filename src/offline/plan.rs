@@ -26,7 +26,8 @@ const INTERROGATIVES: &str = "what when who whom whose where why which how list 
 
 /// May stand before an interrogative: `by how many`, `seit wann`.
 const PREPOSITIONS: &str = "and or by in within for at on of to with from since until under up und oder seit von bis für mit an ab \
-    zu unter auf et ou de à en par depuis pour sur y o desde por para a hasta";
+    zu unter auf et ou de à en par depuis pour sur y o desde por para a hasta according during pendant selon \
+    durante según";
 
 /// Begins a question that names what it wants.
 const DEMANDS: &str = "name tell give state nenne nennen gib sag nomme donne indique nombra di da";
@@ -72,13 +73,19 @@ fn clauses(sentence: &str) -> Vec<String> {
     let is_list = lower_words(text::start(sentence, OPENING_CHARS)).first().is_some_and(|word| is_in(DEMANDS, word));
     for (at, length) in seams(sentence) {
         let (head, tail) = (sentence[start..at].trim(), &sentence[at + length..]);
-        if !head.is_empty() && (asks(tail) || is_list && names_thing(tail)) {
+        if !head.is_empty() && !leads(head) && (asks(tail) || is_list && names_thing(tail)) {
             clauses.push(head.to_owned());
             start = at + length;
         }
     }
     clauses.push(sentence[start..].trim().to_owned());
     leaning(clauses)
+}
+
+/// Returns whether it only leads to a question: `under the contract`, `in 2030`.
+fn leads(head: &str) -> bool {
+    let words = lower_words(head);
+    words.first().is_some_and(|word| is_in(PREPOSITIONS, word)) && !words.iter().any(|word| is_in(INTERROGATIVES, word))
 }
 
 /// Returns whether it begins with `the destruction`, `its length`. After a demand (`name the miller, ...`) each such
@@ -133,8 +140,7 @@ fn asks(text: &str) -> bool {
 /// Returns whether it asks for several things of a kind.
 pub(super) fn asks_for_list(question: &str) -> bool {
     let lower = question.trim_start().to_lowercase();
-    const LISTS: &str =
-        "list |name all|for each|which are|what are|liste|nenne alle|énumére|enumera|for every|列出|哪些";
+    const LISTS: &str = "list |give an overview|name all|for each|which are|what are|liste|nenne alle|énumére|enumera|for every|列出|哪些";
     let each = [" each ", " every ", " all the ", " jede", " alle ", " chaque ", " cada "];
     LISTS.split('|').any(|opening| lower.starts_with(opening))
         || each.iter().any(|word| lower.contains(word)) && lower.contains(" and ")
@@ -396,7 +402,16 @@ mod tests {
         check("When was the gate closed, and for how long?", &["When was the gate closed, for how long?"]);
         check("Wann war das Tor zu, wie lange und warum?", &["Wann war das Tor zu, wie lange, warum?"]);
         check("Which divers and boats may enter?", &["Which divers and boats may enter?"]);
+        check("Under the contract, what is due, and when?", &["Under the contract, what is due, when?"]);
+        check("According to Ada, who left, and who came?", &["According to Ada, who left", "who came?"]);
+        check("In what year was it built, and by whom?", &["In what year was it built, by whom?"]);
         check("几点闭馆\u{ff1f}成人票多少钱\u{ff1f}", &["几点闭馆\u{ff1f}", "成人票多少钱\u{ff1f}"]);
+    }
+
+    #[test]
+    fn an_overview_is_a_list() {
+        assert!(asks_for_list("Give an overview of the turbines: dates and output."));
+        assert!(!asks_for_list("Who gave an overview of the turbines?"));
     }
 
     #[test]

@@ -183,7 +183,8 @@ impl Material<'_> {
         all
     }
 
-    /// Takes out of the best candidates what others say otherwise and know better.
+    /// Takes out of the best candidates what others say otherwise and know better; not what suits another part of the
+    /// question better, where figures of the same kind may be about something else.
     fn overrule(&mut self, scores: &[Score]) {
         let values: Vec<f64> = scores.iter().map(|score| score.value).collect();
         let mut candidates = self.current(values.clone(), SHARE_OVERRULED);
@@ -199,8 +200,9 @@ impl Material<'_> {
         let known: Vec<(&Statement, Score)> =
             candidates.iter().map(|place| (&self.statements[*place], scores[*place])).collect();
         let overruled = self.versions.overruled(&known);
-        self.outdated
-            .extend(candidates.iter().zip(overruled).filter(|(_, overruled)| *overruled).map(|(place, _)| place));
+        let suits = |place: &usize| self.scores.parts.iter().all(|other| scores[*place].value >= other[*place].value);
+        let overruled = candidates.iter().zip(overruled).filter(|(place, overruled)| *overruled && suits(place));
+        self.outdated.extend(overruled.map(|(place, _)| place));
     }
 
     fn short_lines(&self, brief: &str, short: &[Short], phrases: &Phrases) -> Vec<String> {
@@ -389,6 +391,16 @@ mod tests {
         assert!(after.contains("- 2030-05-22: Skua supplies as much as 1,130"), "{report}");
         let undated = write("How many households does Skua supply?", &[finding("Skua", notes)], &[]);
         assert!(undated.contains("- The sources differ: Skua"), "{undated}");
+    }
+
+    #[test]
+    fn what_one_part_asks_for_is_not_overruled_in_another() {
+        let notes = "### Letter\n- Since 1 November 2030 the zone around the turbine is 250 metres wide. [S1001]\n\
+            ### Seals\n- In 2031 new rules for seals came into force, with a distance of 150 metres. [S1002]";
+        let sources = [source(1001, "Letter", "2030-10-02"), source(1002, "Seals", "2031-01-17")];
+        let question = "How wide is the zone around the turbine, and when did it come into force?";
+        let report = write(question, &[finding("zone", notes)], &sources);
+        assert!(report.contains("250 metres") && !report.contains("## Older"), "{report}");
     }
 
     #[test]

@@ -17,7 +17,6 @@ const ALIKE: f64 = 0.7;
 const MOST_STATEMENTS: usize = 500;
 /// Content words without which two sentences are alike by chance.
 const LEAST_WORDS: usize = 5;
-
 /// The same of sentences with the very same words.
 const FEWEST_WORDS: usize = 3;
 

@@ -96,6 +96,7 @@ fn pairs(word: &str) -> Vec<String> {
 
 /// Returns a form that related words of a language share; not a word itself. Takes lower case.
 pub fn stem(word: &str, language: Language) -> String {
+    let word = &*word.replace('-', "");
     if word.len() > LONGEST_WORD || is_number(word) || !word.starts_with(char::is_alphabetic) {
         return word.to_owned();
     }
@@ -139,6 +140,7 @@ mod tests {
         check("settlement", "settled");
         check("inspection", "inspected");
         check("decided", "decision");
+        check("co-operatives", "cooperative");
         assert_ne!(stem("port", Language::English), stem("portrait", Language::English));
         assert_eq!(stem("zahlungen", Language::German), stem("zahlung", Language::German));
         assert_eq!(stem("turbinen", Language::German), stem("turbine", Language::German));

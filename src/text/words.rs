@@ -41,24 +41,23 @@ pub fn is_number(word: &str) -> bool {
 }
 
 /// Returns the words of `text` as written. `2,400` and `16:00` are one word each, so is a run of characters without
-/// spaces; `mill's` is `mill`, and `l'île` is `île`.
+/// spaces; `co-operative` is one as well, `mill's` is `mill`, and `l'île` is `île`.
 pub fn words(text: &str) -> Vec<&str> {
     let mut words: Vec<&str> = Vec::new();
     let mut end = 0;
     for (at, word) in text.unicode_word_indices() {
-        let next = at + word.len();
+        let (skipped, word) = without_elision(word);
+        let next = at + skipped + word.len();
         if let Some(last) = words.last_mut()
             && joins(last, &text[end..at], word)
         {
             let from = end - last.len();
             *last = &text[from..next];
-            end = next;
-            continue;
+        } else {
+            words.push(word);
         }
-        let (skipped, word) = without_elision(word);
         // A word joined to another one later has to end where the text does.
-        words.push(word);
-        end = at + skipped + word.len();
+        end = next;
     }
     words
 }
@@ -68,6 +67,7 @@ fn joins(last: &str, between: &str, word: &str) -> bool {
     let unspaced = |text: &str| text.chars().next_back().is_some_and(is_unspaced);
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     between.is_empty() && unspaced(last) && unspaced(word)
+        || between == "-" && is_in("co e", &last.to_lowercase()) && word.starts_with(char::is_alphabetic)
         || between == ":" && (1..=2).contains(&last.len()) && word.len() == 2 && digits(last) && digits(word)
 }
 
@@ -101,6 +101,7 @@ mod tests {
         check("0.3 m/s, über HR-2217", &["0.3", "m", "s", "über", "HR", "2217"]);
         check("the miller's noon, l'île d’Or", &["the", "miller", "noon", "île", "d’Or"]);
         check("1:1 and 11 : 14", &["1", "1", "and", "11", "14"]);
+        check("a co-operative's e-mail, twenty-four", &["a", "co-operative", "e-mail", "twenty", "four"]);
         check("", &[]);
     }
 }
