@@ -93,7 +93,7 @@ async function route() {
   fill(main, view.element);
   try { await view.open(); } catch (error) { if (open === view) nothing(error); return; }
   if (open !== view) return;
-  // Whoever types already stays where they are.
+  // Who types already stays where they are.
   if (!document.activeElement?.matches("input, textarea")) main.focus({ preventScroll: true });
   await view.show(rest);
 }

@@ -98,8 +98,8 @@ impl Cx {
     }
 }
 
-/// Adds a text. Those with the smallest hashes are kept, in their order: researchers work side by side, and what is kept
-/// must not depend on who was first.
+/// Adds a text. Those with the smallest hashes are kept, in their order: researchers work side by side, and what is
+/// kept must not depend on who was first.
 fn keep(known: &mut Vec<(String, Arc<str>)>, hash: String, text: Arc<str>) {
     let Err(place) = known.binary_search_by(|(known, _)| known.cmp(&hash)) else { return };
     known.insert(place, (hash, text));
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_of_a_page_are_kept_whoever_read_them_first() {
+    fn pieces_of_a_page_are_kept_in_any_order() {
         let pieces: Vec<(String, Arc<str>)> = (10..60).map(|n| (n.to_string(), "x".repeat(8_000).into())).collect();
         let kept = |pieces: &mut dyn Iterator<Item = &(String, Arc<str>)>| {
             let mut known = Vec::new();

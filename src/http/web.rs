@@ -65,8 +65,8 @@ static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
     SOURCES.iter().map(served).collect()
 });
 
-/// Returns a script or style sheet without its lines of comments, a sixth of it, which only those who write it read. The
-/// other lines keep their numbers.
+/// Returns a script or style sheet without its lines of comments, a sixth of it, which only those who write it read.
+/// The other lines keep their numbers.
 fn without_comments(source: &str) -> String {
     let mut inside = false;
     let mut content = String::with_capacity(source.len());

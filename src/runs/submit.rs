@@ -128,8 +128,8 @@ impl Runs {
         Ok(self.accepted(&thread.access, created, new_run))
     }
 
-    /// Returns what the first request with this key was answered. Whatever would be refused by now, such as a collection
-    /// that is gone since, was not when that run was created.
+    /// Returns what the first request with this key was answered. Whatever would be refused by now, such as a
+    /// collection that is gone since, was not when that run was created.
     pub(super) async fn answered_before(
         &self,
         key: Option<&Key>,

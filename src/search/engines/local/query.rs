@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
 use crate::text::{fold, is_unspaced};
 
@@ -169,6 +169,10 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     let mut last = None;
     // Some systems write an accent behind its letter, where it would end the word.
     for char in text.nfc() {
+        // The index has no marks of such a script.
+        if stands_alone(char) && is_combining_mark(char) {
+            continue;
+        }
         let kind = char.is_alphanumeric().then(|| stands_alone(char));
         if let Some(kind) = kind {
             if last != Some(kind) {
