@@ -305,7 +305,8 @@ impl Model {
 
     fn release(&mut self, lease: usize, pause: i64) -> Outcome {
         let free_at = self.now + pause;
-        if let Some(row) = self.held(lease) {
+        // Once: a repetition would shorten the pause.
+        if let Some(row) = self.held(lease).filter(|row| row.worker.is_some()) {
             (row.worker, row.expires) = (None, free_at);
         }
         Outcome::Done
