@@ -348,6 +348,52 @@ impl Written {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        domain::{Scope, Timestamp},
+        store::{Admission, Claimant, Claimed, Clock, Database, NewRun, NewThread, Synchronous},
+    };
+
+    /// Creates a run and claims it.
+    async fn claimed(store: &Store) -> Lease {
+        let new_run = NewRun::example("Who pays?");
+        store.create_thread(&new_run, &NewThread::default(), &Admission::default()).await.unwrap();
+        let claimant = Claimant { worker: "a".to_owned(), lease: Duration::from_secs(60), clock: Clock::Database };
+        match store.claim(new_run.run_id, &claimant).await.unwrap() {
+            Claimed::Yes { lease, .. } => lease,
+            other => panic!("not claimed: {other:?}"),
+        }
+    }
+
+    /// As after a connection that was cut while the database committed, and an outage for longer than is waited.
+    #[tokio::test]
+    async fn commits_of_a_run_that_were_stored_without_an_answer_are_known_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fathom.db");
+        let store = Store::open(&Database::Sqlite { path, synchronous: Synchronous::Normal }).await.unwrap();
+        let lease = claimed(&store).await;
+        let thought = |text: &str| Event::Thought { text: text.to_owned() };
+        let entry = |text: &str| {
+            let event = NewEvent { ts: Timestamp(1), scope: Scope::ROOT, event: thought(text) };
+            Entry::from(Commit { events: vec![event], ..Commit::new(lease) })
+        };
+        let entries = [entry("a"), entry("b")];
+        assert_eq!(store.commit_entries(&entries).await, [Ok(()), Ok(())]);
+        let log = EventLog::start(store.clone(), &TaskTracker::new());
+        let (retry, stores) = (CommitRetry::default(), watch::channel(false).0);
+        let mut writer = Writer { store, log, retry, unheard: HashMap::new(), stores, aside: Vec::new() };
+        let (jobs, answers): (Vec<Job>, Vec<_>) = entries.map(waited_for).into_iter().unzip();
+        writer.try_each(jobs, false).await;
+        for answer in answers {
+            assert_eq!(answer.await.unwrap(), Ok(()));
+        }
+        let stored = writer.store.events_after(lease.thread_id, 1, 9).await.unwrap();
+        assert_eq!(stored.into_iter().map(|row| row.event).collect::<Vec<_>>(), ["a", "b"].map(thought), "each once");
+    }
+
+    fn waited_for(entry: Entry) -> (Job, oneshot::Receiver<Result<(), Error>>) {
+        let (answer, answered) = oneshot::channel();
+        (Job { entry, answer: Some(answer) }, answered)
+    }
 
     #[test]
     fn long_texts_are_not_written_all_at_once() {

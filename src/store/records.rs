@@ -47,6 +47,27 @@ pub struct RetryOf {
 }
 
 impl NewRun {
+    /// Returns a run of a thread of its own.
+    #[cfg(test)]
+    pub fn example(content: &str) -> Self {
+        Self {
+            thread_id: ThreadId::new(),
+            run_id: RunId::new(),
+            message_id: MessageId::new(),
+            content: content.to_owned(),
+            options: RunOptions::default(),
+            documents: None,
+            owner: Owner::local(),
+            key: None,
+            reserved: None,
+            webhook_url: None,
+            sealed_keys: None,
+            retry: None,
+            collections: Vec::new(),
+            now: Timestamp(0),
+        }
+    }
+
     /// Returns the user's message that comes with the run.
     pub fn message(&self) -> Message {
         Message {

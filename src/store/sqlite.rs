@@ -217,38 +217,19 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{Event, MessageId, Owner, RunId, RunOptions, RunStatus, Scope, ThreadId, ThreadStatus, Timestamp},
+        domain::{Event, Owner, RunStatus, Scope, ThreadStatus, Timestamp},
         store::{
             Admission, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, Entry, IdempotencyKey, Lease,
             NewEvent, NewRun, NewThread, RunFilter, Store, ThreadFilter, UsageFilter, group::Group,
         },
     };
 
-    fn new_run(content: &str) -> NewRun {
-        NewRun {
-            thread_id: ThreadId::new(),
-            run_id: RunId::new(),
-            message_id: MessageId::new(),
-            content: content.to_owned(),
-            options: RunOptions::default(),
-            documents: None,
-            owner: Owner::local(),
-            key: None,
-            reserved: None,
-            webhook_url: None,
-            sealed_keys: None,
-            retry: None,
-            collections: Vec::new(),
-            now: Timestamp(0),
-        }
-    }
-
     /// The usual commit is one statement, and what that refuses is left to the transaction which can tell why.
     #[tokio::test]
     async fn a_group_is_written_at_once_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
-        let run = new_run("one");
+        let run = NewRun::example("one");
         engine.create_thread(&run, &NewThread::default(), &Admission::default()).await.unwrap();
         let claimant = Claimant { worker: "a".into(), lease: Duration::from_secs(9), clock: Clock::At(Timestamp(1)) };
         let Claimed::Yes { lease, .. } = engine.claim(run.run_id, &claimant, None).await.unwrap() else { panic!() };
@@ -273,7 +254,9 @@ mod tests {
         let asked =
             [claims::CLAIM_NEXT, claims::CLAIMABLE, claims::WAITING_SUSPECT, runs::PLACE_IN_QUEUE, runs::PLACES];
         let of_active = ["runs_one_active_per_thread", "runs_claimable", "runs_active_by_owner", "runs_claimed"];
-        for sql in asked.into_iter().chain([threads::QUEUED]) {
+        let queued = RunFilter { status: Some(RunStatus::Queued), ..RunFilter::default() };
+        let listed = runs::page(&queued, None, 20);
+        for sql in asked.into_iter().chain([threads::QUEUED, listed.sql()]) {
             let plan = format!("EXPLAIN QUERY PLAN {sql}");
             let rows = sqlx::query(&plan).fetch_all(&mut *engine.reader().await.unwrap()).await.unwrap();
             let steps: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
@@ -371,7 +354,7 @@ mod tests {
         };
         let create = async |name: &str| {
             let admission = Admission { idempotency: Some(key(name)), ..Admission::default() };
-            store.create_thread(&new_run("one"), &NewThread::default(), &admission).await.unwrap()
+            store.create_thread(&NewRun::example("one"), &NewThread::default(), &admission).await.unwrap()
         };
         create("a").await;
         store.health.note_no_room(&Error::TakesNoWrites("full".to_owned()));
@@ -392,7 +375,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Full).await.unwrap();
         let create = async |content: &str| {
-            engine.create_thread(&new_run(content), &NewThread::default(), &Admission::default()).await
+            engine.create_thread(&NewRun::example(content), &NewThread::default(), &Admission::default()).await
         };
         create("before").await.unwrap();
         limit_pages(&engine, 1).await;

@@ -10,16 +10,14 @@ use std::{
 use fathom::{
     domain::{Envelope, Event, RunId, ThreadId},
     events::{CommitRetry, EventLog, Frame, Opening, Subject, Writer, WriterHandle},
-    store::{ClaimFilter, Commit, Database, Error, Lease, NewRun, Store},
+    store::{ClaimFilter, Commit, Error, Lease, NewRun, Store},
 };
 use futures::{Stream, StreamExt as _};
-use secrecy::ExposeSecret as _;
 use test_case::test_case;
 use tokio_util::task::TaskTracker;
 
 use crate::{
     database::TestDatabase,
-    fleet::{Cable, Mode},
     store::{added, claimant, claimed, commit_of, finish_of, new_run, thought},
 };
 
@@ -29,11 +27,6 @@ mod notify {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_commit_that_alone_is_refused_waits_aside() {
         super::a_commit_that_alone_is_refused_waits_aside(TestDatabase::postgres().await).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn what_was_written_without_an_answer_is_known_after_a_long_outage() {
-        super::what_was_written_without_an_answer_is_known_after_a_long_outage(TestDatabase::postgres().await).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -555,35 +548,6 @@ async fn a_commit_waits_for_a_database_that_stays_away(database: TestDatabase) {
     commit.await.unwrap().unwrap();
     stores.wait_for(|stores| *stores).await.unwrap();
     assert_eq!(world.store.journal(lease.run_id).await.unwrap().len(), 1);
-}
-
-/// The connection is cut while the server commits two of a run, and every wait is over when it can be reached again.
-async fn what_was_written_without_an_answer_is_known_after_a_long_outage(database: TestDatabase) {
-    let Database::Postgres { url, .. } = &database.database else { panic!("only on Postgres") };
-    let cable = Cable::to(url.expose_secret()).await;
-    let store = Store::open(&Database::Postgres { url: cable.url.clone().into(), max_connections: 3 }).await.unwrap();
-    let lease = claimed(&store).await;
-    database
-        .execute(
-            "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END $$; \
-             CREATE CONSTRAINT TRIGGER nap AFTER INSERT ON steps DEFERRABLE INITIALLY DEFERRED FOR EACH ROW \
-             WHEN (NEW.key = 'slow') EXECUTE FUNCTION nap()",
-        )
-        .await;
-    let tasks = TaskTracker::new();
-    let log = EventLog::start(store.clone(), &tasks);
-    let writer =
-        Writer::start(store.clone(), log, CommitRetry { total: Duration::ZERO, ..CommitRetry::default() }, &tasks);
-    let cut = async {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        cable.set(Mode::Cut);
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        cable.set(Mode::Open);
-    };
-    let (slow, next) = (writer.commit(commit_of(lease, "slow")), writer.commit(commit_of(lease, "next")));
-    let (slow, next, ()) = tokio::join!(slow, next, cut);
-    assert_eq!((slow, next), (Ok(()), Ok(())));
-    assert_eq!(store.events_after(lease.thread_id, 1, 9).await.unwrap().len(), 2, "each once");
 }
 
 /// One that is refused while others get through holds up nobody else, and is written when it can be.

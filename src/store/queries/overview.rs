@@ -5,7 +5,7 @@ use sqlx::{QueryBuilder, Row as _, query};
 use super::{
     Db, Engine, Row,
     rows::{owned, run, run_columns, unsigned},
-    runs::readable,
+    runs::{push_status, readable},
 };
 use crate::{
     domain::{RunId, RunStatus, Timestamp},
@@ -46,14 +46,10 @@ impl Engine {
     /// Returns the overviews, newest first; a run that cannot be read is left out.
     pub async fn overviews(&self, status: Option<RunStatus>, limit: u32) -> Result<Vec<RunOverview>, Error> {
         let mut select = QueryBuilder::<Db>::new(SELECT);
-        // The index of runs that have not ended is found by its own condition alone.
-        if status.is_some_and(|status| !status.is_final()) {
-            select.push("runs.status IN ('queued', 'running') AND ");
+        select.push("TRUE");
+        if let Some(status) = status {
+            push_status(&mut select, "runs.status", status);
         }
-        match status {
-            Some(status) => select.push("runs.status = ").push_bind(status.as_str()),
-            None => select.push("TRUE"),
-        };
         select.push(" ORDER BY runs.created_at DESC, runs.id DESC LIMIT ").push_bind(i64::from(limit)).push(" + 0");
         let mut connection = self.reader().await?;
         let rows = select.build().fetch_all(&mut *connection).await?;

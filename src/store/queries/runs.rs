@@ -193,17 +193,22 @@ pub fn page(filter: &RunFilter, after: Option<Cursor>, limit: u32) -> QueryBuild
         select.push(" AND owner = ").push_bind(owned(owner.as_str()));
     }
     if let Some(status) = filter.status {
-        // The index of runs that have not ended is found by its own condition alone.
-        if !status.is_final() {
-            select.push(" AND status IN ('queued', 'running')");
-        }
-        select.push(" AND status = ").push_bind(status.as_str());
+        push_status(&mut select, "status", status);
     }
     if let Some(cursor) = after {
         select.push(" AND (created_at, id) < (").push_bind(cursor.at).push(", ").push_bind(cursor.id).push(")");
     }
     select.push(" ORDER BY created_at DESC, id DESC LIMIT ").push_bind(i64::from(limit) + 1).push(" + 0");
     select
+}
+
+/// Adds the condition that runs are in that state and, for one that is not final, that of the indexes as `in_state!`
+/// does.
+pub fn push_status(select: &mut QueryBuilder<'_, Db>, column: &str, status: RunStatus) {
+    if !status.is_final() {
+        select.push(format_args!(" AND {column} IN ('queued', 'running')"));
+    }
+    select.push(format_args!(" AND {column} = ")).push_bind(status.as_str());
 }
 
 /// Parses a stored report. A long one takes a while to be read, in which nobody else is to wait for the connection or
