@@ -59,7 +59,7 @@ pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write().inspect_err(|_| drop(std::fs::remove_file(&beside)))
 }
 
-/// Reads a file of the operator's: settings or credentials.
+/// Reads a file of the operator's, settings or credentials, without its byte order mark.
 ///
 /// # Errors
 /// When it cannot be read, is longer than `max_bytes`, or is no UTF-8.
@@ -69,7 +69,13 @@ pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     if bytes.len() as u64 > max_bytes {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {max_bytes} bytes")));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
+    let text = String::from_utf8(bytes);
+    let mut text = text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))?;
+    // Some editors write a byte order mark before it.
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    Ok(text)
 }
 
 /// Reads a text as [`read_text`] does, off the runtime's threads.
@@ -177,6 +183,7 @@ mod tests {
             read_text(&path, 4).map_err(|error| error.to_string())
         };
         assert_eq!(read("für".as_bytes()).unwrap(), "für");
+        assert_eq!(read("\u{feff}f".as_bytes()).unwrap(), "f");
         assert_eq!(read("a für".as_bytes()).unwrap_err(), "it is longer than 4 bytes");
         assert_eq!(read(b"f\xfcr").unwrap_err(), "it is no text in UTF-8");
         assert!(read_text(Path::new("/dev/zero"), 4).is_err());

@@ -76,7 +76,6 @@ export class Documents {
     }
     this.add.disabled = false;
     say(this.state, "");
-    this.draw();
     if (problems.length) throw problems[0];
     return this.of.split("/")[1] ?? "";
   }

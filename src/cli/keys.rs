@@ -186,9 +186,8 @@ async fn create(keys: &Keys, args: CreateArgs, config: &Config) -> Result<Exit, 
 /// Revokes a key that nobody has seen and that will not be shown again, be it that the reader of a pipe is gone.
 async fn take_back(keys: &Keys, key: &ApiKey) -> Result<Exit, Error> {
     let revoked = keys.revoke(key.id).await;
-    let revoked =
-        revoked.inspect_err(|_| complain(&format!("nobody has it; to revoke it: fathom keys revoke {}", key.id)))?;
-    audit::key_by_hand(revoked.as_ref().map_or(key, |revoked| &revoked.what), "a key was revoked");
+    revoked.inspect_err(|_| complain(&format!("nobody has it; to revoke it: fathom keys revoke {}", key.id)))?;
+    audit::key_by_hand(key, "a key was revoked");
     complain("it is revoked, since nobody has it; make another one");
     Ok(Exit::Failed)
 }

@@ -194,7 +194,7 @@ const TABLE: &[Row] = &[
     ("database.url", "DATABASE_URL", None, Kind::Database, Computed("SQLite in the data folder"), "the Postgres database to use"),
     ("database.connections", "FATHOM_DB_CONNECTIONS", None, Kind::Number { min: 1, max: 1_000 }, Is("8"), "connections to Postgres in the pool of each process; it opens four more, to commit, to wake others, to listen and for probes"),
     ("database.sqlite_synchronous", "FATHOM_SQLITE_SYNCHRONOUS", None, Kind::Choice(&["full", "normal"]), Is("full"), "whether the embedded database waits for the disk at each commit (full), or a loss of power may cost the last commits (normal)"),
-    ("database.thread_retention_days", "FATHOM_THREAD_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "days without a run after which a thread is deleted, with all that belongs to it; unset: never"),
+    ("database.thread_retention_days", "FATHOM_THREAD_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "days without a run or a new document after which a thread is deleted, with all that belongs to it; unset: never"),
     ("database.event_retention_days", "FATHOM_EVENT_RETENTION_DAYS", None, Kind::Number { min: 1, max: 36_500 }, Unset, "days for which the events of a finished run are kept; unset: as long as the thread"),
 
     ("http.cors_origins", "FATHOM_CORS_ORIGINS", None, Kind::Origins, Unset, "pages of these origins may call the API from a browser; * for all"),

@@ -205,9 +205,7 @@ pub(super) fn one_line(text: &str) -> String {
 struct Reported {
     /// `error.code` when it is a word.
     code: String,
-    /// `error.code` when it is a number: an HTTP status (llama.cpp, OpenRouter).
-    status: Option<u16>,
-    /// The same, whatever it stands for.
+    /// `error.code` when it is a number: an HTTP status (llama.cpp, OpenRouter), or one of the vendor's own.
     number: Option<u64>,
     /// `error.type`.
     kind: String,
@@ -259,7 +257,6 @@ impl Reported {
         let text = code.as_str().map(str::trim);
         let number = code.as_u64().or_else(|| text.and_then(|text| text.parse().ok()));
         Self {
-            status: number.and_then(|number| u16::try_from(number).ok()).filter(|status| (400..600).contains(status)),
             number,
             code: text.filter(|_| number.is_none()).unwrap_or_default().to_owned(),
             kind: word("type"),
@@ -291,7 +288,8 @@ impl Reported {
     /// Returns the HTTP status, or for errors that came with a 200 the status they stand for.
     fn status(&self, http: Option<u16>) -> u16 {
         let refused = self.is_refusal().then_some(400);
-        http.or(self.status).or(refused).unwrap_or_else(|| {
+        let code = self.number.and_then(|number| u16::try_from(number).ok()).filter(|code| (400..600).contains(code));
+        http.or(code).or(refused).unwrap_or_else(|| {
             let kinds: [(&[&str], u16); 9] = [
                 (&["rate_limit_exceeded", "rate_limit_error", "slow_down", "tokens", "requests"], 429),
                 (&["invalid_request_error", "context_length_exceeded"], 400),

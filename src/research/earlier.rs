@@ -8,7 +8,6 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
     mem,
-    sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
@@ -120,12 +119,13 @@ pub async fn keep_other_texts(cx: &Cx) -> Result<(), Stop> {
     if texts.is_empty() {
         return Ok(());
     }
-    let by_address: BTreeMap<_, _> = texts.into_iter().collect();
-    let of_address = |(url, texts): (String, Vec<Arc<str>>)| {
-        texts.into_iter().map(move |text| (url.clone(), text.to_string())).collect::<Vec<_>>()
+    let kept = || {
+        let by_address: BTreeMap<_, _> = texts.into_iter().collect();
+        let texts = by_address
+            .into_iter()
+            .flat_map(|(url, texts)| texts.into_iter().map(move |text| (url.clone(), text.to_string())));
+        within(texts.collect(), usize::MAX, MAX_OTHER_BYTES, |(_, text): &(String, String)| text.len())
     };
-    let texts: Vec<_> = by_address.into_iter().flat_map(of_address).collect();
-    let kept = || within(texts, usize::MAX, MAX_OTHER_BYTES, |(_, text)| text.len());
     cx.journal().mark_value(Source::OTHER_TEXTS, kept, Vec::new()).await.map(drop)
 }
 
@@ -205,7 +205,7 @@ fn in_order(sources: Vec<Source>, ids: &[SourceId]) -> Vec<Source> {
 }
 
 /// Returns each source's own id, by all the ids it is known as.
-fn own_ids(sources: &[Source]) -> HashMap<SourceId, SourceId> {
+pub fn own_ids(sources: &[Source]) -> HashMap<SourceId, SourceId> {
     sources.iter().flat_map(|source| source.ids().map(move |id| (id, source.id))).collect()
 }
 

@@ -129,22 +129,16 @@ pub struct Findings {
 ///
 /// # Errors
 /// [`Error`]; what was found until then is in the journal.
-pub async fn research(cx: &Cx, mut conversation: Conversation, toolbox: &Toolbox) -> Result<Ending, Error> {
+pub async fn research(cx: &Cx, conversation: Conversation, toolbox: &Toolbox) -> Result<Ending, Error> {
     note_missing_collections(cx, &conversation.missing_collections).await?;
-    let earlier = conversation.earlier.take();
-    let ending = ending(cx, conversation, earlier, toolbox).await?;
+    let ending = ending(cx, conversation, toolbox).await?;
     earlier::keep_other_texts(cx).await?;
     Ok(ending)
 }
 
 /// Returns how the newest message is answered, with what earlier runs found.
-async fn ending(
-    cx: &Cx,
-    mut conversation: Conversation,
-    earlier: Option<Earlier>,
-    toolbox: &Toolbox,
-) -> Result<Ending, Error> {
-    let Some(earlier) = earlier else {
+async fn ending(cx: &Cx, mut conversation: Conversation, toolbox: &Toolbox) -> Result<Ending, Error> {
+    let Some(earlier) = conversation.earlier.take() else {
         return pipeline(cx, &conversation, None, toolbox).boxed().await;
     };
     let is_follow_up = earlier.is_latest;

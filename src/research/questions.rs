@@ -4,13 +4,13 @@
 //! decide. Nothing counts as answered without a source that the notes name and the report cites.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 use parking_lot::Mutex;
 
-use super::{citations, statements};
+use super::{citations, earlier::own_ids, statements};
 use crate::{
     aside::Panicked,
     context::Cx,
@@ -105,9 +105,7 @@ pub async fn judged(
 ) -> Result<Vec<Judged>, Stop> {
     let said = judgements.lock().clone();
     // A note may cite a page by the id of another researcher who met it, too.
-    let sources = cx.sources();
-    let own: HashMap<SourceId, SourceId> =
-        sources.iter().flat_map(|source| source.ids().map(move |id| (id, source.id))).collect();
+    let own = own_ids(&cx.sources());
     let own = |id: SourceId| own.get(&id).copied().unwrap_or(id);
     let cited: BTreeSet<_> = notes.iter().flat_map(|note| citations::cited_ids(&note.text)).map(own).collect();
     // Whose only question is the whole conversation, the words of it decide little: what is cited counts.

@@ -8,7 +8,7 @@ use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use serde_json::{Value, json};
 
-use super::{citations, claims, claims::Texts, verify::with_ids};
+use super::{citations, claims, claims::Texts, earlier::own_ids, verify::with_ids};
 use crate::{
     aside::aside_with,
     context::{Cx, Error},
@@ -46,9 +46,7 @@ pub async fn of_note(cx: &Cx, note: &Note, about: String) -> Result<Vec<Statemen
 }
 
 async fn held(cx: &Cx, text: String, about: String) -> Result<Vec<Statement>, Error> {
-    let sources = cx.sources();
-    let known: HashMap<SourceId, SourceId> =
-        sources.iter().flat_map(|source| source.ids().map(|id| (id, source.id))).collect();
+    let known = own_ids(&cx.sources());
     let citations = cited(&text, &known);
     let mut ids: Vec<SourceId> = citations.iter().map(|citation| citation.source_id).collect();
     ids.sort_unstable();

@@ -201,10 +201,11 @@ fn even(table: &NodeRef<'_>, left: &mut usize) {
     for (row, cells) in &rows {
         if *cells == 0 {
             row.remove_from_parent();
+            continue;
         }
         // A head stays one.
         let name = if row.children_it(false).any(|cell| cell.has_name("td")) { "td" } else { "th" };
-        for _ in *cells..if *cells == 0 { 0 } else { most } {
+        for _ in *cells..most {
             row.append_child(&row.tree.new_element(name));
         }
     }

@@ -5,6 +5,7 @@ use super::{
     tokens::{Kind, Token, digit},
     words,
 };
+use crate::text::is_in;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Date {
@@ -235,7 +236,7 @@ impl<'a> Reader<'a> {
     }
 
     fn is_between_days(self, ahead: usize) -> bool {
-        let is_word = || self.word(ahead).is_some_and(|word| BETWEEN_DAYS.split(' ').any(|known| known == word));
+        let is_word = || self.word(ahead).is_some_and(|word| is_in(BETWEEN_DAYS, &word));
         self.is_dash(ahead) || self.is_comma(ahead) || is_word()
     }
 

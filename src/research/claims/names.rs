@@ -129,7 +129,7 @@ pub fn is_telling(word: &str) -> bool {
 }
 
 fn is_common(lower: &str) -> bool {
-    COMMON.split_whitespace().any(|known| known == lower)
+    text::is_in(COMMON, lower)
 }
 
 fn is_capitalised(token: &Token<'_>) -> bool {

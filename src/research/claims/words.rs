@@ -7,6 +7,8 @@ use std::{
 
 use foldhash::fast::FixedState;
 
+use crate::text::is_in;
+
 /// Numbers are counted in millionths.
 pub const ONE: i128 = 1_000_000;
 
@@ -492,7 +494,7 @@ pub fn is_otherwise_named(code: &str) -> bool {
 
 /// Returns whether a word stands before the number of what it names: `article`, `part`.
 pub fn is_numbered(word: &str) -> bool {
-    NUMBERED.split_whitespace().any(|known| known == word)
+    is_in(NUMBERED, word)
 }
 
 /// Returns whether a number before this word or sign is that of a century.
