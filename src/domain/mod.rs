@@ -22,6 +22,7 @@ mod merge;
 mod model_name;
 mod name_list;
 pub mod nearest;
+mod option_kind;
 mod option_table;
 pub mod options;
 mod owner;
