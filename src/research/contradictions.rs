@@ -60,11 +60,12 @@ pub async fn in_report(
 fn held_against(contradictions: &[Contradiction], report: &Report) -> Vec<Contradiction> {
     let cited: BTreeSet<SourceId> = report.citations.iter().map(|citation| citation.source_id).collect();
     let text = without_citations(report);
+    let parts: Vec<Part<'_>> = text.split("\n\n").map(Part::of).collect();
     let settled = |Contradiction { one, other, .. }: &Contradiction| {
         let is_cited = cited.contains(&one.source_id) || cited.contains(&other.source_id);
         let is_settled = || {
             let is_dated = |one: &Stated, other: &Stated| states_dated(&text, one) && states(&text, other);
-            text.split("\n\n").any(|part| sets_beside(part, one, other)) || is_dated(one, other) || is_dated(other, one)
+            parts.iter().any(|part| part.sets_beside(one, other)) || is_dated(one, other) || is_dated(other, one)
         };
         is_cited && is_settled()
     };
@@ -89,16 +90,30 @@ fn states_dated(text: &str, stated: &Stated) -> bool {
     dated.filter(|(label, _)| is_date(label)).any(|(_, line)| states(line, stated))
 }
 
-/// Returns whether a paragraph, a list or a table names both figures: in one sentence, or in several that say what they
-/// are of.
-fn sets_beside(part: &str, one: &Stated, other: &Stated) -> bool {
-    let names_in = |text: &str, stated: &Stated| names(&Reference::of(text), stated);
-    if !names_in(part, one) || !names_in(part, other) {
-        return false;
+/// A paragraph, a list or a table, read once for all pairs that are looked for in it.
+struct Part<'a> {
+    text: &'a str,
+    read: Reference,
+}
+
+impl<'a> Part<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { text, read: Reference::of(text) }
     }
-    let all: Vec<&str> = part.lines().flat_map(sentences).collect();
-    let is_said = |stated: &Stated| all.iter().any(|sentence| states(sentence, stated));
-    all.iter().any(|sentence| names_in(sentence, one) && names_in(sentence, other)) || is_said(one) && is_said(other)
+
+    /// Returns whether it names both figures: in one sentence, or in several that say what they are of.
+    fn sets_beside(&self, one: &Stated, other: &Stated) -> bool {
+        if !names(&self.read, one) || !names(&self.read, other) {
+            return false;
+        }
+        let all: Vec<&str> = self.text.lines().flat_map(sentences).collect();
+        let is_said = |stated: &Stated| all.iter().any(|sentence| states(sentence, stated));
+        let names_both = |sentence: &&str| {
+            let read = Reference::of(sentence);
+            names(&read, one) && names(&read, other)
+        };
+        all.iter().any(names_both) || is_said(one) && is_said(other)
+    }
 }
 
 /// Returns the text without the numbers of sources, which are no figures.

@@ -261,6 +261,9 @@ impl<'a> Statement<'a> {
 /// business. A match has two halves, too.
 fn parts_of_year(text: &str, figures: &[PlacedFigure]) -> Vec<PlacedFigure> {
     let lower = lower_in_place(text);
+    if !words::may_name_part_of_year(&lower) {
+        return Vec::new();
+    }
     let is_of_business = words::business().any(|word| {
         let mut places = lower.match_indices(word);
         places.any(|(at, _)| lower::begins(&lower[..at]))

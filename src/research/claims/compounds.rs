@@ -36,8 +36,9 @@ impl Reader<'_> {
 
     /// Reads `and a half` behind a number, and returns how many tokens it takes.
     pub fn half(self, ahead: usize) -> Option<(i128, usize)> {
-        let stands =
-            |words: &&&[&str]| words.iter().zip(ahead..).all(|(word, at)| self.word(at).as_deref() == Some(*word));
+        let first = self.word(ahead)?;
+        let is_word = |(word, at): (&&str, usize)| self.word(at).as_deref() == Some(*word);
+        let stands = |words: &&&[&str]| words[0] == first && words.iter().zip(ahead..).all(is_word);
         phrases::AND_A_HALF.iter().find(stands).map(|words| (ONE / 2, words.len()))
     }
 
@@ -56,7 +57,8 @@ impl Reader<'_> {
     pub fn half_of_one(self, word: &str) -> Option<(Figure, usize)> {
         let used = match word {
             "half" if matches!(self.word(1).as_deref(), Some("a" | "an")) => 2,
-            "halbe" | "halber" | "halben" | "halbes" => 1,
+            "half" => return None,
+            _ if words::HALVES.contains(&word) => 1,
             _ => return None,
         };
         self.unit(used)?;
@@ -94,9 +96,11 @@ impl Reader<'_> {
     /// Reads the quarter of `2Q23` and `3Q 2023` as the code that it is elsewhere.
     pub fn part_of_year(self) -> Option<(Figure, usize)> {
         let (number, letter) = (self.token(0)?.text, self.token(1)?.text);
+        if letter.len() != 1 || !letter.starts_with(char::is_uppercase) || !self.is_glued(0) {
+            return None;
+        }
         let code = format!("{}{number}", letter.to_lowercase());
-        let is_capital = letter.len() == 1 && letter.starts_with(char::is_uppercase) && self.is_glued(0);
-        (is_capital && words::is_part_of_year(&code)).then_some((Figure::Code(code), 2))
+        words::is_part_of_year(&code).then_some((Figure::Code(code), 2))
     }
 
     /// Returns the year of `2Q23`, whose number stands here.

@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
     /// Returns a plain whole number of so many digits at most.
     fn whole(self, ahead: usize, digits: usize) -> Option<i64> {
         let token = self.token(ahead).filter(Token::is_number)?;
-        (token.text.chars().count() <= digits).then(|| plain(token.text)).flatten()
+        token.text.chars().nth(digits).is_none().then(|| plain(token.text)).flatten()
     }
 
     /// Returns the year of four digits at a token.
@@ -117,10 +117,14 @@ impl<'a> Reader<'a> {
 
     /// Reads `2030年11月14日`, `11月14日`, `二〇三〇年十一月`, and the Korean ones.
     fn by_signs(self) -> Option<(Figure, usize)> {
-        let sign = |ahead: usize, signs: &str| self.token(ahead).is_some_and(|token| signs.contains(token.text));
+        let is_plain = |ahead: usize| self.token(ahead).is_none_or(|token| token.text.is_ascii());
+        // A number in digits is one token, and its sign the next.
+        if is_plain(0) && is_plain(1) {
+            return None;
+        }
         let part = |ahead: usize, signs: &str, most: i64| {
             let (value, tokens) = self.numeral_at(ahead)?;
-            let is_part = (1..=most).contains(&value) && sign(ahead + tokens, signs);
+            let is_part = (1..=most).contains(&value) && self.is_sign(ahead + tokens, signs);
             is_part.then_some((value, ahead + tokens + 1))
         };
         let mut date = Date::default();
@@ -136,17 +140,22 @@ impl<'a> Reader<'a> {
         (date.year.is_some() || date.day.is_some()).then(|| (Figure::Date(vec![date]), used))
     }
 
+    /// Returns whether one of these signs stands at a token; none of them is ASCII, and most tokens are.
+    fn is_sign(self, ahead: usize, signs: &str) -> bool {
+        self.token(ahead).is_some_and(|token| !token.text.is_ascii() && signs.contains(token.text))
+    }
+
     /// Returns a whole number in digits or in Chinese signs, and how many tokens it takes.
     fn numeral_at(self, ahead: usize) -> Option<(i64, usize)> {
         if let Some(value) = self.whole(ahead, 4) {
             return Some((value, 1));
         }
-        let signs = (ahead..ahead + LONGEST_NUMERAL)
-            .map_while(|at| self.token(at).filter(|token| SIGNS.contains(token.text)))
-            .map(|token| token.text)
-            .collect::<Vec<_>>();
-        let value = words::ideographs(&signs.concat()).filter(|_| !signs.is_empty())? / words::ONE;
-        Some((i64::try_from(value).ok()?, signs.len()))
+        let count = (ahead..ahead + LONGEST_NUMERAL).take_while(|at| self.is_sign(*at, SIGNS)).count();
+        if count == 0 {
+            return None;
+        }
+        let signs = (ahead..ahead + count).filter_map(|at| self.token(at)).map(|token| token.text).collect::<String>();
+        Some((i64::try_from(words::ideographs(&signs)? / words::ONE).ok()?, count))
     }
 
     /// Reads `14 November 2030`, `14. November`, `14 de noviembre de 2030`, `1er mars`, `14-Nov-2030`; of `14–16
@@ -295,12 +304,11 @@ impl<'a> Reader<'a> {
 
     /// Reads `15時30分`, `午後3時半` and `下午3点`.
     fn time_by_signs(self) -> Option<(Figure, usize)> {
-        let sign = |ahead: usize, signs: &str| self.token(ahead).is_some_and(|token| signs.contains(token.text));
-        let hour = self.whole(0, 2).filter(|hour| *hour <= 24 && sign(1, "点時시"))?;
-        let minute = self.whole(2, 2).filter(|minute| *minute < 60 && sign(3, "分분"));
+        let hour = self.whole(0, 2).filter(|hour| *hour <= 24 && self.is_sign(1, "点時시"))?;
+        let minute = self.whole(2, 2).filter(|minute| *minute < 60 && self.is_sign(3, "分분"));
         let (minute, used) = match minute {
             Some(minute) => (minute, 4),
-            None if sign(2, "半반") => (30, 3),
+            None if self.is_sign(2, "半반") => (30, 3),
             None => (0, 2),
         };
         let is_afternoon = self.back(2).is_some_and(|before| AFTERNOON.contains(&before.text_of(2)));

@@ -165,6 +165,7 @@ impl<'a> Reader<'a> {
                 let named = || self.part_of_year().or_else(|| self.decade_of_century());
                 self.date().or_else(|| self.time()).or_else(named).or_else(|| Some(self.number()))
             }
+            Kind::Word if words::begins_no_figure(token.text) => None,
             Kind::Word => self.date().or_else(|| self.code()).or_else(|| self.number_word()),
             Kind::Mark(_) => None,
         }
@@ -201,7 +202,7 @@ impl<'a> Reader<'a> {
         let first = self.token(0)?;
         let is_capital =
             first.text.chars().all(char::is_uppercase) && !(words::is_currency_code(first.text) || self.is_rand());
-        let is_begin = is_capital || is_of_elements(first.text) && self.is_glued(0);
+        let is_begin = is_capital || self.is_glued(0) && is_of_elements(first.text);
         if !is_begin || first.text.len() > 8 {
             return None;
         }
@@ -435,23 +436,26 @@ impl<'a> Reader<'a> {
 
     /// Returns whether a unit goes on behind its word: `km/h`, `m²`.
     fn is_more(self, ahead: usize) -> bool {
-        self.token(ahead + 1).is_some_and(|token| "/²³-‑·".contains(token.text)) && self.is_glued(ahead)
+        let is_joint = |token: Token<'_>| matches!(token.kind, Kind::Mark('/' | '²' | '³' | '-' | '‑' | '·'));
+        self.token(ahead + 1).is_some_and(is_joint) && self.is_glued(ahead)
     }
 
     pub fn unit(self, ahead: usize) -> Option<Unit> {
         let text = self.token(ahead)?.text;
         let word = lower(text);
         let scale = || {
-            let is_behind_degrees = phrases::is_degrees(&word);
-            let name = if is_behind_degrees { lower(self.token(ahead + 1)?.text) } else { word.clone() };
-            phrases::scale(&name).filter(|_| is_behind_degrees || !name.is_ascii())
+            if phrases::is_degrees(&word) {
+                return phrases::scale(&lower(self.token(ahead + 1)?.text));
+            }
+            if word.is_ascii() { None } else { phrases::scale(&word) }
         };
         // `m²`, `square kilometres`.
         let area = || {
-            let is_square = word == "square";
-            let name = if is_square { lower(self.token(ahead + 1)?.text) } else { word.clone() };
-            let is_raised = self.token(ahead + 1).is_some_and(|token| token.text == "²") && self.is_glued(ahead);
-            phrases::area(&name).filter(|_| is_square || is_raised)
+            let next = self.token(ahead + 1)?;
+            if word == "square" {
+                return phrases::area(&lower(next.text));
+            }
+            if next.is('²') && self.is_glued(ahead) { phrases::area(&word) } else { None }
         };
         area().or_else(|| words::unit_as_written(text, &word)).or_else(scale)
     }

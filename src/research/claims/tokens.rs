@@ -48,15 +48,17 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::with_capacity(text.len() / 5);
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
+        if first == ' ' {
+            at += 1;
+            continue;
+        }
         let rest = &text[at..];
         let (kind, length) = if digit(first).is_some() {
             (Kind::Number, number_length(rest))
         } else if is_unspaced(first) {
             (Kind::Word, first.len_utf8())
         } else if first.is_alphabetic() {
-            let is_part =
-                |char: char| (char.is_alphabetic() || ('\u{300}'..='\u{36f}').contains(&char)) && !is_unspaced(char);
-            (Kind::Word, rest.find(|char| !is_part(char)).unwrap_or(rest.len()))
+            (Kind::Word, word_length(rest))
         } else {
             (Kind::Mark(first), first.len_utf8())
         };
@@ -66,6 +68,18 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
         at += length;
     }
     tokens
+}
+
+/// Returns the bytes of the word that `text` begins with. Most letters are ASCII, which need not be decoded.
+fn word_length(text: &str) -> usize {
+    let is_part = |char: char| (char.is_alphabetic() || ('\u{300}'..='\u{36f}').contains(&char)) && !is_unspaced(char);
+    let ascii = text.bytes().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(text.len());
+    match text.as_bytes().get(ascii) {
+        Some(next) if !next.is_ascii() => {
+            text[ascii..].find(|char| !is_part(char)).map_or(text.len(), |end| ascii + end)
+        }
+        _ => ascii,
+    }
 }
 
 /// Returns the value of a decimal digit, also of other scripts, and of those below the line.

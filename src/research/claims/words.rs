@@ -149,6 +149,12 @@ const ORDINAL_ENDINGS: [&str; 16] = [
     "tem",
 ];
 
+/// What is half of one of the next word.
+pub const HALVES: &[&str] = &["half", "halbe", "halber", "halben", "halbes"];
+
+/// Bytes of the shortest number such as `einundachtzig`.
+const SHORTEST_PAIR: usize = 12;
+
 /// Letters of the longest ending behind Roman figures: `XIXème`.
 const LONGEST_ENDING: usize = 3;
 
@@ -286,6 +292,9 @@ const PARTS_OF_YEAR: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// What all of these have one of: few statements do, and the words of the others need not be looked for one by one.
+const IN_PARTS_OF_YEAR: [&str; 8] = ["quart", "trimestre", "kwart", "half", "halbjahr", "semestre", "季度", "半年"];
+
 /// Before the number of parts that a year begins with: `前三季度` are its first three quarters.
 const FIRST_PARTS: char = '前';
 
@@ -330,6 +339,10 @@ static NUMBER_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     let words = NUMBERS.lines().flat_map(of_line).filter(|(word, _)| *word != "-");
     words.map(|(word, value)| (word, value * ONE)).collect()
 });
+
+/// All words that may begin a date or a number.
+static BEGINNINGS: LazyLock<HashSet<&str, FixedState>> =
+    LazyLock::new(|| MONTH_OF.keys().chain(NUMBER_OF.keys()).chain(HALVES).copied().collect());
 
 static ORDINAL_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     let of_line = |line: &'static str| line.split_whitespace().zip(1..);
@@ -404,6 +417,11 @@ pub fn parts_of_year() -> impl Iterator<Item = (&'static str, &'static [&'static
     PARTS_OF_YEAR.iter().copied()
 }
 
+/// Returns whether a text in lower case may have words for a part of a year.
+pub fn may_name_part_of_year(lower: &str) -> bool {
+    IN_PARTS_OF_YEAR.iter().any(|part| lower.contains(part))
+}
+
 /// Returns whether a text ends with what makes a number of quarters of the third one: `前三季度`.
 pub fn ends_with_first_parts(text: &str) -> bool {
     text.ends_with(FIRST_PARTS)
@@ -436,15 +454,25 @@ pub fn begins_part(between: &str) -> bool {
 
 /// Returns the number that a word stands for, in millionths; `einundzwanzig` is one word.
 pub fn number(word: &str) -> Option<i128> {
-    if let Some(value) = NUMBER_OF.get(word) {
-        return Some(*value);
-    }
-    // Looked for in each word of a page.
-    let middle = word.as_bytes().windows(3).position(|part| part == b"und")?;
+    NUMBER_OF.get(word).copied().or_else(|| pair(word))
+}
+
+/// Returns the number of ones and tens in one word.
+fn pair(word: &str) -> Option<i128> {
+    // Looked for in each word of a page, of which few are that long.
+    let bytes = Some(word.as_bytes()).filter(|bytes| bytes.len() >= SHORTEST_PAIR)?;
+    let middle = bytes.windows(3).position(|part| part == b"und")?;
     let (ones, tens) = (&word[..middle], &word[middle + 3..]);
     let ones = if ones == "ein" { ONE } else { *NUMBER_OF.get(ones)? };
     let tens = NUMBER_OF.get(tens).filter(|tens| **tens >= 20 * ONE)?;
     (ones < 10 * ONE).then_some(ones + tens)
+}
+
+/// Returns whether it is one of the words that most of a page is: in small letters of ASCII, and no beginning of a
+/// date, a number or a code.
+pub fn begins_no_figure(word: &str) -> bool {
+    let is_small = word.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_small && !BEGINNINGS.contains(word) && pair(word).is_none()
 }
 
 /// Returns whether one language has both of these as numbers: `five` and `hundred`, not `five` and `cent`.
@@ -537,6 +565,10 @@ pub fn part_of_year(code: &str) -> &'static [&'static str] {
 
 /// Returns the number that characters of Chinese or Japanese stand for, in millionths; `None` unless all of them do.
 pub fn ideographs(text: &str) -> Option<i128> {
+    // Asked of each word of a page.
+    if text.bytes().any(|byte| byte.is_ascii()) {
+        return None;
+    }
     // Of hundreds of millions, of tens of thousands, below that, and the digit that was read last.
     let (mut high, mut whole, mut section, mut ones) = (0_i128, 0_i128, 0_i128, 0_i128);
     let mut positional = String::new();
@@ -585,6 +617,19 @@ mod tests {
             assert_eq!(month(word), Some(11), "{word}");
         }
         assert_eq!(month("mars").or(month("marzo")), Some(3));
+    }
+
+    #[test]
+    fn no_part_of_a_year_is_passed_over() {
+        let all = PARTS_OF_YEAR.iter().flat_map(|(_, words)| *words);
+        let passed_over: Vec<_> = all.filter(|words| !may_name_part_of_year(words)).collect();
+        assert_eq!(passed_over, [&""; 0]);
+    }
+
+    #[test]
+    fn words_that_begin_no_figure_are_known_at_once() {
+        assert!(!["three", "march", "half", "einundzwanzig", "cent", "Three", "été"].into_iter().any(begins_no_figure));
+        assert!(["the", "bundle", "foundations", "thundering"].into_iter().all(begins_no_figure));
     }
 
     #[test]
