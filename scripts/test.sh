@@ -39,6 +39,18 @@ has_postgres() {
     compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
 }
 
+# The page's driver and one of the MCP servers need this version; Debian 12 and Ubuntu 24.04 have an older one.
+readonly OLDEST_NODE=20 NODE_VERSION=22.23.3
+
+has_node() {
+    [[ $(node -p 'process.versions.node.split(".")[0]' 2>/dev/null) -ge $OLDEST_NODE ]]
+}
+
+# Node.js as npm packs it, beside the older one that npm itself runs on.
+install_node() {
+    npm install --prefix "$TOOLS/nodejs" --no-audit --no-fund --loglevel=error "node@$NODE_VERSION"
+}
+
 has_python() {
     python3 -c 'import ensurepip, venv' 2>/dev/null
 }
@@ -222,8 +234,13 @@ has_machete || stage "cargo-machete $MACHETE_VERSION" 600 \
 
 mkdir -p "$TOOLS"
 # For the shells that `stage` starts.
-export -f install_python_tools install_node_tools install_page_tools install_mcp_servers install_wires install_sign_in check_compose check_nginx check_unit
-export TOOLS PYTHON_TOOLS
+export -f install_node install_python_tools install_node_tools install_page_tools install_mcp_servers install_wires install_sign_in check_compose check_nginx check_unit
+export TOOLS PYTHON_TOOLS NODE_VERSION
+if ! has_node; then
+    export PATH="$TOOLS/nodejs/node_modules/.bin:$PATH"
+    has_node || stage "Node.js $NODE_VERSION" 300 bash -euc install_node
+    has_node || fail "node is $(node --version), and version $OLDEST_NODE or newer is needed"
+fi
 has_python_tools || stage 'checkers of the contract' 600 bash -euc install_python_tools
 has_node_tools || stage 'generators of clients' 300 bash -euc install_node_tools
 has_page_tools || stage 'driver of the page' 300 bash -euc install_page_tools
