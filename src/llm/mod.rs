@@ -2,9 +2,9 @@
 //!
 //! A call goes `client.rs` (queue, time limits, retries by `net`) → `wire/`, one file per dialect (our request to
 //! bytes) → `transport.rs` (HTTP, with its caps), and its answer comes back through the dialect and `assembly.rs`, or
-//! through `failure.rs`. `access/` has what some clouds want beside a key. `providers.rs` has a row for each provider.
-//! `structured.rs` asks for a Rust type, `catalogue.rs` knows models, `limits.rs` how many tokens a request is
-//! (`counting.rs` exactly). This room knows nothing of research, journals or prompts.
+//! through `failure.rs`. `access/` has what some clouds want beside a key. `providers.rs` has a row for each provider,
+//! `quirks.rs` what rows may differ in. `structured.rs` asks for a Rust type, `catalogue.rs` knows models, `limits.rs`
+//! how many tokens a request is (`counting.rs` exactly). This room knows nothing of research, journals or prompts.
 
 mod access;
 mod assembly;
@@ -21,6 +21,7 @@ mod memory;
 pub mod message;
 mod models;
 pub mod providers;
+mod quirks;
 mod server;
 pub mod settings;
 mod stream;
