@@ -16,6 +16,7 @@ use std::{sync::Arc, time::Duration};
 use subtle::ConstantTimeEq as _;
 
 pub use code::{Begun, Client};
+use issuer::LEEWAY;
 pub use issuer::{Issuer, Refused, Settings};
 use remembered::Remembered;
 pub use token::{Kind, Token};
@@ -127,7 +128,7 @@ impl Keys {
                 }
             },
         };
-        known.filter(|principal| principal.is_valid(Timestamp::now()))
+        known.filter(|principal| principal.is_valid(Timestamp::now().minus(LEEWAY)))
     }
 
     async fn look_up(&self, token: &Token, kind: Kind) -> Result<Option<Principal>, Error> {
