@@ -18,7 +18,7 @@ use super::{
     json, sign_in,
 };
 use crate::{
-    auth::{Kind, Principal, SESSION, Session},
+    auth::{Kind, Principal, SESSION, Session, Unverified},
     config::Authentication,
     domain::{ApiKey, Caller, KeyScope, Owner, Timestamp},
 };
@@ -98,6 +98,15 @@ fn unauthenticated(state: &State, headers: &HeaderMap) -> Response {
     };
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(ways));
     response
+}
+
+impl From<Unverified> for ApiError {
+    fn from(error: Unverified) -> Self {
+        match error {
+            Unverified::Store(error) => error.into(),
+            Unverified::Issuer(_) => sign_in::issuer_unavailable(),
+        }
+    }
 }
 
 fn not_permitted(principal: &Principal) -> ApiError {

@@ -63,9 +63,13 @@ fn configured(state: &State) -> Result<(&Issuer, &Client), ApiError> {
 fn failed(error: &Refused) -> ApiError {
     tracing::warn!(target: "audit", %error, "a sign-in through the issuer failed");
     match error {
-        Refused::Unreachable(_) => ApiError::new(Code::IssuerUnavailable, "the issuer did not answer; try again"),
+        Refused::Unreachable(_) => issuer_unavailable(),
         _ => refused("the sign-in failed; the service's log says why. Begin again at /"),
     }
+}
+
+pub fn issuer_unavailable() -> ApiError {
+    ApiError::new(Code::IssuerUnavailable, "the issuer did not answer; try again")
 }
 
 fn refused(detail: &str) -> ApiError {

@@ -16,7 +16,7 @@ use axum::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use fathom::domain::Timestamp;
-use fathom_testkit::program::tool;
+use fathom_testkit::{port, program::tool};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use parking_lot::Mutex;
 use reqwest::{Client, Response, redirect::Policy};
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
 use url::Url;
 
-use super::{Service, small_world};
+use super::{NOBODY, Service, small_world};
 use crate::{
     crash::until,
     database::TestDatabase,
@@ -378,6 +378,32 @@ async fn clocks_may_differ_by_a_minute() {
         for _ in 0..2 {
             service.ask("GET", "/api/v1/session", &[("authorization", &bearer)], "").await.expect(status);
         }
+    }
+    service.stop().await;
+    world.finish();
+}
+
+/// The token may be as good as any, so its bearer is to come back with it and not to ask for another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_is_for_later_while_its_issuer_cannot_be_asked() {
+    let (world, database) = (World::start(Script::new()).await, TestDatabase::sqlite());
+    let issuer = format!("http://127.0.0.1:{}", port::free());
+    let service = Service::with(&world, &database, &variables(&issuer)).await;
+    let header = URL_SAFE_NO_PAD.encode(json!({ "alg": "RS256", "kid": "x" }).to_string());
+    let token = format!("{header}.e30.c2lnbmVk");
+    let bearer = format!("Bearer {token}");
+    let answer = service.ask("GET", "/api/v1/threads", &[("authorization", &bearer)], "").await;
+    assert_eq!(answer.refused(503, "issuer_unavailable")["retryable"], true);
+    assert!(!answer.header("retry-after").is_empty());
+    let events = format!("/api/v1/runs/{NOBODY}/events");
+    let headers = [("authorization", &*bearer), ("accept", "text/event-stream")];
+    let hint = service.ask("GET", &events, &headers, "").await.expect(200).text();
+    assert!(hint.starts_with("retry: ") && hint.lines().count() == 1, "{hint:?}");
+    service.post("/api/v1/session", &json!({ "key": token })).await.refused(503, "issuer_unavailable");
+    for token in ["a.b.c", "fathom_none"] {
+        let bearer = format!("Bearer {token}");
+        let answer = service.ask("GET", "/api/v1/threads", &[("authorization", &bearer)], "").await;
+        answer.refused(401, "unauthenticated");
     }
     service.stop().await;
     world.finish();
