@@ -395,6 +395,15 @@ async fn keys_pass_an_nginx_that_asks_for_no_password() {
     };
     assert_eq!(session(&format!("Bearer {key}")).await, 200);
     assert_eq!(session("Bearer fathom_none").await, 401);
+    // Before nginx, another one may have taken TLS away.
+    let sign_in = proxy.client.post(format!("http://{}/api/v1/session", proxy.plain));
+    let sign_in = sign_in.header("content-type", "application/json").body(format!(r#"{{"key":"{key}"}}"#));
+    for (forwarded, is_tls) in [("https", true), ("https, http", true), ("http", false)] {
+        let sign_in = sign_in.try_clone().unwrap().header("x-forwarded-proto", forwarded);
+        let answer = sign_in.send().await.unwrap();
+        let cookie = answer.headers()["set-cookie"].to_str().unwrap();
+        assert_eq!(cookie.ends_with("; Secure"), is_tls, "{forwarded}: {cookie}");
+    }
     drop(proxy);
     service.stop().await;
     world.finish();

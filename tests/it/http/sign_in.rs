@@ -383,6 +383,30 @@ async fn clocks_may_differ_by_a_minute() {
     world.finish();
 }
 
+/// Whatever a proxy in front says: the browser came back to the address that it was sent to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_begins_at_an_address_of_tls_is_for_tls_alone() {
+    let (world, database, issuer) = (World::start(Script::new()).await, TestDatabase::sqlite(), Signer::start().await);
+    let mut variables = variables(&issuer.url);
+    for (redirect_url, is_tls) in [("https://127.0.0.1/auth/callback", true), ("http://127.0.0.1/auth/callback", false)]
+    {
+        variables[5].1 = redirect_url;
+        let service = Service::with(&world, &database, &variables).await;
+        let mut browser = Browser::new();
+        browser.get(&service.url("/auth/login")).await;
+        let begun: Vec<&str> = browser.cookies["fathom_login"].split('.').collect();
+        *issuer.id_token.lock() = issuer.token("fathom", -60, begun[1]);
+        let back = service.url(&format!("/auth/callback?code=x&state={}", begun[0]));
+        let response = browser.get(&back).await;
+        assert_eq!(response.status(), 302);
+        let mut set = response.headers().get_all("set-cookie").iter().map(|set| set.to_str().unwrap());
+        let session = set.find(|set| set.starts_with("fathom_session=")).unwrap();
+        assert_eq!(session.ends_with("; Secure"), is_tls, "{session}");
+        service.stop().await;
+    }
+    world.finish();
+}
+
 /// The token may be as good as any, so its bearer is to come back with it and not to ask for another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_is_for_later_while_its_issuer_cannot_be_asked() {
