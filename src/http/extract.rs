@@ -178,16 +178,31 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Returns the whole body, with its place among the bytes that are held for clients.
 async fn read(request: Request, state: &State) -> Result<Bytes, ApiError> {
-    read_up_to(request, state, state.settings.max_body_bytes).await
+    read_within(request, state, state.settings.max_body_bytes, |_| state.timeouts.body).await
 }
 
-/// Returns the same, with a limit of its own.
-pub async fn read_up_to(request: Request, state: &State, limit: usize) -> Result<Bytes, ApiError> {
-    let time = state.timeouts.body;
+/// The slowest line over which a file still arrives, bytes per second.
+const SLOW_LINE: usize = 64 << 10;
+
+/// Returns the same of a file, which has a limit of its own, and more time the longer it is.
+pub async fn read_file(request: Request, state: &State) -> Result<Bytes, ApiError> {
+    let time = |length: usize| state.timeouts.body + Duration::from_secs((length / SLOW_LINE) as u64);
+    read_within(request, state, state.settings.max_upload_bytes, time).await
+}
+
+/// Reads within the time for a body of the announced length, or of the longest one.
+async fn read_within(
+    request: Request,
+    state: &State,
+    limit: usize,
+    time: impl Fn(usize) -> Duration,
+) -> Result<Bytes, ApiError> {
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: usize| length > limit) {
+    let length = announced.unwrap_or(limit);
+    if length > limit {
         return Err(too_large(limit));
     }
+    let time = time(length);
     let reading = collect(request.into_body(), limit, &state.buffers);
     let late = || ApiError::new(Code::RequestTimeout, format!("the body took longer than {time:?}"));
     tokio::time::timeout(time, reading).await.map_err(|_| late())?
