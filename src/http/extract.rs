@@ -367,8 +367,8 @@ pub fn has_version(headers: &HeaderMap, tag: &str) -> bool {
         .any(|given| given == "*" || given.strip_prefix("W/").unwrap_or(given) == tag)
 }
 
-/// Returns the best of the offered media types for an Accept header; `None` when none will do. The first offered one
-/// wins ties.
+/// Returns the best of the offered media types for an Accept header; `None` when none will do. Of equal weights, that
+/// of the more specific range wins: who names a type and adds `*/*` wants that type. The first offered one wins ties.
 pub fn negotiate<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str> {
     let ranges: Vec<&str> = headers
         .get_all(header::ACCEPT)
@@ -381,21 +381,28 @@ pub fn negotiate<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str
     if ranges.is_empty() {
         return offered.first().copied();
     }
-    let mut best: Option<(&str, u32)> = None;
+    let mut best: Option<(&str, Quality)> = None;
     for &media_type in offered {
-        let quality = quality(media_type, &ranges);
-        if quality > best.map_or(0, |(_, quality)| quality) {
+        let Some(quality) = quality(media_type, &ranges).filter(|quality| quality.thousandths > 0) else { continue };
+        if best.is_none_or(|(_, before)| quality > before) {
             best = Some((media_type, quality));
         }
     }
     best.map(|(media_type, _)| media_type)
 }
 
-/// Returns the weight, in thousandths, of the most specific range that covers the type; 0 when none does (RFC 9110,
-/// 12.5.1).
-fn quality(media_type: &str, ranges: &[&str]) -> u32 {
+/// How much a type is wanted; the larger, the more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Quality {
+    thousandths: u32,
+    /// Of the range that says so: 2 names the type, 1 the first half of it, 0 nothing.
+    specific: u8,
+}
+
+/// Returns what the most specific range says that covers the type; `None` when none does (RFC 9110, 12.5.1).
+fn quality(media_type: &str, ranges: &[&str]) -> Option<Quality> {
     let main = media_type.split('/').next().unwrap_or_default();
-    let mut found: Option<(u8, u32)> = None;
+    let mut found: Option<Quality> = None;
     for range in ranges {
         let mut parts = range.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -405,12 +412,11 @@ fn quality(media_type: &str, ranges: &[&str]) -> u32 {
             "*/*" => 0,
             _ => continue,
         };
-        let thousandths = weight(parts);
-        if found.is_none_or(|(before, _)| specific > before) {
-            found = Some((specific, thousandths));
+        if found.is_none_or(|before| specific > before.specific) {
+            found = Some(Quality { thousandths: weight(parts), specific });
         }
     }
-    found.map_or(0, |(_, quality)| quality)
+    found
 }
 
 /// Returns the weight, in thousandths, that the parameters of an item of a list give it; 1 when they do not (RFC 9110,
@@ -459,6 +465,11 @@ mod tests {
         assert_eq!(accept("application/json;q=0.5, text/*;q=0.4"), Some("application/json"));
         assert_eq!(accept("text/*, text/markdown;q=0"), Some("text/html"));
         assert_eq!(accept("image/png"), None);
+        // What programs send that want JSON and do not say so by weights.
+        assert_eq!(accept("application/json, text/plain, */*"), Some("application/json"));
+        assert_eq!(accept("text/*, application/json"), Some("application/json"));
+        assert_eq!(accept("*/*, text/html"), Some("text/html"));
+        assert_eq!(accept("application/*;q=0.9, */*"), Some("text/markdown"));
         assert_eq!(accept("application/json;q=nonsense"), Some("application/json"));
     }
 
