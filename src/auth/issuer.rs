@@ -30,7 +30,7 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 /// Clocks may differ by so much.
-const LEEWAY_SECONDS: u64 = 60;
+pub(super) const LEEWAY: Duration = Duration::from_secs(60);
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 const TIMEOUTS: Timeouts =
     Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(10)), idle: None };
@@ -135,7 +135,7 @@ impl Issuer {
         }
         let key = self.0.keys.signing_key(header.kid.as_deref(), header.alg).await?;
         let mut validation = Validation::new(header.alg);
-        validation.leeway = LEEWAY_SECONDS;
+        validation.leeway = LEEWAY.as_secs();
         validation.validate_nbf = true;
         validation.set_issuer(&[&self.0.settings.issuer]);
         validation.set_audience(audiences);

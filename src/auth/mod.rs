@@ -16,6 +16,7 @@ use std::{sync::Arc, time::Duration};
 use subtle::ConstantTimeEq as _;
 
 pub use code::{Begun, Client};
+use issuer::LEEWAY;
 pub use issuer::{Issuer, Refused, Settings};
 use remembered::Remembered;
 pub use token::{Kind, Token};
@@ -57,6 +58,15 @@ impl Principal {
     }
 }
 
+/// Why it is not known who sent something. Trying again may help.
+#[derive(Debug, thiserror::Error)]
+pub enum Unverified {
+    #[error(transparent)]
+    Store(#[from] Error),
+    #[error("the issuer of a token cannot be asked: {0}")]
+    Issuer(String),
+}
+
 /// What a new key is to be.
 #[derive(Clone, Debug)]
 pub struct Wanted {
@@ -94,9 +104,9 @@ impl Keys {
     /// Returns who sent this text; `None` when it is no key or session that is taken now.
     ///
     /// # Errors
-    /// Those of the store, as everywhere here.
-    pub async fn verify(&self, text: &str, kind: Kind) -> Result<Option<Principal>, Error> {
-        let Some(token) = Token::parse(text, kind) else { return Ok(self.verify_token(text, kind).await) };
+    /// [`Unverified`].
+    pub async fn verify(&self, text: &str, kind: Kind) -> Result<Option<Principal>, Unverified> {
+        let Some(token) = Token::parse(text, kind) else { return self.verify_token(text, kind).await };
         let (hash, now) = (digest::sha256(text.as_bytes()), Timestamp::now());
         let known = match self.remembered.get(&hash) {
             Ok(known) => known,
@@ -110,8 +120,9 @@ impl Keys {
     }
 
     /// Returns who sent this text, if it is a token of the issuer. Why one is refused is for the log.
-    async fn verify_token(&self, text: &str, kind: Kind) -> Option<Principal> {
-        let issuer = self.issuer.as_ref().filter(|_| kind == Kind::Key && Issuer::is_token(text))?;
+    async fn verify_token(&self, text: &str, kind: Kind) -> Result<Option<Principal>, Unverified> {
+        let issuer = self.issuer.as_ref().filter(|_| kind == Kind::Key && Issuer::is_token(text));
+        let Some(issuer) = issuer else { return Ok(None) };
         let hash = digest::sha256(text.as_bytes());
         let known = match self.remembered.get(&hash) {
             Ok(known) => known,
@@ -121,13 +132,14 @@ impl Keys {
                     self.remembered.insert(hash, principal.clone(), generation);
                     principal
                 }
+                Err(Refused::Unreachable(why)) => return Err(Unverified::Issuer(why)),
                 Err(error) => {
                     tracing::info!(target: "audit", %error, "a token was refused");
                     None
                 }
             },
         };
-        known.filter(|principal| principal.is_valid(Timestamp::now()))
+        Ok(known.filter(|principal| principal.is_valid(Timestamp::now().minus(LEEWAY))))
     }
 
     async fn look_up(&self, token: &Token, kind: Kind) -> Result<Option<Principal>, Error> {
@@ -157,7 +169,7 @@ impl Keys {
     /// Makes a key. The text is the only copy of its secret.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of the store, as everywhere below.
     pub async fn create(&self, wanted: Wanted) -> Result<(ApiKey, String), Error> {
         let token = Token::new();
         let Wanted { name, owner, scope, expires_at, limits } = wanted;

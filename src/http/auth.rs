@@ -18,7 +18,7 @@ use super::{
     json, sign_in,
 };
 use crate::{
-    auth::{Kind, Principal, SESSION, Session},
+    auth::{Kind, Principal, SESSION, Session, Unverified},
     config::Authentication,
     domain::{ApiKey, Caller, KeyScope, Owner, Timestamp},
 };
@@ -98,6 +98,15 @@ fn unauthenticated(state: &State, headers: &HeaderMap) -> Response {
     };
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(ways));
     response
+}
+
+impl From<Unverified> for ApiError {
+    fn from(error: Unverified) -> Self {
+        match error {
+            Unverified::Store(error) => error.into(),
+            Unverified::Issuer(_) => sign_in::issuer_unavailable(),
+        }
+    }
 }
 
 fn not_permitted(principal: &Principal) -> ApiError {
@@ -191,7 +200,7 @@ pub async fn sign_out(Shared(state): Shared<State>, request: Request) -> Result<
         audit::signed_out(principal, session);
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
-    set_cookie(&mut response, "", 0, request.headers());
+    set_cookie(&mut response, "", 0, is_over_tls(request.headers()));
     Ok(response)
 }
 
@@ -202,24 +211,32 @@ fn body(key: &ApiKey, session: Option<Session>) -> SessionBody<'_> {
 
 fn signed_in(key: &ApiKey, session: Session, cookie: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
     let mut response = json::answer(&body(key, Some(session)))?;
-    set_session_cookie(&mut response, session, cookie, headers);
+    set_session_cookie(&mut response, session, cookie, is_over_tls(headers));
     Ok(response)
 }
 
 /// Gives a browser its session.
-pub fn set_session_cookie(response: &mut Response, session: Session, cookie: &str, headers: &HeaderMap) {
-    set_cookie(response, cookie, session.ends.after(Timestamp::now()).as_secs(), headers);
+pub fn set_session_cookie(response: &mut Response, session: Session, cookie: &str, is_over_tls: bool) {
+    set_cookie(response, cookie, session.ends.after(Timestamp::now()).as_secs(), is_over_tls);
 }
 
-/// Returns what a cookie says of TLS, which a proxy in front knows.
-pub fn secure(headers: &HeaderMap) -> &'static str {
-    if headers.get(&FORWARDED_PROTO).is_some_and(|scheme| scheme == "https") { "; Secure" } else { "" }
+/// Returns whether the browser speaks TLS. Proxies in front say so, of several in a row the outermost one first; and so
+/// does the address of the page that a change comes from.
+pub fn is_over_tls(headers: &HeaderMap) -> bool {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let forwarded = text(&FORWARDED_PROTO).split(',').next().unwrap_or_default();
+    forwarded.trim().eq_ignore_ascii_case("https") || text(&header::ORIGIN).starts_with("https://")
 }
 
-/// Writes the session's cookie. No script reads it, and no other site's page sends it. Over TLS only, where a proxy
-/// says that the browser speaks it.
-fn set_cookie(response: &mut Response, value: &str, seconds: u64, headers: &HeaderMap) {
-    let secure = secure(headers);
+/// Returns what a cookie says of TLS.
+pub fn secure(is_over_tls: bool) -> &'static str {
+    if is_over_tls { "; Secure" } else { "" }
+}
+
+/// Writes the session's cookie. No script reads it, and no other site's page sends it. Over TLS only, where the
+/// browser is known to speak it.
+fn set_cookie(response: &mut Response, value: &str, seconds: u64, is_over_tls: bool) {
+    let secure = secure(is_over_tls);
     let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
@@ -232,6 +249,19 @@ mod tests {
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn proxies_and_pages_say_that_a_browser_speaks_tls() {
+        let check = |name, value, expected| assert_eq!(is_over_tls(&headers(&[(name, value)])), expected, "{value}");
+        check("x-forwarded-proto", "https", true);
+        check("x-forwarded-proto", "HTTPS", true);
+        check("x-forwarded-proto", "https, http", true);
+        check("x-forwarded-proto", "http, https", false);
+        check("x-forwarded-proto", "", false);
+        check("origin", "https://research.example.com", true);
+        check("origin", "http://research.example.com", false);
+        check("referer", "https://research.example.com/", false);
     }
 
     #[test]

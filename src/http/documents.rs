@@ -42,7 +42,7 @@ impl FromRequest<State> for File {
             let detail = "send the file itself as the body, with Content-Type: application/octet-stream";
             return Err(ApiError::new(Code::UnsupportedMediaType, detail));
         }
-        let bytes = extract::read_up_to(request, state, state.settings.max_upload_bytes).await?;
+        let bytes = extract::read_file(request, state).await?;
         if bytes.is_empty() {
             return Err(ApiError::invalid(
                 Place::Pointer(String::new()),

@@ -296,6 +296,11 @@ impl ApiError {
         Self::invalid(Place::Header(name.to_owned()), detail)
     }
 
+    /// Returns whether the same request may succeed later.
+    pub fn is_for_later(&self) -> bool {
+        self.code.row().3
+    }
+
     /// Reports a defect: something that cannot go wrong did.
     pub fn defect(error: &dyn std::error::Error) -> Self {
         tracing::error!(%error, "a request could not be answered");
@@ -415,7 +420,7 @@ impl IntoResponse for ApiError {
 impl Problem {
     /// Returns whether the same request may succeed later.
     pub fn is_for_later(&self) -> bool {
-        self.0.code.row().3
+        self.0.is_for_later()
     }
 
     /// Returns its stable code, as clients see it.

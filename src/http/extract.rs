@@ -178,16 +178,31 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Returns the whole body, with its place among the bytes that are held for clients.
 async fn read(request: Request, state: &State) -> Result<Bytes, ApiError> {
-    read_up_to(request, state, state.settings.max_body_bytes).await
+    read_within(request, state, state.settings.max_body_bytes, |_| state.timeouts.body).await
 }
 
-/// Returns the same, with a limit of its own.
-pub async fn read_up_to(request: Request, state: &State, limit: usize) -> Result<Bytes, ApiError> {
-    let time = state.timeouts.body;
+/// The slowest line over which a file still arrives, bytes per second.
+const SLOW_LINE: usize = 64 << 10;
+
+/// Returns the same of a file, which has a limit of its own, and more time the longer it is.
+pub async fn read_file(request: Request, state: &State) -> Result<Bytes, ApiError> {
+    let time = |length: usize| state.timeouts.body + Duration::from_secs((length / SLOW_LINE) as u64);
+    read_within(request, state, state.settings.max_upload_bytes, time).await
+}
+
+/// Reads within the time for a body of the announced length, or of the longest one.
+async fn read_within(
+    request: Request,
+    state: &State,
+    limit: usize,
+    time: impl Fn(usize) -> Duration,
+) -> Result<Bytes, ApiError> {
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: usize| length > limit) {
+    let length = announced.unwrap_or(limit);
+    if length > limit {
         return Err(too_large(limit));
     }
+    let time = time(length);
     let reading = collect(request.into_body(), limit, &state.buffers);
     let late = || ApiError::new(Code::RequestTimeout, format!("the body took longer than {time:?}"));
     tokio::time::timeout(time, reading).await.map_err(|_| late())?
@@ -352,8 +367,8 @@ pub fn has_version(headers: &HeaderMap, tag: &str) -> bool {
         .any(|given| given == "*" || given.strip_prefix("W/").unwrap_or(given) == tag)
 }
 
-/// Returns the best of the offered media types for an Accept header; `None` when none will do. The first offered one
-/// wins ties.
+/// Returns the best of the offered media types for an Accept header; `None` when none will do. Of equal weights, that
+/// of the more specific range wins: who names a type and adds `*/*` wants that type. The first offered one wins ties.
 pub fn negotiate<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str> {
     let ranges: Vec<&str> = headers
         .get_all(header::ACCEPT)
@@ -366,21 +381,28 @@ pub fn negotiate<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str
     if ranges.is_empty() {
         return offered.first().copied();
     }
-    let mut best: Option<(&str, u32)> = None;
+    let mut best: Option<(&str, Quality)> = None;
     for &media_type in offered {
-        let quality = quality(media_type, &ranges);
-        if quality > best.map_or(0, |(_, quality)| quality) {
+        let Some(quality) = quality(media_type, &ranges).filter(|quality| quality.thousandths > 0) else { continue };
+        if best.is_none_or(|(_, before)| quality > before) {
             best = Some((media_type, quality));
         }
     }
     best.map(|(media_type, _)| media_type)
 }
 
-/// Returns the weight, in thousandths, of the most specific range that covers the type; 0 when none does (RFC 9110,
-/// 12.5.1).
-fn quality(media_type: &str, ranges: &[&str]) -> u32 {
+/// How much a type is wanted; the larger, the more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Quality {
+    thousandths: u32,
+    /// Of the range that says so: 2 names the type, 1 the first half of it, 0 nothing.
+    specific: u8,
+}
+
+/// Returns what the most specific range says that covers the type; `None` when none does (RFC 9110, 12.5.1).
+fn quality(media_type: &str, ranges: &[&str]) -> Option<Quality> {
     let main = media_type.split('/').next().unwrap_or_default();
-    let mut found: Option<(u8, u32)> = None;
+    let mut found: Option<Quality> = None;
     for range in ranges {
         let mut parts = range.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -390,12 +412,11 @@ fn quality(media_type: &str, ranges: &[&str]) -> u32 {
             "*/*" => 0,
             _ => continue,
         };
-        let thousandths = weight(parts);
-        if found.is_none_or(|(before, _)| specific > before) {
-            found = Some((specific, thousandths));
+        if found.is_none_or(|before| specific > before.specific) {
+            found = Some(Quality { thousandths: weight(parts), specific });
         }
     }
-    found.map_or(0, |(_, quality)| quality)
+    found
 }
 
 /// Returns the weight, in thousandths, that the parameters of an item of a list give it; 1 when they do not (RFC 9110,
@@ -444,6 +465,11 @@ mod tests {
         assert_eq!(accept("application/json;q=0.5, text/*;q=0.4"), Some("application/json"));
         assert_eq!(accept("text/*, text/markdown;q=0"), Some("text/html"));
         assert_eq!(accept("image/png"), None);
+        // What programs send that want JSON and do not say so by weights.
+        assert_eq!(accept("application/json, text/plain, */*"), Some("application/json"));
+        assert_eq!(accept("text/*, application/json"), Some("application/json"));
+        assert_eq!(accept("*/*, text/html"), Some("text/html"));
+        assert_eq!(accept("application/*;q=0.9, */*"), Some("text/markdown"));
         assert_eq!(accept("application/json;q=nonsense"), Some("application/json"));
     }
 

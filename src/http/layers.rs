@@ -46,10 +46,11 @@ pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
         .layer(from_fn_with_state(state.clone(), auth::check))
         .layer(from_fn_with_state(state.clone(), in_time))
         .layer(CatchPanicLayer::custom(defect))
+        // Behind CORS: its refusal is for pages of other origins, too.
+        .layer(from_fn_with_state(state.clone(), outgoing::count))
         .layer(cors(&state.settings.cors_origins))
         // Before CORS, which answers preflights: a foreign name gets none either.
         .layer(from_fn_with_state(state.clone(), origin::check))
-        .layer(from_fn_with_state(state.clone(), outgoing::count))
         .layer(from_fn(linger::keep_reading))
         .layer(from_fn(stream::not_now))
         .layer(from_fn_with_state(write, complete))

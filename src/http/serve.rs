@@ -58,7 +58,7 @@ pub struct Timeouts {
     /// The head of a request has to arrive within this time; an idle connection is closed after it too, so a proxy in
     /// front must give its idle connections up earlier.
     pub head: Duration,
-    /// And then its whole body within this.
+    /// And then its whole body within this; a file has a second more for each 64 KiB.
     pub body: Duration,
     /// A reader that takes nothing for this long is cut off; it can come back with the id of its last event.
     pub write: Duration,

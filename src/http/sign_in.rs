@@ -28,7 +28,8 @@ pub async fn begin(Shared(state): Shared<State>, headers: HeaderMap) -> Result<R
     let (issuer, client) = configured(&state)?;
     let (url, begun) = issuer.begin(client).await.map_err(|error| failed(&error))?;
     let mut response = redirect(url.as_str());
-    set_cookie(&mut response, &begun.text(), SECONDS, &headers);
+    // The address that it comes back to does not count: a browser that is here without TLS would drop the cookie.
+    set_cookie(&mut response, &begun.text(), SECONDS, auth::is_over_tls(&headers));
     Ok(response)
 }
 
@@ -43,9 +44,10 @@ pub async fn finish(Shared(state): Shared<State>, headers: HeaderMap, query: Que
     let bearer = issuer.key_of(&claims).map_err(|error| failed(&error))?;
     let (key, cookie, session) = state.keys.sign_in_through(bearer).await?;
     audit::signed_in(&key, session);
+    let is_over_tls = client.redirect_url.scheme() == "https" || auth::is_over_tls(&headers);
     let mut response = redirect(HOME);
-    set_cookie(&mut response, "", 0, &headers);
-    auth::set_session_cookie(&mut response, session, &cookie, &headers);
+    set_cookie(&mut response, "", 0, is_over_tls);
+    auth::set_session_cookie(&mut response, session, &cookie, is_over_tls);
     Ok(response)
 }
 
@@ -63,9 +65,13 @@ fn configured(state: &State) -> Result<(&Issuer, &Client), ApiError> {
 fn failed(error: &Refused) -> ApiError {
     tracing::warn!(target: "audit", %error, "a sign-in through the issuer failed");
     match error {
-        Refused::Unreachable(_) => ApiError::new(Code::IssuerUnavailable, "the issuer did not answer; try again"),
+        Refused::Unreachable(_) => issuer_unavailable(),
         _ => refused("the sign-in failed; the service's log says why. Begin again at /"),
     }
+}
+
+pub fn issuer_unavailable() -> ApiError {
+    ApiError::new(Code::IssuerUnavailable, "the issuer did not answer; try again")
 }
 
 fn refused(detail: &str) -> ApiError {
@@ -80,8 +86,8 @@ fn redirect(to: &str) -> Response {
     response
 }
 
-fn set_cookie(response: &mut Response, value: &str, seconds: u64, headers: &HeaderMap) {
-    let secure = auth::secure(headers);
+fn set_cookie(response: &mut Response, value: &str, seconds: u64, is_over_tls: bool) {
+    let secure = auth::secure(is_over_tls);
     let cookie = format!("{COOKIE}={value}; Path=/auth; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().append(header::SET_COOKIE, cookie);

@@ -21,7 +21,7 @@ use super::{
     threads::ThreadBody,
 };
 use crate::{
-    domain::{Caller, Message, Run, RunDetails, Thread, ThreadStatus},
+    domain::{Caller, Message, Run, RunDetails, Thread, ThreadStatus, report::Report},
     runs::{Accepted, FirstAnswer, Key, NewThread, OwnedRun},
 };
 
@@ -47,6 +47,14 @@ pub enum Started {
     Thread(NewThread),
     Message,
     Retry,
+}
+
+/// What was created beside the run.
+enum Created {
+    Thread(Thread),
+    Message(Message),
+    /// A run that is tried again.
+    Nothing,
 }
 
 #[derive(Serialize)]
@@ -86,6 +94,9 @@ impl Starter {
     }
 
     /// Returns the answer to what was accepted: the first one that its idempotency key got, if it was used before.
+    ///
+    /// # Errors
+    /// None that is for later once the run is new: a client that tries again without a key would start a second one.
     pub async fn answer(
         &self,
         state: &State,
@@ -95,45 +106,22 @@ impl Starter {
     ) -> Result<Response, ApiError> {
         match accepted {
             Accepted::New { run, message, position, allowances } => {
-                let (run, details) = self.settled(state, *run, position).await?;
-                let body = self.body(&started, &run, message, details).await?;
-                if let Some(key) = key {
-                    state.runs.keep_answer(&self.caller, key, &body).await;
+                let queued = || Created::queued(&started, run.run(), &message).body(just_queued(run.run(), position));
+                let answered = match self.preferences.wait {
+                    Some(limit) => unless_later(settled(state, &started, &run, &message, limit).await)?,
+                    None => Some(queued()?),
+                };
+                // Where there is none, a repetition waits as this request was to wait.
+                if let (Some(key), Some(body)) = (key, &answered) {
+                    state.runs.keep_answer(&self.caller, key, body).await;
                 }
-                let mut response = self.response(&started, &run, body, false).await?;
+                let body = answered.map_or_else(queued, Ok)?;
+                let report = unless_later(self.report(&run).await)?.flatten();
+                let mut response = response(&started, &run, body, report);
                 limits::append(response.headers_mut(), &allowances);
                 Ok(self.preferences.applied(response))
             }
             Accepted::Before(first) => self.repeated(state, &started, first).await,
-        }
-    }
-
-    /// Returns the run that was just queued, or once it is final, if that is wanted.
-    async fn settled(&self, state: &State, run: OwnedRun, position: u64) -> Result<(OwnedRun, RunDetails), ApiError> {
-        let details = match self.preferences.wait {
-            Some(limit) => waited(state, &run, limit).await?,
-            None => RunDetails { run: run.run().clone(), usage: Default::default(), queue_position: Some(position) },
-        };
-        Ok((run, details))
-    }
-
-    async fn body(
-        &self,
-        started: &Started,
-        run: &OwnedRun,
-        message: Message,
-        details: RunDetails,
-    ) -> Result<String, ApiError> {
-        match started {
-            Started::Thread(new_thread) => {
-                let thread = match self.preferences.wait {
-                    Some(_) => current_thread(run).await?.ok_or_else(|| ApiError::no_such("thread"))?,
-                    None => busy_thread(run.run(), &message, new_thread),
-                };
-                json(&ThreadStarted { thread: thread.into(), run: details.into() })
-            }
-            Started::Message => json(&MessageStarted { message, run: details.into() }),
-            Started::Retry => json(&RunBody::from(details)),
         }
     }
 
@@ -151,52 +139,88 @@ impl Starter {
             Some(body) => body,
             None => {
                 let details = run.details().await?.ok_or_else(gone)?;
-                match started {
-                    Started::Thread(_) => {
-                        let thread = current_thread(&run).await?.ok_or_else(gone)?;
-                        json(&ThreadStarted { thread: thread.into(), run: details.into() })?
-                    }
-                    Started::Message => {
-                        let message = run.message(first.message_id).await?.ok_or_else(gone)?;
-                        json(&MessageStarted { message, run: details.into() })?
-                    }
-                    Started::Retry => json(&RunBody::from(details))?,
-                }
+                let created = match started {
+                    Started::Thread(_) => Created::Thread(current_thread(&run).await?.ok_or_else(gone)?),
+                    Started::Message => Created::Message(run.message(first.message_id).await?.ok_or_else(gone)?),
+                    Started::Retry => Created::Nothing,
+                };
+                created.body(details)?
             }
         };
-        let response = self.response(started, &run, body, true).await?;
+        let report = self.report(&run).await?;
+        let mut response = response(started, &run, body, report);
+        response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
         Ok(if limit.is_some() { self.preferences.applied(response) } else { response })
     }
 
-    /// Returns the report of the run if that is wanted and there, else `data`.
-    async fn response(
-        &self,
-        started: &Started,
-        run: &OwnedRun,
-        data: String,
-        repeated: bool,
-    ) -> Result<Response, ApiError> {
-        let report = match self.form {
+    /// Returns the report of the run if that is wanted and there.
+    async fn report(&self, run: &OwnedRun) -> Result<Option<Report>, ApiError> {
+        Ok(match self.form {
             Form::Report => run.report().await?,
             Form::Data => None,
-        };
-        let (media_type, body) = report.map_or((JSON, data), |report| (MARKDOWN, report.markdown));
-        let (status, location) = match started {
-            Started::Thread(_) => (StatusCode::CREATED, format!("/api/v1/threads/{}", run.run().thread_id)),
-            Started::Message | Started::Retry => (StatusCode::ACCEPTED, format!("/api/v1/runs/{}", run.id())),
-        };
-        let mut response = (status, body).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, content_type(media_type));
-        headers.insert(header::VARY, HeaderValue::from_static("accept"));
-        if let Ok(location) = HeaderValue::from_str(&location) {
-            headers.insert(header::LOCATION, location);
-        }
-        if repeated {
-            headers.insert("idempotent-replayed", HeaderValue::from_static("true"));
-        }
-        Ok(response)
+        })
     }
+}
+
+impl Created {
+    /// Returns what was created, as it was when its run was queued.
+    fn queued(started: &Started, run: &Run, message: &Message) -> Self {
+        match started {
+            Started::Thread(new_thread) => Self::Thread(busy_thread(run, message, new_thread)),
+            Started::Message => Self::Message(message.clone()),
+            Started::Retry => Self::Nothing,
+        }
+    }
+
+    fn body(self, details: RunDetails) -> Result<String, ApiError> {
+        let run = RunBody::from(details);
+        match self {
+            Self::Thread(thread) => json(&ThreadStarted { thread: thread.into(), run }),
+            Self::Message(message) => json(&MessageStarted { message, run }),
+            Self::Nothing => json(&run),
+        }
+    }
+}
+
+/// Returns what was created and its run, once that is final or the time is over.
+async fn settled(
+    state: &State,
+    started: &Started,
+    run: &OwnedRun,
+    message: &Message,
+    limit: Duration,
+) -> Result<String, ApiError> {
+    let details = waited(state, run, limit).await?;
+    let created = match started {
+        Started::Thread(_) => Created::Thread(current_thread(run).await?.ok_or_else(|| ApiError::no_such("thread"))?),
+        Started::Message | Started::Retry => Created::queued(started, run.run(), message),
+    };
+    created.body(details)
+}
+
+/// Returns `None` for an error that will have passed later.
+fn unless_later<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    match result {
+        Err(error) if error.is_for_later() => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// Answers with the report if there is one, else with `data`.
+fn response(started: &Started, run: &OwnedRun, data: String, report: Option<Report>) -> Response {
+    let (media_type, body) = report.map_or((JSON, data), |report| (MARKDOWN, report.markdown));
+    let (status, location) = match started {
+        Started::Thread(_) => (StatusCode::CREATED, format!("/api/v1/threads/{}", run.run().thread_id)),
+        Started::Message | Started::Retry => (StatusCode::ACCEPTED, format!("/api/v1/runs/{}", run.id())),
+    };
+    let mut response = (status, body).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, content_type(media_type));
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    if let Ok(location) = HeaderValue::from_str(&location) {
+        headers.insert(header::LOCATION, location);
+    }
+    response
 }
 
 /// Returns the run once it is final, or as it is when the time is over.
@@ -211,6 +235,11 @@ pub async fn waited(state: &State, run: &OwnedRun, limit: Duration) -> Result<Ru
 
 async fn current_thread(run: &OwnedRun) -> Result<Option<Thread>, ApiError> {
     Ok(run.thread().await?.map(|thread| thread.into_thread()))
+}
+
+/// Returns the run as it was when it was queued.
+fn just_queued(run: &Run, position: u64) -> RunDetails {
+    RunDetails { run: run.clone(), usage: Default::default(), queue_position: Some(position) }
 }
 
 /// Returns the thread as it was when its run was queued.

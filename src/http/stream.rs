@@ -48,7 +48,7 @@ pub async fn run_events(
 }
 
 async fn events(state: &State, log: OwnedEvents, headers: &HeaderMap, query: &Query) -> Result<Response, ApiError> {
-    let after = starting_point(headers, query.text("after"))?;
+    let after = starting_point(headers, query.text("lastEventId"), query.text("after"))?;
     let types = Types::parse(query.text("types"))?;
     let naming = Naming::parse(query.text("event"))?;
     let mut response = match negotiate(headers, &[EVENT_STREAM, JSON]) {
@@ -155,6 +155,7 @@ impl From<BadInput> for ApiError {
         let detail = error.to_string();
         match error {
             BadInput::LastEventId => Self::header("Last-Event-ID", detail),
+            BadInput::LastEventIdParameter => Self::parameter("lastEventId", detail),
             BadInput::After => Self::parameter("after", detail),
             BadInput::Types => Self::parameter("types", detail),
             BadInput::Event => Self::parameter("event", detail),

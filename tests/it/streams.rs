@@ -102,7 +102,7 @@ impl Client {
 
 /// The body that a client gets; empty when nothing will come (204).
 async fn body(log: &EventLog, subject: Subject, headers: &HeaderMap) -> Vec<u8> {
-    let after = starting_point(headers, None).unwrap();
+    let after = starting_point(headers, None, None).unwrap();
     match log.open(subject, after).await.unwrap() {
         Opening::Unknown => panic!("it exists"),
         Opening::Over => Vec::new(),
@@ -289,6 +289,7 @@ async fn the_service_refuses_what_it_cannot_read() {
         check("?limit=0", AS_JSON, 422, "limit".into()).await;
         check("?limit=1001", AS_JSON, 422, "limit".into()).await;
         check("", ("last-event-id", "abc"), 422, "Last-Event-ID".into()).await;
+        check("?lastEventId=abc", AS_JSON, 422, "lastEventId".into()).await;
         check("", ("accept", "text/html"), 406, Value::Null).await;
         for path in ["threads", "runs"] {
             let path = format!("/api/v1/{path}/0193a1b2-0000-7000-8000-000000000000/events");

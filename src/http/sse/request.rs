@@ -18,6 +18,8 @@ pub(super) const MAX_PATTERN: usize = 64;
 pub enum BadInput {
     #[error("Last-Event-ID must be a whole number from 0, the id of an event")]
     LastEventId,
+    #[error("lastEventId must be a whole number from 0, the id of an event")]
+    LastEventIdParameter,
     #[error("after must be a whole number from 0, the number of an event")]
     After,
     #[error(
@@ -29,17 +31,24 @@ pub enum BadInput {
     Event,
 }
 
-/// Returns the number after which the client wants to go on: the header wins over the parameter, and without both it
-/// is the start. An empty header is none. Numbers beyond what can be stored stand for the end.
+/// Returns the number after which the client wants to go on, the start if it says none: in the header, else in
+/// `?lastEventId=`, which replacements of `EventSource` that cannot set headers add to their first address, else in
+/// `?after=`. An empty header or `lastEventId` is none. Numbers beyond what can be stored stand for the end.
 ///
 /// # Errors
-/// [`BadInput`] when one of them is not a whole number, also the one that does not count.
-pub fn starting_point(headers: &HeaderMap, after: Option<&str>) -> Result<i64, BadInput> {
-    let after = after.map_or(Ok(0), |text| whole_number(text).ok_or(BadInput::After))?;
-    headers
+/// [`BadInput`] when one of them is not a whole number, also one that does not count.
+pub fn starting_point(headers: &HeaderMap, last_event_id: Option<&str>, after: Option<&str>) -> Result<i64, BadInput> {
+    let after = after.map(|text| whole_number(text).ok_or(BadInput::After)).transpose()?;
+    let last_event_id = last_event_id
+        .filter(|text| !text.is_empty())
+        .map(|text| whole_number(text).ok_or(BadInput::LastEventIdParameter))
+        .transpose()?;
+    let header = headers
         .get("last-event-id")
         .filter(|value| !value.as_bytes().trim_ascii().is_empty())
-        .map_or(Ok(after), |value| value.to_str().ok().and_then(whole_number).ok_or(BadInput::LastEventId))
+        .map(|value| value.to_str().ok().and_then(whole_number).ok_or(BadInput::LastEventId))
+        .transpose()?;
+    Ok(header.or(last_event_id).or(after).unwrap_or(0))
 }
 
 fn whole_number(text: &str) -> Option<i64> {
@@ -123,26 +132,29 @@ mod tests {
 
     #[test]
     fn the_starting_point_is_read_strictly() {
-        let check = |header: Option<&'static str>, after, expected| {
+        let check = |header: Option<&'static str>, last_event_id, after, expected| {
             let mut headers = HeaderMap::new();
             if let Some(header) = header {
                 headers.insert("last-event-id", HeaderValue::from_str(header).unwrap());
             }
-            assert_eq!(starting_point(&headers, after), expected, "{header:?} {after:?}");
+            let found = starting_point(&headers, last_event_id, after);
+            assert_eq!(found, expected, "{header:?} {last_event_id:?} {after:?}");
         };
-        check(None, None, Ok(0));
-        check(None, Some("0"), Ok(0));
-        check(None, Some("17"), Ok(17));
-        check(Some("5"), Some("17"), Ok(5));
-        check(Some("5"), Some("nonsense"), Err(BadInput::After));
-        check(None, Some("99999999999999999999999"), Ok(i64::MAX));
+        check(None, None, None, Ok(0));
+        check(None, None, Some("0"), Ok(0));
+        check(None, None, Some("17"), Ok(17));
+        check(None, Some("9"), Some("17"), Ok(9));
+        check(Some("5"), Some("9"), Some("17"), Ok(5));
+        check(Some("5"), Some("9"), Some("nonsense"), Err(BadInput::After));
+        check(None, None, Some("99999999999999999999999"), Ok(i64::MAX));
         for bad in ["", "-1", "+1", "1.0", "1e3", "0x1", "abc", "1 2", "٣"] {
-            check(None, Some(bad), Err(BadInput::After));
+            check(None, None, Some(bad), Err(BadInput::After));
         }
-        check(Some(""), Some("17"), Ok(17));
-        check(Some(" "), None, Ok(0));
+        check(Some(""), Some(""), Some("17"), Ok(17));
+        check(Some(" "), None, None, Ok(0));
         for bad in ["-1", "abc"] {
-            check(Some(bad), Some("1"), Err(BadInput::LastEventId));
+            check(Some(bad), Some("1"), Some("1"), Err(BadInput::LastEventId));
+            check(Some("1"), Some(bad), Some("1"), Err(BadInput::LastEventIdParameter));
         }
     }
 

@@ -17,6 +17,7 @@ use reqwest::{
 
 use super::{Contract, service::Service};
 use crate::browser::Reader;
+use crate::crash::until;
 use crate::http::cancelling::silent_at;
 use crate::world::{Call, Kind, Script, Shape, When, World, brain};
 
@@ -379,6 +380,32 @@ async fn nginx_lets_in_whom_it_knows_and_only_so_many() {
     service.stop().await;
 }
 
+/// Who reads the log may not read what links show, and sign in for nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_of_nginx_has_no_secrets_of_links_and_sign_ins() {
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &[]).await;
+    let proxy = Proxy::start(world.folder(), &service.address).await;
+    let secret = "fathomlink_x_SECRET";
+    let paths =
+        [format!("/shared/{secret}?x"), format!("/%73hared/{secret}"), format!("/auth/callback?code={secret}&state=x")];
+    for path in paths.iter().map(String::as_str).chain(["/api/v1/threads?limit=7"]) {
+        proxy.client.get(format!("http://{}{path}", proxy.plain)).send().await.unwrap();
+    }
+    let log = world.folder().join("nginx/access");
+    let written = async || Some(fs::read_to_string(&log).unwrap()).filter(|log| log.contains("limit=7"));
+    let log = until("all requests are in the log", written).await;
+    assert!(!log.contains("SECRET"), "{log}");
+    for line in
+        ["\"GET /shared/... HTTP/1.1\" 404", "\"GET /auth/callback HTTP/1.1\" 422", "threads?limit=7 HTTP/1.1\" 200"]
+    {
+        assert!(log.contains(line), "{line}: {log}");
+    }
+    drop(proxy);
+    service.stop().await;
+    world.finish();
+}
+
 /// Where Fathom asks for keys they reach it, and the passwords of others do not.
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_pass_an_nginx_that_asks_for_no_password() {
@@ -395,6 +422,15 @@ async fn keys_pass_an_nginx_that_asks_for_no_password() {
     };
     assert_eq!(session(&format!("Bearer {key}")).await, 200);
     assert_eq!(session("Bearer fathom_none").await, 401);
+    // Before nginx, another one may have taken TLS away.
+    let sign_in = proxy.client.post(format!("http://{}/api/v1/session", proxy.plain));
+    let sign_in = sign_in.header("content-type", "application/json").body(format!(r#"{{"key":"{key}"}}"#));
+    for (forwarded, is_tls) in [("https", true), ("https, http", true), ("http", false)] {
+        let sign_in = sign_in.try_clone().unwrap().header("x-forwarded-proto", forwarded);
+        let answer = sign_in.send().await.unwrap();
+        let cookie = answer.headers()["set-cookie"].to_str().unwrap();
+        assert_eq!(cookie.ends_with("; Secure"), is_tls, "{forwarded}: {cookie}");
+    }
     drop(proxy);
     service.stop().await;
     world.finish();

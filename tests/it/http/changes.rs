@@ -87,7 +87,8 @@ async fn a_body_that_breaks_off_changes_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_answer_to_a_change_waits_for_room() {
     let (world, database) = (small_world().await, TestDatabase::sqlite());
-    let service = Service::with(&world, &database, &[("FATHOM_MAX_BUFFERED_BYTES", "4194304")]).await;
+    let variables = [("FATHOM_MAX_BUFFERED_BYTES", "4194304"), ("FATHOM_CORS_ORIGINS", "*")];
+    let service = Service::with(&world, &database, &variables).await;
     let address = service.address.to_string();
     let head = "POST /api/v1/threads HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     let mut holders = Vec::new();
@@ -98,10 +99,12 @@ async fn the_answer_to_a_change_waits_for_room() {
     // What is left is little more than the answers that are not counted, and less than the list of options.
     let large = json!({ "message": QUESTION, "metadata": { "x": "y".repeat(3_500) } });
     let full = async || {
-        let refused = service.client.get(service.url("/api/v1/options")).send().await.unwrap().status() == 503;
-        refused.then_some(())
+        let options = service.ask("GET", "/api/v1/options", &[("origin", "https://page.test")], "").await;
+        (options.status == 503).then_some(options)
     };
-    until("there is no room", full).await;
+    let refused = until("there is no room", full).await;
+    refused.refused(503, "overloaded");
+    assert_eq!(refused.header("access-control-allow-origin"), "*", "pages of other addresses may read why");
     let answered = service.post("/api/v1/threads", &large);
     let freed = async {
         let created = || "SELECT id FROM threads".to_owned();

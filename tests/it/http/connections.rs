@@ -187,6 +187,36 @@ async fn slow_clients_are_given_up() {
     world.finish();
 }
 
+/// The largest ones take longer over an ordinary line than any other body may.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_have_time_by_their_length() {
+    let (world, database) = (World::start(Script::new()).await, TestDatabase::sqlite());
+    let patience = Timeouts { body: SHORT, ..Timeouts::default() };
+    let service = Service::patient(&world, &database, &[], patience).await;
+    let text = "Dues are paid at the gate.\n".repeat((256 << 10) / 27);
+    for head in [format!("content-length: {}\r\n\r\n", text.len()), "transfer-encoding: chunked\r\n\r\n".to_owned()] {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        let line = "POST /api/v1/documents?name=dues.txt HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
+        stream.write_all(format!("{line}{head}").as_bytes()).await.unwrap();
+        let is_chunked = head.contains("chunked");
+        for part in text.as_bytes().chunks(text.len().div_ceil(4)) {
+            tokio::time::sleep(SHORT / 2).await;
+            let part = match is_chunked {
+                true => [format!("{:x}\r\n", part.len()).as_bytes(), part, b"\r\n"].concat(),
+                false => part.to_vec(),
+            };
+            stream.write_all(&part).await.unwrap();
+        }
+        if is_chunked {
+            stream.write_all(b"0\r\n\r\n").await.unwrap();
+        }
+        let answer = closed(&mut stream).await;
+        assert_eq!(status(&answer), Some(201), "{answer}");
+    }
+    service.stop().await;
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn patience_with_requests_does_not_end_streams_and_waits() {
     let database = TestDatabase::sqlite();

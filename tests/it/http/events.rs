@@ -80,6 +80,15 @@ async fn a_reader_that_was_cut_off_goes_on_where_it_was(database: TestDatabase) 
     let mut tail = service.stream(&format!("{path}?after={}", last - 2), &[]).await;
     assert_eq!(seqs(&tail.rest().await), [last - 1, last]);
     service.ask("GET", &path, &[("last-event-id", "99999999999999999999999999")], "").await.expect(204);
+    // Readers that cannot set headers say it in the address, beside what it had from the start.
+    let accept = ("accept", "text/event-stream");
+    service.ask("GET", &format!("{path}?after=0&lastEventId={last}"), &[accept], "").await.expect(204);
+    let mut tail = service.stream(&format!("{path}?after=0&lastEventId=5"), &[]).await;
+    assert_eq!(seqs(&tail.rest().await)[0], 6);
+    let mut tail = service.stream(&format!("{path}?lastEventId=1"), &[("last-event-id", "5")]).await;
+    assert_eq!(seqs(&tail.rest().await)[0], 6, "the header wins");
+    let mut tail = service.stream(&format!("{path}?after=5&lastEventId="), &[]).await;
+    assert_eq!(seqs(&tail.rest().await)[0], 6, "an empty one is none");
     service.stop().await;
     world.finish();
 }

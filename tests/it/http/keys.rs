@@ -161,7 +161,12 @@ async fn a_session_lasts_until_it_is_signed_out_or_its_key_is_revoked(database: 
     assert_eq!(first.json()["owner"], "ann");
     let set = first.header("set-cookie").to_owned();
     assert!(set.ends_with("; HttpOnly; SameSite=Strict; Secure") && !set.contains(&key), "{set}");
+    for tls in [("x-forwarded-proto", "HTTPS, http"), ("origin", &*service.url("").replace("http", "https"))] {
+        let set = sign_in(&key, &[tls]).await.expect(200);
+        assert!(set.header("set-cookie").ends_with("; Secure"), "{tls:?}");
+    }
     let second = sign_in(&key, &[]).await.expect(200);
+    assert!(!second.header("set-cookie").contains("Secure"));
     let cookie = |answer: &Answer| answer.header("set-cookie").split(';').next().unwrap().to_owned();
     let (one, two) = (cookie(&first), cookie(&second));
     let with =

@@ -1,6 +1,9 @@
 //! What may be said with a request: options, idempotency keys, and the wish to wait.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 use test_case::test_case;
@@ -11,9 +14,10 @@ use super::{
     small_world,
 };
 use crate::{
+    crash::until,
     database::TestDatabase,
     stories::engine::QUESTION,
-    world::{Kind, Script, Shape, When, World, reply},
+    world::{Call, Ended, Kind, Script, Shape, When, World, reply},
 };
 
 const THREADS: &str = "/api/v1/threads";
@@ -358,4 +362,37 @@ async fn a_wait_ends_with_the_run_or_with_the_patience(database: TestDatabase) {
     }
     service.stop().await;
     world.finish();
+}
+
+/// A refusal would have the client start a second run, which costs money as the first one does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_was_let_in_is_named_also_when_the_database_goes_away_while_it_is_waited_for() {
+    let (world, database) = (World::start(silent_at(Kind::Clarify)).await, TestDatabase::postgres().await);
+    let service = Service::start(&world, &database).await;
+    let cancelled = service.start_run().await;
+    service.ask("POST", &format!("{}/cancel", cancelled.run_path()), &[("prefer", "wait=20")], "").await.expect(202);
+    let messages = format!("{}/messages", cancelled.thread_path());
+    let headers = [JSON, ("prefer", "wait=3"), ("accept", "text/markdown, application/json")];
+    let waits = async |path: &str, body: Value| service.ask("POST", path, &headers, body.to_string()).await;
+    let outage = async {
+        let asked = |call: &Arc<Call>| call.ended() == Ended::Pending;
+        let both = async || {
+            (world.models.calls_of(Kind::Clarify).iter().filter(|call| asked(call)).count() == 2).then_some(())
+        };
+        until("both runs are at work", both).await;
+        database.outage().await
+    };
+    let (begun, said) = (json!({ "message": QUESTION }), json!({ "content": QUESTION }));
+    let (begun, said, outage) = tokio::join!(waits(THREADS, begun), waits(&messages, said), outage);
+    let (begun, said) = (begun.expect(201), said.expect(202));
+    let started = begun.started();
+    assert_eq!(begun.header("location"), started.thread_path());
+    let run = begun.json()["run"].clone();
+    assert_eq!((&run["status"], &begun.json()["thread"]["status"]), (&json!("queued"), &json!("busy")));
+    assert_eq!(said.header("location"), said.json()["run"]["links"]["self"]);
+    outage.end().await;
+    let there = async || (service.get(&started.run_path()).await.status == 200).then_some(());
+    until("the database is there again", there).await;
+    assert_eq!(service.list(&format!("{}/runs", started.thread_path())).await.len(), 1);
+    service.stop().await;
 }

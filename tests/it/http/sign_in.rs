@@ -5,22 +5,31 @@ use std::{
     collections::BTreeMap,
     io::{BufRead as _, BufReader},
     process::{Child, Command, Stdio},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use axum::{
     Router,
     routing::{get, post},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use fathom_testkit::program::tool;
+use fathom::domain::Timestamp;
+use fathom_testkit::{port, program::tool};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use parking_lot::Mutex;
 use reqwest::{Client, Response, redirect::Policy};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
 use url::Url;
 
-use super::{Service, small_world};
-use crate::{crash::until, database::TestDatabase, world::World};
+use super::{NOBODY, Service, small_world};
+use crate::{
+    crash::until,
+    database::TestDatabase,
+    world::{Script, World},
+};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sign_in/provider.mjs");
 pub(crate) const AUDIENCE: &str = "https://fathom.test/api";
@@ -311,6 +320,115 @@ async fn a_slow_provider_is_waited_for() {
     answer.refused(503, "issuer_unavailable");
     assert!(began.elapsed() > Duration::from_secs(9), "{:?}", began.elapsed());
     assert!(service.app.keys.list().await.unwrap().is_empty(), "nobody has a key of it");
+    service.stop().await;
+    world.finish();
+}
+
+/// An issuer in this process, whose tokens say what a test wants them to say.
+struct Signer {
+    url: String,
+    key: EncodingKey,
+    /// What a code gives.
+    id_token: Arc<Mutex<String>>,
+    _server: JoinSet<()>,
+}
+
+impl Signer {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let pair = Ed25519KeyPair::generate().unwrap();
+        let x = URL_SAFE_NO_PAD.encode(pair.public_key().as_ref());
+        let keys = json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "x": x }] }).to_string();
+        let document = json!({
+            "issuer": url,
+            "jwks_uri": format!("{url}/keys"),
+            "authorization_endpoint": format!("{url}/auth"),
+            "token_endpoint": format!("{url}/token"),
+        });
+        let document = document.to_string();
+        let id_token = Arc::new(Mutex::new(String::new()));
+        let given = Arc::clone(&id_token);
+        let token = async move || json!({ "token_type": "Bearer", "id_token": *given.lock() }).to_string();
+        let site = Router::new()
+            .route("/.well-known/openid-configuration", get(async move || document))
+            .route("/keys", get(async move || keys))
+            .route("/token", post(token));
+        let mut server = JoinSet::new();
+        server.spawn(async move { axum::serve(listener, site).await.unwrap() });
+        let key = EncodingKey::from_ed_der(pair.to_pkcs8v1().unwrap().as_ref());
+        Self { url, key, id_token, _server: server }
+    }
+
+    /// A token that ended so many seconds ago.
+    fn token(&self, audience: &str, ended: i64, nonce: &str) -> String {
+        let end = Timestamp::now().0 / 1_000 - ended;
+        let claims = json!({ "iss": self.url, "aud": audience, "sub": "ann", "exp": end, "nonce": nonce });
+        jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), &claims, &self.key).unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clocks_may_differ_by_a_minute() {
+    let (world, database, issuer) = (World::start(Script::new()).await, TestDatabase::sqlite(), Signer::start().await);
+    let service = Service::with(&world, &database, &variables(&issuer.url)).await;
+    for (ended, status) in [(-30, 200), (30, 200), (90, 401)] {
+        let bearer = format!("Bearer {}", issuer.token(AUDIENCE, ended, ""));
+        // The second time it is remembered.
+        for _ in 0..2 {
+            service.ask("GET", "/api/v1/session", &[("authorization", &bearer)], "").await.expect(status);
+        }
+    }
+    service.stop().await;
+    world.finish();
+}
+
+/// Whatever a proxy in front says: the browser came back to the address that it was sent to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_begins_at_an_address_of_tls_is_for_tls_alone() {
+    let (world, database, issuer) = (World::start(Script::new()).await, TestDatabase::sqlite(), Signer::start().await);
+    let mut variables = variables(&issuer.url);
+    for (redirect_url, is_tls) in [("https://127.0.0.1/auth/callback", true), ("http://127.0.0.1/auth/callback", false)]
+    {
+        variables[5].1 = redirect_url;
+        let service = Service::with(&world, &database, &variables).await;
+        let mut browser = Browser::new();
+        browser.get(&service.url("/auth/login")).await;
+        let begun: Vec<&str> = browser.cookies["fathom_login"].split('.').collect();
+        *issuer.id_token.lock() = issuer.token("fathom", -60, begun[1]);
+        let back = service.url(&format!("/auth/callback?code=x&state={}", begun[0]));
+        let response = browser.get(&back).await;
+        assert_eq!(response.status(), 302);
+        let mut set = response.headers().get_all("set-cookie").iter().map(|set| set.to_str().unwrap());
+        let session = set.find(|set| set.starts_with("fathom_session=")).unwrap();
+        assert_eq!(session.ends_with("; Secure"), is_tls, "{session}");
+        service.stop().await;
+    }
+    world.finish();
+}
+
+/// The token may be as good as any, so its bearer is to come back with it and not to ask for another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_is_for_later_while_its_issuer_cannot_be_asked() {
+    let (world, database) = (World::start(Script::new()).await, TestDatabase::sqlite());
+    let issuer = format!("http://127.0.0.1:{}", port::free());
+    let service = Service::with(&world, &database, &variables(&issuer)).await;
+    let header = URL_SAFE_NO_PAD.encode(json!({ "alg": "RS256", "kid": "x" }).to_string());
+    let token = format!("{header}.e30.c2lnbmVk");
+    let bearer = format!("Bearer {token}");
+    let answer = service.ask("GET", "/api/v1/threads", &[("authorization", &bearer)], "").await;
+    assert_eq!(answer.refused(503, "issuer_unavailable")["retryable"], true);
+    assert!(!answer.header("retry-after").is_empty());
+    let events = format!("/api/v1/runs/{NOBODY}/events");
+    let headers = [("authorization", &*bearer), ("accept", "text/event-stream")];
+    let hint = service.ask("GET", &events, &headers, "").await.expect(200).text();
+    assert!(hint.starts_with("retry: ") && hint.lines().count() == 1, "{hint:?}");
+    service.post("/api/v1/session", &json!({ "key": token })).await.refused(503, "issuer_unavailable");
+    for token in ["a.b.c", "fathom_none"] {
+        let bearer = format!("Bearer {token}");
+        let answer = service.ask("GET", "/api/v1/threads", &[("authorization", &bearer)], "").await;
+        answer.refused(401, "unauthenticated");
+    }
     service.stop().await;
     world.finish();
 }
