@@ -3,7 +3,7 @@
 use super::{
     Case,
     Meaning::{Auth, BadQuery, Limited, Quota, Unavailable},
-    in_german, news, of_last_week, of_one_site, without_a_site,
+    in_german, in_taiwan, news, of_last_week, of_many_sites, of_one_site, without_a_site, without_many_sites,
 };
 
 pub const ALL: &[Case] = &[
@@ -171,6 +171,9 @@ const BRAVE: Case = Case {
         (of_one_site, &["q=pump noise limits site:example.org"]),
         (without_a_site, &["q=pump noise limits -site:example.net"]),
         (in_german, &["search_lang=de", "country=DE"]),
+        (in_taiwan, &["search_lang=zh-hant", "country=TW"]),
+        (of_many_sites, &["q=pump noise limits (site:s0.eu OR site:s1.eu OR ", " OR site:s23.eu) count=5 "]),
+        (without_many_sites, &["q=pump noise limits -site:s0.eu -site:s1.eu ", " -site:s29.eu count=20 "]),
         (news, &["GET /base/news/search "]),
     ],
 };

@@ -381,6 +381,23 @@ fn without_a_site() -> Filters {
     filters(json!({"exclude": ["example.net"]}))
 }
 
+/// More than there is room for in a query.
+fn of_many_sites() -> Filters {
+    filters(json!({"include": many_sites()}))
+}
+
+fn without_many_sites() -> Filters {
+    filters(json!({"exclude": many_sites()}))
+}
+
+fn many_sites() -> Vec<String> {
+    (0..60).map(|at| format!("s{at}.eu")).collect()
+}
+
+fn in_taiwan() -> Filters {
+    filters(json!({"language": "zh", "country": "TW"}))
+}
+
 fn in_german() -> Filters {
     filters(json!({"language": "de", "country": "DE"}))
 }
