@@ -6,7 +6,7 @@ use encoding_rs::Encoding;
 use super::{
     Document, Unreadable,
     about::{self, About},
-    bulk, date, hidden, links, markdown, shape, text,
+    bulk, date, formula, hidden, links, markdown, shape, text,
 };
 
 /// What is never the text of a page, and what is hidden from its readers; `hidden.rs` knows styles that hide.
@@ -70,6 +70,7 @@ pub(super) fn page(source: &str) -> Option<Page> {
 /// Takes away what is no text of a page, and says in words what its shape says.
 fn clear(page: &dom_query::Document) {
     keep_names(page);
+    formula::show_pictured(page);
     shape::leave_out(&page.select(FURNITURE));
     hidden::remove(page);
     leave_out_forms(page);
