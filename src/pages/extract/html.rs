@@ -348,5 +348,7 @@ mod tests {
         check(b"<meta http-equiv=Content-Type content='text/html; charset=windows-1252'>5 \x80", "5 €");
         check(b"<meta charset=\"koi8-r\">\xf0\xd2\xc9", "При");
         check("<meta charset=latin1>Größe".as_bytes(), "Größe");
+        check(&encoding_rs::ISO_2022_JP.encode("<meta charset=iso-2022-jp>潮汐").0, "潮汐");
+        check("<meta charset=iso-2022-jp>潮汐".as_bytes(), "潮汐");
     }
 }
