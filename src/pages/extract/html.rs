@@ -129,10 +129,11 @@ fn with_short_rules(markdown: &str) -> String {
     short
 }
 
-/// Returns the article, unless it left most of the page's words out: then it took a side note for the article.
+/// Returns the article, unless it left most of the page's text out: then it took a side note for the article. Letters
+/// are counted, since not all languages set spaces between words.
 fn fuller(article: String, whole: String) -> String {
-    let words = |text: &str| text.split_whitespace().count();
-    match words(&article) * 2 < words(&whole) {
+    let spoken = |text: &str| bulk::spoken(&markdown::plain(text));
+    match spoken(&article) * 2 < spoken(&whole) {
         true => whole,
         false => article,
     }
