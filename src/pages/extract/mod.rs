@@ -7,6 +7,7 @@ mod about;
 mod bulk;
 pub mod date;
 mod delimited;
+mod depth;
 mod docx;
 mod epub;
 mod formula;
