@@ -41,8 +41,17 @@ pub(super) struct Glyphs {
     last: Option<(f64, f64, f64)>,
     /// A new piece of text begins.
     begins: bool,
-    /// What comes now runs up or down the page, so that its height says nothing.
-    is_turned: bool,
+    /// Which way the last glyph ran.
+    turn: Turn,
+}
+
+/// Which way text runs on its page.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Turn {
+    #[default]
+    None,
+    Up,
+    Down,
 }
 
 #[derive(Default)]
@@ -56,10 +65,9 @@ struct Glyph {
     text: String,
     /// To the end of the one before it, in sizes of the font.
     gap: f64,
-    /// From the left of the page, and from its top to the line on which it stands.
+    /// How far to the right, and how far down the line on which it stands, as one holds the page to read it.
     place: (f64, f64),
     size: f64,
-    is_turned: bool,
 }
 
 impl Glyphs {
@@ -79,6 +87,15 @@ impl Glyphs {
         text
     }
 
+    /// Begins a line of its own for text that runs another way than what is before it.
+    fn turn(&mut self, turn: Turn) {
+        if turn != self.turn {
+            self.turn = turn;
+            self.last = None;
+            self.lines.push(Line { glyphs: Vec::new(), is_apart: !self.lines.is_empty() });
+        }
+    }
+
     fn put(&mut self, x: f64, y: f64, width: f64, size: f64, text: &str) {
         self.count += 1;
         if self.count > MAX_GLYPHS {
@@ -94,7 +111,7 @@ impl Glyphs {
         }
         let is_first = self.lines.last().is_none_or(|line| line.glyphs.is_empty());
         let gap = if is_first { 0.0 } else { (x - end) / size };
-        let glyph = Glyph { text: text.to_owned(), gap, place: (x, y), size, is_turned: self.is_turned };
+        let glyph = Glyph { text: text.to_owned(), gap, place: (x, y), size };
         if let Some(line) = self.lines.last_mut() {
             line.glyphs.push(glyph);
         }
@@ -209,7 +226,7 @@ impl Line {
 impl Glyph {
     fn is_raised_beside(&self, other: &Self) -> bool {
         let rise = (other.place.1 - self.place.1) / other.size;
-        self.is_smaller_than(other) && !self.is_turned && rise > RAISED_BY && rise <= RAISED_MOST
+        self.is_smaller_than(other) && rise > RAISED_BY && rise <= RAISED_MOST
     }
 
     fn is_lowered_beside(&self, other: &Self) -> bool {
@@ -242,8 +259,14 @@ impl OutputDev for Glyphs {
         // The side of a square with the area of the box of a glyph.
         let (across, up) = (transform.m11 + transform.m21, transform.m12 + transform.m22);
         let size = ((across * font_size) * (up * font_size)).abs().sqrt();
-        self.is_turned = transform.m12.abs() > transform.m11.abs();
-        self.put(transform.m31, self.height - transform.m32, width, size, text);
+        let (x, y) = (transform.m31, transform.m32);
+        let (turn, right, down) = match () {
+            () if transform.m12.abs() <= transform.m11.abs() => (Turn::None, x, self.height - y),
+            () if transform.m12 > 0.0 => (Turn::Up, y, x),
+            () => (Turn::Down, -y, -x),
+        };
+        self.turn(turn);
+        self.put(right, down, width, size, text);
         Ok(())
     }
 
@@ -332,8 +355,8 @@ mod tests {
 
     #[test]
     fn small_numbers_elsewhere_in_a_line_are_not_raised() {
-        let line = |glyphs: &[(&str, f64, f64, f64)], is_turned: bool| {
-            let mut line = Glyphs { is_turned, ..Glyphs::default() };
+        let line = |glyphs: &[(&str, f64, f64, f64)]| {
+            let mut line = Glyphs::default();
             for (text, x, y, size) in glyphs {
                 for (at, char) in (0_u32..).zip(text.chars()) {
                     line.put(x + f64::from(at) * size * 0.5, *y, 0.5, *size, &char.to_string());
@@ -342,12 +365,11 @@ mod tests {
             line.text().trim_end().to_owned()
         };
         let tile = [("Growth", 50.0, 100.0, 18.0), ("2023", 300.0, 90.0, 12.0)];
-        assert_eq!(line(&tile, false), "Growth 2023");
+        assert_eq!(line(&tile), "Growth 2023");
         let row = [("Sold", 50.0, 100.0, 10.0), ("412", 90.0, 98.2, 8.0), ("398", 120.0, 98.2, 8.0)];
-        assert_eq!(line(&row, false), "Sold 412 398");
-        assert_eq!(line(&[("12", 50.0, 98.0, 8.0), ("Sold", 90.0, 100.0, 10.0)], false), "12 Sold");
-        assert_eq!(line(&[("CO", 50.0, 100.0, 10.0), ("2", 60.0, 96.0, 6.0)], true), "CO2");
-        assert_eq!(line(&[("CO", 50.0, 100.0, 10.0), ("2", 60.0, 96.0, 6.0)], false), "CO²");
+        assert_eq!(line(&row), "Sold 412 398");
+        assert_eq!(line(&[("12", 50.0, 98.0, 8.0), ("Sold", 90.0, 100.0, 10.0)]), "12 Sold");
+        assert_eq!(line(&[("CO", 50.0, 100.0, 10.0), ("2", 60.0, 96.0, 6.0)]), "CO²");
     }
 
     #[test]

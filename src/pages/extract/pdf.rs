@@ -261,6 +261,39 @@ mod tests {
     }
 
     #[test]
+    fn text_that_runs_up_or_down_the_page_is_read_along_its_lines() {
+        let check = |content: &str, expected: &str| {
+            assert_eq!(text_of(pdf(&[CATALOG, PAGES, PAGE, &stream("", content), FONT])).as_deref(), Ok(expected));
+        };
+        check("BT /F1 12 Tf 0 1 -1 0 100 50 Tm [(Ta)-5(ble)] TJ ET", "Table");
+        let row = |matrix: &str, cells: [&str; 3], place: fn(usize) -> String| {
+            let cells = cells.iter().enumerate();
+            cells
+                .map(|(at, cell)| format!("BT /F1 12 Tf {matrix} {} Tm ({cell}) Tj ET\n", place(at)))
+                .collect::<String>()
+        };
+        let (head, tolls) = (["Boat", "Toll", "Year"], ["Barge", "4", "1931"]);
+        let up = row("0 1 -1 0", head, |at| format!("100 {}", 50 + 100 * at))
+            + &row("0 1 -1 0", tolls, |at| format!("115 {}", 50 + 100 * at));
+        check(&up, "Boat Toll Year\nBarge 4 1931");
+        let down = row("0 -1 1 0", head, |at| format!("500 {}", 750 - 100 * at))
+            + &row("0 -1 1 0", tolls, |at| format!("485 {}", 750 - 100 * at));
+        check(&down, "Boat Toll Year\nBarge 4 1931");
+        check(
+            "BT /F1 12 Tf 50 700 Td (Page) Tj 0 1 -1 0 90 700 Tm (Draft) Tj 1 0 0 1 50 686 Tm (one) Tj ET",
+            "Page\n\nDraft\n\none",
+        );
+    }
+
+    #[test]
+    fn what_stands_before_a_pdf_is_passed_over() {
+        let whole = pdf(&[CATALOG, PAGES, PAGE, &stream("", "BT /F1 12 Tf 50 700 Td (Text) Tj ET"), FONT]);
+        for junk in ["\r\n", "\u{feff}", "@PJL JOB\r\n"] {
+            assert_eq!(text_of([junk.as_bytes(), &whole].concat()).as_deref(), Ok("Text"), "{junk:?}");
+        }
+    }
+
+    #[test]
     fn circles_do_not_end_the_process() {
         let content = stream("", "BT /F1 12 Tf 50 700 Td (Text) Tj ET /X Do");
         let form = stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9]", "/X Do");
