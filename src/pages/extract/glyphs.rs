@@ -2,14 +2,15 @@
 //!
 //! Programs set letters apart (justified and spaced text) and words without a glyph between them, so no single distance
 //! parts words: what counts is how far apart the letters of the same line stand, and whether the page has glyphs for
-//! spaces. What stands raised says something by that, and text from right to left may be drawn from left to right
-//! (`reading_order.rs`).
+//! spaces. What stands raised says something by that, columns may be drawn row by row (`columns.rs`), and text from
+//! right to left from left to right (`reading_order.rs`).
 
 use std::{borrow::Cow, ops::Range};
 
 use pdf_extract::{MediaBox, OutputDev, OutputError, Transform};
 
 use super::{
+    columns,
     reading_order::{self, Piece},
     text,
 };
@@ -55,29 +56,31 @@ enum Turn {
 }
 
 #[derive(Default)]
-struct Line {
-    glyphs: Vec<Glyph>,
+pub(super) struct Line {
+    pub glyphs: Vec<Glyph>,
     /// An empty line stands before it.
-    is_apart: bool,
+    pub is_apart: bool,
 }
 
-struct Glyph {
-    text: String,
+pub(super) struct Glyph {
+    pub text: String,
     /// To the end of the one before it, in sizes of the font.
-    gap: f64,
+    pub gap: f64,
     /// How far to the right, and how far down the line on which it stands, as one holds the page to read it.
-    place: (f64, f64),
-    size: f64,
+    pub place: (f64, f64),
+    /// How far to the right it ends.
+    pub end: f64,
+    pub size: f64,
 }
 
 impl Glyphs {
-    pub fn text(&self) -> String {
+    pub fn text(self) -> String {
         let mut text = String::new();
         let glyphs = self.lines.iter().flat_map(|line| &line.glyphs);
-        let spaces = glyphs.filter(|glyph| glyph.text.trim().is_empty()).count();
+        let spaces = glyphs.filter(|glyph| glyph.is_blank()).count();
         // Text has a space in six glyphs or so; columns of a table have a few that mean nothing.
         let has_spaces = spaces * 15 >= self.count;
-        for line in &self.lines {
+        for line in columns::in_order(self.lines) {
             if line.is_apart {
                 text.push('\n');
             }
@@ -111,11 +114,12 @@ impl Glyphs {
         }
         let is_first = self.lines.last().is_none_or(|line| line.glyphs.is_empty());
         let gap = if is_first { 0.0 } else { (x - end) / size };
-        let glyph = Glyph { text: text.to_owned(), gap, place: (x, y), size };
+        let next_end = x + width * size;
+        let glyph = Glyph { text: text.to_owned(), gap, place: (x, y), end: next_end, size };
         if let Some(line) = self.lines.last_mut() {
             line.glyphs.push(glyph);
         }
-        self.last = Some((x + width * size, y, size));
+        self.last = Some((next_end, y, size));
     }
 }
 
@@ -135,8 +139,8 @@ impl Line {
         let widest = self.widest_within_words(has_spaces);
         let mut pieces: Vec<Piece<'_>> = Vec::with_capacity(self.glyphs.len());
         for (at, (glyph, raised)) in self.glyphs.iter().zip(self.raised()).enumerate() {
-            let is_space = glyph.text.trim().is_empty();
-            let is_beside_space = is_space || at == 0 || self.glyphs[at - 1].text.trim().is_empty();
+            let is_space = glyph.is_blank();
+            let is_beside_space = is_space || at == 0 || self.glyphs[at - 1].is_blank();
             if !is_beside_space && glyph.gap > widest {
                 pieces.push(Piece { text: " ".into(), x: glyph.place.0 });
             }
@@ -171,7 +175,7 @@ impl Line {
     /// Raises the glyphs of a stretch if there is a digit among them, nothing but digits, signs and commas between
     /// them, and if they hang on to what they belong to.
     fn raise(&self, stretch: Range<usize>, raised: &mut [Option<String>]) {
-        let is_space = |at: usize| self.glyphs[at].text.trim().is_empty();
+        let is_space = |at: usize| self.glyphs[at].is_blank();
         let Some(last) = stretch.clone().rfind(|at| !is_space(*at)) else { return };
         let own = stretch.start..last + 1;
         let raise = |at: usize| match self.glyphs[at].text.as_str() {
@@ -203,11 +207,10 @@ impl Line {
         let inside = (own.start + 1..own.end).all(is_close);
         inside
             && match own.start.checked_sub(1) {
-                Some(before) => is_close(own.start) && !self.glyphs[before].text.trim().is_empty(),
+                Some(before) => is_close(own.start) && !self.glyphs[before].is_blank(),
                 None => self.glyphs.get(own.end).is_some_and(|behind| {
                     let is_beside = |glyph: &Glyph| glyph.is_raised_beside(behind);
-                    behind.gap <= RAISED_GAP
-                        && (behind.text.trim().is_empty() || self.glyphs[own].iter().all(is_beside))
+                    behind.gap <= RAISED_GAP && (behind.is_blank() || self.glyphs[own].iter().all(is_beside))
                 }),
             }
     }
@@ -224,6 +227,10 @@ impl Line {
 }
 
 impl Glyph {
+    pub fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
     fn is_raised_beside(&self, other: &Self) -> bool {
         let rise = (other.place.1 - self.place.1) / other.size;
         self.is_smaller_than(other) && rise > RAISED_BY && rise <= RAISED_MOST
