@@ -4,7 +4,7 @@ use serde::Serialize;
 use time::{Date, OffsetDateTime, format_description::well_known::Iso8601};
 use url::{Host, Url};
 
-use super::Hit;
+use super::{Hit, Row};
 use crate::domain::{Domains, RunOptions, TimeRange, Topic};
 
 /// Restrictions of one search. Engines get them in words of their own where they have any ([`super::Row::filters`]).
@@ -79,22 +79,37 @@ impl Filters {
         !self.include.is_empty() || !self.exclude.is_empty()
     }
 
-    /// Returns the query with the sites as operators that most engines know, as far as there is room for them.
-    pub fn with_sites(&self, query: &str, max_chars: usize) -> String {
-        let mut text = query.to_owned();
-        let included: Vec<_> = self.include.iter().map(|name| format!("site:{name}")).collect();
-        let all = match included.as_slice() {
-            [] => None,
-            [one] => Some(one.clone()),
-            several => Some(format!("({})", several.join(" OR "))),
+    /// Returns the query with the sites as operators that most engines know, as many as there is room for in a query of
+    /// that engine; and whether they keep away all results of other sites.
+    pub fn with_sites(&self, query: &str, row: &Row) -> (String, bool) {
+        let fits = |text: &str| {
+            let words = text.split_whitespace().count();
+            text.chars().count() <= row.max_query_chars && words <= row.max_query_words
         };
-        for operator in all.into_iter().chain(self.exclude.iter().map(|name| format!("-site:{name}"))) {
-            if text.chars().count() + 1 + operator.chars().count() <= max_chars {
-                text.push(' ');
-                text.push_str(&operator);
+        let mut text = query.to_owned();
+        let mut included = Vec::new();
+        for name in &self.include {
+            included.push(format!("site:{name}"));
+            let longer = match included.as_slice() {
+                [one] => format!("{query} {one}"),
+                several => format!("{query} ({})", several.join(" OR ")),
+            };
+            if fits(&longer) {
+                text = longer;
+            } else {
+                included.pop();
             }
         }
-        text
+        let mut is_restricted = included.is_empty() == self.include.is_empty();
+        for name in &self.exclude {
+            let longer = format!("{text} -site:{name}");
+            if fits(&longer) {
+                text = longer;
+            } else {
+                is_restricted = false;
+            }
+        }
+        (text, is_restricted)
     }
 
     /// Returns whether a result with that address and date may be kept. Documents have no site; what has no date may be
@@ -227,9 +242,17 @@ mod tests {
             exclude: vec!["c.test".into()],
             ..Filters::default()
         };
-        assert_eq!(filters.with_sites("cod", 100), "cod (site:a.test OR site:b.test) -site:c.test");
-        assert_eq!(filters.with_sites("cod", 20), "cod -site:c.test");
-        assert_eq!(Filters::default().with_sites("cod", 3), "cod");
+        let check = |filters: &Filters, (chars, words): (usize, usize), expected: (&str, bool)| {
+            let row = Row { max_query_chars: chars, max_query_words: words, ..Row::WEB };
+            let (text, is_restricted) = filters.with_sites("cod", &row);
+            assert_eq!((&*text, is_restricted), expected, "{chars} {words}");
+        };
+        check(&filters, (100, 100), ("cod (site:a.test OR site:b.test) -site:c.test", true));
+        check(&filters, (100, 4), ("cod (site:a.test OR site:b.test)", false));
+        check(&filters, (100, 3), ("cod site:a.test -site:c.test", true));
+        check(&filters, (20, 100), ("cod site:a.test", false));
+        check(&filters, (10, 100), ("cod", false));
+        check(&Filters::default(), (3, 1), ("cod", true));
     }
 
     #[test]

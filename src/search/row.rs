@@ -26,6 +26,10 @@ pub struct Row {
     pub filters: &'static [Filter],
     /// A longer query is refused with that reason, which the model reads; of Unicode scalar values.
     pub max_query_chars: usize,
+    /// The same of its words, between spaces.
+    pub max_query_words: usize,
+    /// Whether it is given sites as words of the query, such as `site:example.org`.
+    pub sites_in_query: bool,
     /// What one search costs, for people.
     pub cost: &'static str,
     /// The least time between two requests of a process.
@@ -52,6 +56,8 @@ impl Row {
         returns: Returns::Excerpts,
         filters: &[],
         max_query_chars: 1_000,
+        max_query_words: usize::MAX,
+        sites_in_query: false,
         cost: "nothing",
         every: Duration::ZERO,
         at_once: None,

@@ -46,7 +46,7 @@ const READ_AT_ONCE: usize = 32;
 const MAX_LOOKED_AT: usize = 50;
 /// Characters of a page that stand in for an excerpt.
 const EXCERPT_CHARS: usize = 300;
-/// How many times the results are asked for of an engine that cannot restrict sites itself.
+/// How many times the results are asked for of an engine that cannot restrict all sites itself.
 const SIFTED: usize = 4;
 /// A longer wait that an engine asks for is not begun.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -85,11 +85,6 @@ pub struct Shared {
 
 /// How one engine is spoken to.
 pub trait Wire: Send + Sync + 'static {
-    /// Returns the most words of a query, between spaces; one with more is refused.
-    fn max_query_words(&self) -> usize {
-        usize::MAX
-    }
-
     /// Returns the request for a query, which is neither empty nor longer than the row says.
     fn request(&self, query: &str, limits: &Limits) -> Request;
 
@@ -317,7 +312,7 @@ impl<W: Wire> Web<W> {
         }
         let (chars, words) = (query.chars().count(), query.split_whitespace().count());
         for (what, count, most) in
-            [("characters", chars, self.row.max_query_chars), ("words", words, self.wire.max_query_words())]
+            [("characters", chars, self.row.max_query_chars), ("words", words, self.row.max_query_words)]
         {
             if count > most {
                 let detail =
@@ -325,7 +320,8 @@ impl<W: Wire> Web<W> {
                 return Err(Error::BadQuery(detail));
             }
         }
-        Ok(self.wire.request(query, &self.asked(limits)))
+        let (query, limits) = self.asked(query, limits);
+        Ok(self.wire.request(&query, &limits))
     }
 
     /// Makes a request until it is answered or must be given up; `None` when nothing is to be found.
@@ -355,11 +351,17 @@ impl<W: Wire> Web<W> {
         timeout_at(ends, turn).await.map_err(|_| Problem::crowded(self.row.name))
     }
 
-    /// Returns what is asked for: more than is wanted where results of other sites are thrown away afterwards.
-    fn asked(&self, limits: &Limits) -> Limits {
-        let sifted = limits.filters.has_domains() && !self.row.filters.contains(&Filter::Domains);
-        let times = if sifted { SIFTED } else { 1 };
-        Limits { max_results: limits.max_results * times, ..limits.clone() }
+    /// Returns what is asked for: the query, with its sites where the engine takes them as words of it, and more
+    /// results than are wanted where those of other sites are thrown away afterwards.
+    fn asked(&self, query: &str, limits: &Limits) -> (String, Limits) {
+        let filters = &limits.filters;
+        let (query, is_restricted) = if self.row.sites_in_query {
+            filters.with_sites(query, self.row)
+        } else {
+            (query.to_owned(), !filters.has_domains() || self.row.filters.contains(&Filter::Domains))
+        };
+        let times = if is_restricted { 1 } else { SIFTED };
+        (query, Limits { max_results: limits.max_results * times, ..limits.clone() })
     }
 
     /// Makes one attempt; `None` when nothing is to be found. It ends with the last byte of the answer: what is made of

@@ -21,7 +21,8 @@ pub(super) fn lengths(page: &Document) -> HashMap<NodeId, usize> {
     lengths
 }
 
-fn spoken(text: &str) -> usize {
+/// Returns how many bytes of letters and digits a text has.
+pub(super) fn spoken(text: &str) -> usize {
     text.chars().filter(|char| char.is_alphanumeric()).map(char::len_utf8).sum()
 }
 

@@ -8,6 +8,18 @@ use super::{text, xml::Element};
 /// Bytes that may be rewritten on one page; what comes behind is left as it is.
 const MOST_BYTES: usize = 4 << 20;
 
+/// Shows formulas that are hidden from the eye because a picture beside them says the same, in place of that picture.
+pub(super) fn show_pictured(document: &Document) {
+    for formula in document.select("[style] > math[alttext]").nodes() {
+        let Some(holder) = formula.parent() else { continue };
+        let is_of_it = |image: &NodeRef<'_>| image.has_name("img") && image.attr("alt") == formula.attr("alttext");
+        if let Some(picture) = holder.next_element_sibling().filter(is_of_it) {
+            holder.remove_attr("style");
+            picture.remove_from_parent();
+        }
+    }
+}
+
 /// Writes the formulas of a page in one line each, and leaves out what they say once more in another language, such as
 /// that of TeX.
 pub(super) fn spell_out(document: &Document) {

@@ -2,14 +2,15 @@
 //!
 //! Programs set letters apart (justified and spaced text) and words without a glyph between them, so no single distance
 //! parts words: what counts is how far apart the letters of the same line stand, and whether the page has glyphs for
-//! spaces. What stands raised says something by that, and text from right to left may be drawn from left to right
-//! (`reading_order.rs`).
+//! spaces. What stands raised says something by that, columns may be drawn row by row (`columns.rs`), and text from
+//! right to left from left to right (`reading_order.rs`).
 
 use std::{borrow::Cow, ops::Range};
 
 use pdf_extract::{MediaBox, OutputDev, OutputError, Transform};
 
 use super::{
+    columns,
     reading_order::{self, Piece},
     text,
 };
@@ -41,35 +42,45 @@ pub(super) struct Glyphs {
     last: Option<(f64, f64, f64)>,
     /// A new piece of text begins.
     begins: bool,
-    /// What comes now runs up or down the page, so that its height says nothing.
-    is_turned: bool,
+    /// Which way the last glyph ran.
+    turn: Turn,
+}
+
+/// Which way text runs on its page.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Turn {
+    #[default]
+    None,
+    Up,
+    Down,
 }
 
 #[derive(Default)]
-struct Line {
-    glyphs: Vec<Glyph>,
+pub(super) struct Line {
+    pub glyphs: Vec<Glyph>,
     /// An empty line stands before it.
-    is_apart: bool,
+    pub is_apart: bool,
 }
 
-struct Glyph {
-    text: String,
+pub(super) struct Glyph {
+    pub text: String,
     /// To the end of the one before it, in sizes of the font.
-    gap: f64,
-    /// From the left of the page, and from its top to the line on which it stands.
-    place: (f64, f64),
-    size: f64,
-    is_turned: bool,
+    pub gap: f64,
+    /// How far to the right, and how far down the line on which it stands, as one holds the page to read it.
+    pub place: (f64, f64),
+    /// How far to the right it ends.
+    pub end: f64,
+    pub size: f64,
 }
 
 impl Glyphs {
-    pub fn text(&self) -> String {
+    pub fn text(self) -> String {
         let mut text = String::new();
         let glyphs = self.lines.iter().flat_map(|line| &line.glyphs);
-        let spaces = glyphs.filter(|glyph| glyph.text.trim().is_empty()).count();
+        let spaces = glyphs.filter(|glyph| glyph.is_blank()).count();
         // Text has a space in six glyphs or so; columns of a table have a few that mean nothing.
         let has_spaces = spaces * 15 >= self.count;
-        for line in &self.lines {
+        for line in columns::in_order(self.lines) {
             if line.is_apart {
                 text.push('\n');
             }
@@ -77,6 +88,15 @@ impl Glyphs {
             text.push('\n');
         }
         text
+    }
+
+    /// Begins a line of its own for text that runs another way than what is before it.
+    fn turn(&mut self, turn: Turn) {
+        if turn != self.turn {
+            self.turn = turn;
+            self.last = None;
+            self.lines.push(Line { glyphs: Vec::new(), is_apart: !self.lines.is_empty() });
+        }
     }
 
     fn put(&mut self, x: f64, y: f64, width: f64, size: f64, text: &str) {
@@ -94,11 +114,12 @@ impl Glyphs {
         }
         let is_first = self.lines.last().is_none_or(|line| line.glyphs.is_empty());
         let gap = if is_first { 0.0 } else { (x - end) / size };
-        let glyph = Glyph { text: text.to_owned(), gap, place: (x, y), size, is_turned: self.is_turned };
+        let next_end = x + width * size;
+        let glyph = Glyph { text: text.to_owned(), gap, place: (x, y), end: next_end, size };
         if let Some(line) = self.lines.last_mut() {
             line.glyphs.push(glyph);
         }
-        self.last = Some((x + width * size, y, size));
+        self.last = Some((next_end, y, size));
     }
 }
 
@@ -118,8 +139,8 @@ impl Line {
         let widest = self.widest_within_words(has_spaces);
         let mut pieces: Vec<Piece<'_>> = Vec::with_capacity(self.glyphs.len());
         for (at, (glyph, raised)) in self.glyphs.iter().zip(self.raised()).enumerate() {
-            let is_space = glyph.text.trim().is_empty();
-            let is_beside_space = is_space || at == 0 || self.glyphs[at - 1].text.trim().is_empty();
+            let is_space = glyph.is_blank();
+            let is_beside_space = is_space || at == 0 || self.glyphs[at - 1].is_blank();
             if !is_beside_space && glyph.gap > widest {
                 pieces.push(Piece { text: " ".into(), x: glyph.place.0 });
             }
@@ -154,7 +175,7 @@ impl Line {
     /// Raises the glyphs of a stretch if there is a digit among them, nothing but digits, signs and commas between
     /// them, and if they hang on to what they belong to.
     fn raise(&self, stretch: Range<usize>, raised: &mut [Option<String>]) {
-        let is_space = |at: usize| self.glyphs[at].text.trim().is_empty();
+        let is_space = |at: usize| self.glyphs[at].is_blank();
         let Some(last) = stretch.clone().rfind(|at| !is_space(*at)) else { return };
         let own = stretch.start..last + 1;
         let raise = |at: usize| match self.glyphs[at].text.as_str() {
@@ -186,11 +207,10 @@ impl Line {
         let inside = (own.start + 1..own.end).all(is_close);
         inside
             && match own.start.checked_sub(1) {
-                Some(before) => is_close(own.start) && !self.glyphs[before].text.trim().is_empty(),
+                Some(before) => is_close(own.start) && !self.glyphs[before].is_blank(),
                 None => self.glyphs.get(own.end).is_some_and(|behind| {
                     let is_beside = |glyph: &Glyph| glyph.is_raised_beside(behind);
-                    behind.gap <= RAISED_GAP
-                        && (behind.text.trim().is_empty() || self.glyphs[own].iter().all(is_beside))
+                    behind.gap <= RAISED_GAP && (behind.is_blank() || self.glyphs[own].iter().all(is_beside))
                 }),
             }
     }
@@ -207,9 +227,13 @@ impl Line {
 }
 
 impl Glyph {
+    pub fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
     fn is_raised_beside(&self, other: &Self) -> bool {
         let rise = (other.place.1 - self.place.1) / other.size;
-        self.is_smaller_than(other) && !self.is_turned && rise > RAISED_BY && rise <= RAISED_MOST
+        self.is_smaller_than(other) && rise > RAISED_BY && rise <= RAISED_MOST
     }
 
     fn is_lowered_beside(&self, other: &Self) -> bool {
@@ -242,8 +266,14 @@ impl OutputDev for Glyphs {
         // The side of a square with the area of the box of a glyph.
         let (across, up) = (transform.m11 + transform.m21, transform.m12 + transform.m22);
         let size = ((across * font_size) * (up * font_size)).abs().sqrt();
-        self.is_turned = transform.m12.abs() > transform.m11.abs();
-        self.put(transform.m31, self.height - transform.m32, width, size, text);
+        let (x, y) = (transform.m31, transform.m32);
+        let (turn, right, down) = match () {
+            () if transform.m12.abs() <= transform.m11.abs() => (Turn::None, x, self.height - y),
+            () if transform.m12 > 0.0 => (Turn::Up, y, x),
+            () => (Turn::Down, -y, -x),
+        };
+        self.turn(turn);
+        self.put(right, down, width, size, text);
         Ok(())
     }
 
@@ -332,8 +362,8 @@ mod tests {
 
     #[test]
     fn small_numbers_elsewhere_in_a_line_are_not_raised() {
-        let line = |glyphs: &[(&str, f64, f64, f64)], is_turned: bool| {
-            let mut line = Glyphs { is_turned, ..Glyphs::default() };
+        let line = |glyphs: &[(&str, f64, f64, f64)]| {
+            let mut line = Glyphs::default();
             for (text, x, y, size) in glyphs {
                 for (at, char) in (0_u32..).zip(text.chars()) {
                     line.put(x + f64::from(at) * size * 0.5, *y, 0.5, *size, &char.to_string());
@@ -342,12 +372,11 @@ mod tests {
             line.text().trim_end().to_owned()
         };
         let tile = [("Growth", 50.0, 100.0, 18.0), ("2023", 300.0, 90.0, 12.0)];
-        assert_eq!(line(&tile, false), "Growth 2023");
+        assert_eq!(line(&tile), "Growth 2023");
         let row = [("Sold", 50.0, 100.0, 10.0), ("412", 90.0, 98.2, 8.0), ("398", 120.0, 98.2, 8.0)];
-        assert_eq!(line(&row, false), "Sold 412 398");
-        assert_eq!(line(&[("12", 50.0, 98.0, 8.0), ("Sold", 90.0, 100.0, 10.0)], false), "12 Sold");
-        assert_eq!(line(&[("CO", 50.0, 100.0, 10.0), ("2", 60.0, 96.0, 6.0)], true), "CO2");
-        assert_eq!(line(&[("CO", 50.0, 100.0, 10.0), ("2", 60.0, 96.0, 6.0)], false), "CO²");
+        assert_eq!(line(&row), "Sold 412 398");
+        assert_eq!(line(&[("12", 50.0, 98.0, 8.0), ("Sold", 90.0, 100.0, 10.0)]), "12 Sold");
+        assert_eq!(line(&[("CO", 50.0, 100.0, 10.0), ("2", 60.0, 96.0, 6.0)]), "CO²");
     }
 
     #[test]

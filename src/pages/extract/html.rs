@@ -6,7 +6,7 @@ use encoding_rs::Encoding;
 use super::{
     Document, Unreadable,
     about::{self, About},
-    bulk, date, hidden, links, markdown, shape, text,
+    bulk, date, depth, formula, hidden, links, markdown, shape, text,
 };
 
 /// What is never the text of a page, and what is hidden from its readers; `hidden.rs` knows styles that hide.
@@ -44,7 +44,7 @@ pub(super) struct Page {
 /// # Errors
 /// [`Unreadable`] when its elements are nested beyond reason.
 pub(super) fn whole(source: &str) -> Result<String, Unreadable> {
-    if depth(source) > MAX_DEPTH {
+    if depth::of(source, MAX_DEPTH) > MAX_DEPTH {
         return Err(too_deep());
     }
     let page = dom_query::Document::from(source);
@@ -54,7 +54,7 @@ pub(super) fn whole(source: &str) -> Result<String, Unreadable> {
 
 /// Finds the article of a page; `None` when its elements are nested beyond reason. Blocking: up to 0.1 s a megabyte.
 pub(super) fn page(source: &str) -> Option<Page> {
-    if depth(source) > MAX_DEPTH {
+    if depth::of(source, MAX_DEPTH) > MAX_DEPTH {
         return None;
     }
     let config = Config { text_mode: TextMode::Markdown, ..Config::default() };
@@ -70,6 +70,7 @@ pub(super) fn page(source: &str) -> Option<Page> {
 /// Takes away what is no text of a page, and says in words what its shape says.
 fn clear(page: &dom_query::Document) {
     keep_names(page);
+    formula::show_pictured(page);
     shape::leave_out(&page.select(FURNITURE));
     hidden::remove(page);
     leave_out_forms(page);
@@ -128,10 +129,11 @@ fn with_short_rules(markdown: &str) -> String {
     short
 }
 
-/// Returns the article, unless it left most of the page's words out: then it took a side note for the article.
+/// Returns the article, unless it left most of the page's text out: then it took a side note for the article. Letters
+/// are counted, since not all languages set spaces between words.
 fn fuller(article: String, whole: String) -> String {
-    let words = |text: &str| text.split_whitespace().count();
-    match words(&article) * 2 < words(&whole) {
+    let spoken = |text: &str| bulk::spoken(&markdown::plain(text));
+    match spoken(&article) * 2 < spoken(&whole) {
         true => whole,
         false => article,
     }
@@ -182,67 +184,6 @@ fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
         .find(|char: char| !char.is_ascii_alphanumeric() && !matches!(char, '-' | '_' | ':'))
         .unwrap_or(value.len());
     Encoding::for_label(&value.as_bytes()[..end])
-}
-
-/// Returns how deep elements nest, roughly as a browser has it: a closing tag closes what it names and all within, or
-/// nothing. More than [`MAX_DEPTH`] is not counted on.
-fn depth(source: &str) -> usize {
-    let mut open: Vec<&str> = Vec::new();
-    let mut deepest = 0;
-    let mut rest = source;
-    while let Some((_, tag)) = rest.split_once('<') {
-        rest = tag;
-        let closes = tag.starts_with('/');
-        let name = element(tag.strip_prefix('/').unwrap_or(tag));
-        if name.is_empty() || is_one_of(name, UNCLOSED) {
-            continue;
-        }
-        if !closes && is_one_of(name, RAW) {
-            rest = after_raw(tag, name);
-        } else if !closes {
-            open.push(name);
-        } else if let Some(at) = open.iter().rposition(|open| open.eq_ignore_ascii_case(name)) {
-            // What a formatting element closes within others is opened again in them.
-            if is_one_of(name, FORMATTING) {
-                open.remove(at);
-            } else {
-                open.truncate(at);
-            }
-        }
-        deepest = deepest.max(open.len());
-        if deepest > MAX_DEPTH {
-            break;
-        }
-    }
-    deepest
-}
-
-/// Returns the name a tag begins with; empty when it is none.
-fn element(tag: &str) -> &str {
-    if !tag.starts_with(|char: char| char.is_ascii_alphabetic()) {
-        return "";
-    }
-    &tag[..tag.find(|char: char| !char.is_ascii_alphanumeric()).unwrap_or(tag.len())]
-}
-
-/// Elements without an end tag, or whose next one ends them.
-const UNCLOSED: &[&str] = &[
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr", "p", "li", "dd", "dt",
-    "option", "tr", "td", "th", "thead", "tbody", "tfoot",
-];
-/// Elements whose content is no markup.
-const RAW: &[&str] = &["script", "style", "textarea", "title"];
-const FORMATTING: &[&str] =
-    &["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
-
-fn is_one_of(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|one| one.eq_ignore_ascii_case(name))
-}
-
-/// Returns what follows an element whose content is no markup; nothing when it is not closed.
-fn after_raw<'a>(tag: &'a str, name: &str) -> &'a str {
-    let closes = |at: &usize| element(&tag[at + 2..]).eq_ignore_ascii_case(name);
-    tag.match_indices("</").map(|(at, _)| at).find(closes).map_or("", |at| &tag[at..])
 }
 
 #[cfg(test)]
@@ -331,11 +272,42 @@ mod tests {
     }
 
     #[test]
+    fn code_keeps_its_signs() {
+        assert!(plain("<pre>mask = 2**32 - 1</pre>").unwrap().contains("mask = 2**32 - 1"));
+        assert!(plain("<blockquote><pre>f[a](b)</pre></blockquote>").unwrap().contains("f[a](b)"));
+        assert!(plain("<ul><li>It is <pre>2**32</pre></li></ul>").unwrap().contains("2**32"));
+        assert!(plain("<p>See <code>__init__</code> and <b>10</b></p>").unwrap().contains("See `__init__` and 10"));
+    }
+
+    #[test]
+    fn an_article_without_spaces_is_found_beside_headlines() {
+        let article: String =
+            (1..=8).map(|at| format!("<p>{}第{at}段。</p>", "潮汐闸门每天中午开放,".repeat(12))).collect();
+        let links: String = (1..=30).map(|at| format!("<li><a href='/n/{at}'>头条新闻{at}</a></li>")).collect();
+        let read = plain(&format!("<html><body><article>{article}</article><ul>{links}</ul></body></html>")).unwrap();
+        assert!(read.contains("第8段"), "{read}");
+        assert!(!read.contains("头条新闻"), "{read}");
+    }
+
+    #[test]
+    fn what_closes_itself_holds_nothing() {
+        let paths = format!("<p>x<svg><g>{}</g></svg>y", "<path d='M0 > 1'/>".repeat(2_000));
+        assert!(page(&paths).is_some());
+        assert!(page(&"<a name=x>y".repeat(2_000)).is_some());
+    }
+
+    #[test]
     fn hostile_nesting_is_refused_in_time() {
         assert_eq!(page(&"<div>".repeat(200_000)), None);
         assert_eq!(plain(&"<b>".repeat(200_000)), Err(too_deep()));
         assert_eq!(page(&"<div></x>".repeat(200_000)), None, "what closes nothing does not count");
         assert_eq!(page(&"<i><b></i>".repeat(200_000)), None, "nor what leaves another one open");
+        for shape in ["<path/>", "<p-x>", "<svg><g>", "<svg><path d=x/>", "<svg><title><div>", "<div title='<svg>'>"] {
+            assert_eq!(page(&shape.repeat(200_000)), None, "{shape}");
+        }
+        for start in ["<svg><p>", "<!-- <svg> -->", "<p title='<svg>'>", "<!-- <script> -->", "<p><svg></p>"] {
+            assert_eq!(page(&format!("{start}{}</script>", "<x/>".repeat(200_000))), None, "{start}");
+        }
         assert!(page(&"<p>x<li>y".repeat(20_000)).is_some());
         assert!(page(&"<div><i>x</i></div>".repeat(2_000)).is_some());
         assert!(page(&format!("<script>{}</script>x", "'<div>' ".repeat(1_000))).is_some(), "a script has no elements");
@@ -347,5 +319,7 @@ mod tests {
         check(b"<meta http-equiv=Content-Type content='text/html; charset=windows-1252'>5 \x80", "5 €");
         check(b"<meta charset=\"koi8-r\">\xf0\xd2\xc9", "При");
         check("<meta charset=latin1>Größe".as_bytes(), "Größe");
+        check(&encoding_rs::ISO_2022_JP.encode("<meta charset=iso-2022-jp>潮汐").0, "潮汐");
+        check("<meta charset=iso-2022-jp>潮汐".as_bytes(), "潮汐");
     }
 }

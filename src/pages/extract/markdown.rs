@@ -30,7 +30,7 @@ pub(super) fn add(body: &str, outline: &mut Outline) {
     let mut fence = None;
     let mut lines = body.lines().peekable();
     while let Some(line) = lines.next() {
-        if toggles(line, &mut fence) || fence.is_some() {
+        if is_code(line, &mut fence) {
             outline.line(line);
         } else if let Some((level, heading)) = atx_heading(line) {
             outline.heading(level, heading);
@@ -60,16 +60,21 @@ fn field(matter: &str, name: &str) -> Option<String> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Returns whether the line opens or closes a block of code, whose `#` are no headings.
-fn toggles(line: &str, fence: &mut Option<&'static str>) -> bool {
-    let start = line.trim_start();
-    let Some(mark) = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark)) else { return false };
-    match *fence {
-        None => *fence = Some(mark),
-        Some(open) if open == mark => *fence = None,
-        Some(_) => return false,
+/// Returns whether the line belongs to a block of code, in which nothing is a mark; `fence` is what opened the block
+/// that is open. Only a fence of the same mark, as long at least and with nothing behind it, closes it.
+fn is_code<'a>(line: &'a str, fence: &mut Option<&'a str>) -> bool {
+    let line = line.trim();
+    if let Some(open) = *fence {
+        let is_fence = line.bytes().all(|byte| open.as_bytes().first() == Some(&byte));
+        fence.take_if(|open| is_fence && line.len() >= open.len());
+        return true;
     }
-    true
+    let opens = |mark: char| {
+        let (run, behind) = line.split_at(line.len() - line.trim_start_matches(mark).len());
+        (run.len() >= 3 && !(mark == '`' && behind.contains(mark))).then_some(run)
+    };
+    *fence = opens('`').or_else(|| opens('~'));
+    fence.is_some()
 }
 
 fn atx_heading(line: &str) -> Option<(usize, &str)> {
@@ -92,9 +97,27 @@ fn underline(line: &str, next: &str) -> Option<usize> {
     }
 }
 
-/// Converts Markdown to what a reader would see, roughly: links and images to their text, no emphasis, no escapes.
+/// Converts Markdown to what a reader would see, roughly: links and images to their text, no emphasis, no escapes. Code
+/// stays as it is, with its fences and backticks: what would be a mark elsewhere is a part of it.
 pub(super) fn plain(markdown: &str) -> String {
     let mut plain = String::with_capacity(markdown.len());
+    let mut fence = None;
+    let (mut unread, mut at) = (0, 0);
+    for line in markdown.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        if is_code(line, &mut fence) {
+            unmark(&markdown[unread..start], &mut plain);
+            plain.push_str(line);
+            unread = at;
+        }
+    }
+    unmark(&markdown[unread..], &mut plain);
+    plain
+}
+
+/// Appends text without blocks of code, its marks taken away.
+fn unmark(markdown: &str, plain: &mut String) {
     let mut rest = markdown;
     // A bar in a cell of a table stays escaped, else it would end the cell.
     // Where the next link may be; looked for once, whatever the number of brackets before it.
@@ -107,10 +130,9 @@ pub(super) fn plain(markdown: &str) -> String {
             seam = rest.find("](").map(|found| here + found);
         }
         let is_near = seam.is_some_and(|seam| seam - here <= MAX_LINK_TEXT);
-        rest = mark(rest, is_near, &mut plain);
+        rest = mark(rest, is_near, plain);
     }
     plain.push_str(rest);
-    plain
 }
 
 /// Handles the mark `rest` begins with; returns what follows.
@@ -128,12 +150,35 @@ fn mark<'a>(rest: &'a str, may_link: bool, plain: &mut String) -> &'a str {
         plain.push(char);
         return &rest[1 + char.len_utf8()..];
     }
+    let code = code(rest);
+    if code > 0 {
+        plain.push_str(&rest[..code]);
+        return &rest[code..];
+    }
     if let Some(after) = rest.strip_prefix("**").or_else(|| emphasis(rest, plain)) {
         return after;
     }
     let Some(first) = rest.chars().next() else { return "" };
     plain.push(first);
     &rest[first.len_utf8()..]
+}
+
+/// Returns how long the code is that `rest` begins with, from backticks to as many of them; where there is no such
+/// code, how many backticks. Looks no further ahead than for the text of a link.
+fn code(rest: &str) -> usize {
+    let run = |text: &str| text.len() - text.trim_start_matches('`').len();
+    let opening = run(rest);
+    let near = &rest[opening..rest.floor_char_boundary(opening + MAX_LINK_TEXT)];
+    let paragraph = near.split("\n\n").next().unwrap_or_default();
+    let mut at = 0;
+    while let Some(found) = paragraph[at..].find('`').filter(|_| opening > 0) {
+        let closing = run(&paragraph[at + found..]);
+        at += found + closing;
+        if closing == opening {
+            return opening + at;
+        }
+    }
+    opening
 }
 
 /// Returns what follows a `__`, or a single `*` or `_`, that opens or closes emphasis.
@@ -154,7 +199,7 @@ fn side(char: Option<char>) -> u8 {
     }
 }
 
-/// Bytes of the text of a link; what is longer is none.
+/// Bytes of the text of a link, or of code within a line; what is longer is none.
 const MAX_LINK_TEXT: usize = 500;
 
 /// Returns the text of `[text](address)` and what follows; addresses may hold a pair of brackets, not one in another.
@@ -251,5 +296,29 @@ mod tests {
         check(r"| Q1 | 4 \| 100 |", r"| Q1 | 4 \| 100 |");
         check("__strong__ `code_x`", "strong `code_x`");
         check("", "");
+    }
+
+    #[test]
+    fn code_stands_as_its_author_wrote_it() {
+        let same = |markdown: &str| assert_eq!(plain(markdown), markdown, "{markdown}");
+        same("```\nx = 2**32\nf[a](b)\n```");
+        same("~~~ python\n__init__\n```\n10**6\n~~~\n");
+        same("````\n```\n2**3\n```\n2**4\n````");
+        same("see `10**6`, `` a`b__c__ ``, `\\d+\\.\\d+` and `handlers[name](event)`");
+        same("a `` b ` c ``` d");
+        let check = |markdown: &str, expected: &str| assert_eq!(plain(markdown), expected, "{markdown}");
+        check("```\n2**3\n```\n**So** be it", "```\n2**3\n```\nSo be it");
+        check("```2**3``` is **eight**", "```2**3``` is eight");
+        check("one ` alone\n\nand **another** `", "one ` alone\n\nand another `");
+        check("[the `a**b`](c)", "the `a**b`");
+        check(r"\`**not** code`", "`not code`");
+        check("```\na\n``` b\n**c**", "```\na\n``` b\n**c**");
+    }
+
+    #[test]
+    fn a_longer_fence_holds_shorter_ones() {
+        let source = "````\n```\n# none\n```\n# none either\n````\n# Heading\ntext";
+        assert_eq!(outline(source).len(), 2);
+        assert_eq!(outline("```x``` is code\n# Heading\ntext").len(), 2);
     }
 }

@@ -5,8 +5,10 @@
 
 mod about;
 mod bulk;
+mod columns;
 pub mod date;
 mod delimited;
+mod depth;
 mod docx;
 mod epub;
 mod formula;
@@ -46,6 +48,9 @@ const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 const MAX_HEADING_CHARS: usize = 300;
 /// The longest headings above a section together, for each stands with every section below it.
 const MAX_PATH_BYTES: usize = 2_000;
+
+/// Bytes among which a PDF begins: what printed or sent it may have put something before it.
+const MAX_BEFORE_PDF: usize = 1_024;
 
 /// The formats we read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,11 +111,19 @@ impl Format {
 
     /// Returns the format that the first bytes show, whatever name or header say.
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        if bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start().starts_with(b"%PDF-") {
+            return Some(Self::Pdf);
+        }
         match bytes {
-            [b'%', b'P', b'D', b'F', b'-', ..] => Some(Self::Pdf),
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] | [0xd0, 0xcf, 0x11, 0xe0, ..] => Some(Self::Package),
             _ => None,
         }
+    }
+
+    /// Returns whether a PDF begins within the first bytes, whatever stands before it. Texts may say how PDFs begin, so
+    /// this counts of what is said to be one.
+    pub fn holds_pdf(bytes: &[u8]) -> bool {
+        bytes[..bytes.len().min(MAX_BEFORE_PDF)].windows(5).any(|window| window == b"%PDF-")
     }
 
     /// Returns whether it is text, in some encoding.
@@ -272,6 +285,9 @@ mod tests {
             (Format::Markdown, "a\n---\nb\n"),
             (Format::Markdown, "[a](b) ![ ** _ \n"),
             (Format::Markdown, "| a | b |\n"),
+            (Format::Markdown, "`` a"),
+            (Format::Markdown, "` `` a ```\n"),
+            (Format::Markdown, "```\n**a\n"),
             (Format::Text, "a: b\n"),
             (Format::Text, "a \u{e4}\n\n\n"),
             (Format::Csv, "a,\"b\",c\n"),

@@ -261,6 +261,79 @@ mod tests {
     }
 
     #[test]
+    fn text_that_runs_up_or_down_the_page_is_read_along_its_lines() {
+        let check = |content: &str, expected: &str| {
+            assert_eq!(text_of(pdf(&[CATALOG, PAGES, PAGE, &stream("", content), FONT])).as_deref(), Ok(expected));
+        };
+        check("BT /F1 12 Tf 0 1 -1 0 100 50 Tm [(Ta)-5(ble)] TJ ET", "Table");
+        let row = |matrix: &str, cells: [&str; 3], place: fn(usize) -> String| {
+            let cells = cells.iter().enumerate();
+            cells
+                .map(|(at, cell)| format!("BT /F1 12 Tf {matrix} {} Tm ({cell}) Tj ET\n", place(at)))
+                .collect::<String>()
+        };
+        let (head, tolls) = (["Boat", "Toll", "Year"], ["Barge", "4", "1931"]);
+        let up = row("0 1 -1 0", head, |at| format!("100 {}", 50 + 100 * at))
+            + &row("0 1 -1 0", tolls, |at| format!("115 {}", 50 + 100 * at));
+        check(&up, "Boat Toll Year\nBarge 4 1931");
+        let down = row("0 -1 1 0", head, |at| format!("500 {}", 750 - 100 * at))
+            + &row("0 -1 1 0", tolls, |at| format!("485 {}", 750 - 100 * at));
+        check(&down, "Boat Toll Year\nBarge 4 1931");
+        check(
+            "BT /F1 12 Tf 50 700 Td (Page) Tj 0 1 -1 0 90 700 Tm (Draft) Tj 1 0 0 1 50 686 Tm (one) Tj ET",
+            "Page\n\nDraft\n\none",
+        );
+    }
+
+    /// Returns the text of a page that is drawn row by row, each cell so far from the left.
+    fn text_of_rows(rows: &[Vec<String>], places: &[u32]) -> String {
+        let mut content = "BT /F1 10 Tf\n".to_owned();
+        for (row, y) in rows.iter().zip((0..700).rev().step_by(12)) {
+            for (cell, x) in row.iter().zip(places) {
+                content += &format!("1 0 0 1 {x} {y} Tm ({cell}) Tj\n");
+            }
+        }
+        text_of(pdf(&[CATALOG, PAGES, PAGE, &stream("", &(content + "ET")), FONT])).unwrap()
+    }
+
+    #[test]
+    fn a_left_column_is_read_before_the_right_one() {
+        let sentence = |name: &str, at: usize| match at % 5 {
+            4 => format!("{name} ends {at}."),
+            _ => format!("{name} row {at} tells of the gate and of all its keepers"),
+        };
+        let title =
+            vec!["The tide gate at Skelderwick and what it has cost the harbour since it was opened".to_owned()];
+        let rows = (0..14).map(|at| vec![sentence("left", at), sentence("right", at)]);
+        let rows: Vec<_> = std::iter::once(title.clone()).chain(rows).collect();
+        let column = |name: &str| (0..14).map(|at| sentence(name, at)).collect::<Vec<_>>().join("\n");
+        let expected = format!("{}\n{}\n\n{}", title[0], column("left"), column("right"));
+        assert_eq!(text_of_rows(&rows, &[50, 310]), expected);
+    }
+
+    #[test]
+    fn rows_of_tables_stay_whole() {
+        let check = |cells: &[&str], places: &[u32]| {
+            let rows: Vec<Vec<String>> =
+                (0..14).map(|at| cells.iter().map(|cell| format!("{cell} {at}")).collect()).collect();
+            let expected: Vec<_> = rows.iter().map(|row| row.join(" ")).collect();
+            assert_eq!(text_of_rows(&rows, places), expected.join("\n"));
+        };
+        check(&["Barge", "4 crowns"], &[50, 310]);
+        check(&["Barge", "It pays four crowns at the gate each time it passes"], &[50, 310]);
+        check(&["It pays four crowns at the gate each", "4,100.50", "4,300.70", "12,400.10"], &[50, 310, 400, 500]);
+        check(&["The barge pays four crowns", "The ferry pays five crowns", "The rest pays six"], &[50, 230, 410]);
+    }
+
+    #[test]
+    fn what_stands_before_a_pdf_is_passed_over() {
+        let whole = pdf(&[CATALOG, PAGES, PAGE, &stream("", "BT /F1 12 Tf 50 700 Td (Text) Tj ET"), FONT]);
+        for junk in ["\r\n", "\u{feff}", "@PJL JOB\r\n"] {
+            assert_eq!(text_of([junk.as_bytes(), &whole].concat()).as_deref(), Ok("Text"), "{junk:?}");
+        }
+    }
+
+    #[test]
     fn circles_do_not_end_the_process() {
         let content = stream("", "BT /F1 12 Tf 50 700 Td (Text) Tj ET /X Do");
         let form = stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9]", "/X Do");

@@ -347,6 +347,22 @@ mod tests {
     }
 
     #[test]
+    fn formulas_that_a_picture_stands_for_are_read() {
+        let formula = |picture: &str| {
+            format!(
+                "<p>The energy is <span class=mwe-math-element><span class=mwe-math-mathml-a11y style='display: none;'>\
+                    <math alttext='{{\\displaystyle E=mc^{{2}}}}'><semantics><mrow><mi>E</mi><mo>=</mo><mi>m</mi>\
+                    <msup><mi>c</mi><mn>2</mn></msup></mrow><annotation encoding='application/x-tex'>E=mc^{{2}}\
+                    </annotation></semantics></math></span>{picture}</span>.</p>"
+            )
+        };
+        check(&formula("<img src=e.svg aria-hidden=true alt='{\\displaystyle E=mc^{2}}'>"), "The energy is E=mc².");
+        check(&formula("<img src=e.svg alt='{\\displaystyle E=mc^{2}}'>"), "The energy is E=mc².");
+        check(&formula("<img src=e.svg aria-hidden=true alt='A cat'>"), "The energy is .");
+        check(&formula(""), "The energy is .");
+    }
+
+    #[test]
     fn marks_of_notes_are_no_part_of_a_number() {
         check("<p>It cost 1,200<sup><a href='#n1'>1</a></sup> crowns.</p>", "It cost 1,200 crowns.");
         check(

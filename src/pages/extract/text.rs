@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::{Document, Section, Unreadable, date};
@@ -53,6 +53,10 @@ fn has_many_zeros(bytes: &[u8]) -> bool {
 }
 
 fn guess(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encoding {
+    // It has bytes of ASCII alone, which are UTF-8, too; this one begins its Japanese.
+    if declared == Some(ISO_2022_JP) && bytes.contains(&0x1b) {
+        return ISO_2022_JP;
+    }
     if is_mostly_utf8(bytes) {
         return UTF_8;
     }

@@ -69,6 +69,7 @@ pub(super) fn format(content_type: &str, url: &Url, body: &[u8]) -> Result<Forma
             .ok_or_else(|| NotRead::new("it is a file of a kind that is not read")),
         "application/yaml" => Ok(Format::Text),
         kind if kind.starts_with("text/") => Ok(Format::Text),
+        "application/pdf" if Format::holds_pdf(body) => Ok(Format::Pdf),
         "application/pdf" => Err(NotRead::new("it says it is a PDF file, and is none")),
         kind => Err(NotRead::new(format!(
             "it is a file of a kind that is not read ({})",
@@ -114,6 +115,12 @@ mod tests {
         };
         check("text/html; charset=utf-8", "x", Some(Format::Html));
         check("text/html", "%PDF-1.7", Some(Format::Pdf));
+        check("application/pdf", "\r\n%PDF-1.7", Some(Format::Pdf));
+        check("application/pdf", "@PJL JOB\r\n%PDF-1.7", Some(Format::Pdf));
+        check("application/octet-stream", "\u{feff}%PDF-1.7", Some(Format::Pdf));
+        check("text/html", "\n%PDF-1.7", Some(Format::Pdf));
+        check("text/plain", "A file that begins with %PDF- is a PDF.", Some(Format::Text));
+        check("application/pdf", &format!("{}%PDF-1.7", "x".repeat(2_000)), None);
         check("text/plain", "<!doctype html><html><body>x</body></html>", Some(Format::Html));
         check("text/plain", "x", Some(Format::Text));
         check("", "x", Some(Format::Text));

@@ -11,18 +11,24 @@ use crate::{
     },
 };
 
-/// A query of more words is refused (2026-07).
-const MAX_WORDS: usize = 50;
 /// Brave's own bound on `count` (2026-07).
 const MAX_RESULTS: usize = 20;
+/// The languages and countries that it has (2026-11): a query with another one is refused. Some languages have names of
+/// its own ([`language`]).
+const LANGUAGES: &str = "ar eu bn bg ca hr cs da nl en et fi fr gl de gu he hi hu is it kn ko lv lt ms ml mr nb pl pa \
+                         ro ru sr sk sl es sv ta te th tr uk vi";
+const COUNTRIES: &str = "AR AU AT BE BR CA CL DK FI FR DE HK IN ID IT JP KR MY MX NL NZ NO CN PL PT PH RU SA ZA ES SE \
+                         CH TW TR GB US";
 
 pub const ROW: Row = Row {
     name: "brave",
     about: "the web by Brave's own index, in excerpts",
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country, Filter::Topic],
+    sites_in_query: true,
     cost: "1 request",
     // Longer queries are refused (2026-07).
     max_query_chars: 400,
+    max_query_words: 50,
     settings: &[
         Setting::key("search.brave.api_key", "BRAVE_API_KEY", "key of Brave Search"),
         Setting::address("search.brave.base_url", "BRAVE_BASE_URL", "https://api.search.brave.com/res/v1"),
@@ -44,16 +50,11 @@ fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
 }
 
 impl Wire for Brave {
-    fn max_query_words(&self) -> usize {
-        MAX_WORDS
-    }
-
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
-        let query = filters.with_sites(query, ROW.max_query_chars);
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
         let mut parameters =
-            vec![("q", query.as_str()), ("count", &count), ("text_decorations", "false"), ("extra_snippets", "true")];
+            vec![("q", query), ("count", &count), ("text_decorations", "false"), ("extra_snippets", "true")];
         let freshness = filters.time_range.map(|range| match range {
             TimeRange::Day => "pd",
             TimeRange::Week => "pw",
@@ -61,10 +62,10 @@ impl Wire for Brave {
             TimeRange::Year => "py",
         });
         parameters.extend(freshness.map(|freshness| ("freshness", freshness)));
-        // Brave's own name for Japanese.
-        let language = filters.language.as_deref().map(|code| if code == "ja" { "jp" } else { code });
+        let country = filters.country.as_deref();
+        let language = filters.language.as_deref().and_then(|code| language(code, country));
         parameters.extend(language.map(|language| ("search_lang", language)));
-        parameters.extend(filters.country.as_deref().map(|country| ("country", country)));
+        parameters.extend(country.and_then(known_country).map(|country| ("country", country)));
         let url = if filters.topic == Topic::News {
             &self.news
         } else {
@@ -109,6 +110,23 @@ impl Wire for Brave {
     }
 }
 
+/// Returns Brave's name of a language, as it is written in that country.
+fn language(code: &str, country: Option<&str>) -> Option<&'static str> {
+    match (code, country) {
+        ("ja", _) => Some("jp"),
+        ("no", _) => Some("nb"),
+        ("pt", Some("BR")) => Some("pt-br"),
+        ("pt", _) => Some("pt-pt"),
+        ("zh", Some("TW" | "HK" | "MO")) => Some("zh-hant"),
+        ("zh", _) => Some("zh-hans"),
+        _ => LANGUAGES.split(' ').find(|known| *known == code),
+    }
+}
+
+fn known_country(code: &str) -> Option<&'static str> {
+    COUNTRIES.split(' ').find(|known| *known == code)
+}
+
 fn found(result: &Object<'_>) -> Option<RawHit> {
     let pieces: Vec<_> = result.text("description").into_iter().chain(result.texts("extra_snippets")).collect();
     Some(RawHit {
@@ -124,4 +142,26 @@ fn found(result: &Object<'_>) -> Option<RawHit> {
 fn is_answer(body: &[u8]) -> bool {
     let answer: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     answer["type"] == "search" && answer["web"].is_null()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_and_countries_that_are_not_there_are_left_out() {
+        let check = |code: &str, country: Option<&str>, expected: Option<&str>| {
+            assert_eq!(language(code, country), expected, "{code} {country:?}");
+        };
+        check("de", Some("IE"), Some("de"));
+        check("ja", None, Some("jp"));
+        check("no", None, Some("nb"));
+        check("pt", Some("BR"), Some("pt-br"));
+        check("pt", None, Some("pt-pt"));
+        check("zh", Some("TW"), Some("zh-hant"));
+        check("zh", None, Some("zh-hans"));
+        check("fa", None, None);
+        check("el", Some("GR"), None);
+        assert_eq!(["DE", "IE", "UA"].map(known_country), [Some("DE"), None, None]);
+    }
 }

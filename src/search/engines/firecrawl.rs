@@ -8,7 +8,7 @@ use crate::{
     domain::Topic,
     search::{
         Error, Filter, Limits, Returns, Row, Setting, google_age,
-        web::{Object, RawHit, Request, Web, Wire, objects},
+        web::{Object, RawHit, Request, Web, Wire, objects, objects_if_any},
     },
 };
 
@@ -63,8 +63,9 @@ impl Wire for Firecrawl {
         Request::post(self.endpoint.clone(), body).bearer(&self.key)
     }
 
+    /// Reads the results, whose list is missing when it would be empty, if a server of one's own answers.
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
-        let results = objects(body, &["data", "web"]).or_else(|_| objects(body, &["data", "news"]))?;
+        let results = objects(body, &["data", "web"]).or_else(|_| objects_if_any(body, &["data", "news"], "data"))?;
         Ok(results.iter().filter_map(found).collect())
     }
 }

@@ -18,6 +18,7 @@ pub const ROW: Row = Row {
     name: "jina",
     about: "the web, in excerpts",
     filters: &[Filter::Domains, Filter::Language, Filter::Country, Filter::Topic],
+    sites_in_query: true,
     cost: "tokens, 10,000 at least; news five times as much",
     settings: &[
         Setting::key("search.jina.api_key", "JINA_API_KEY", "key of Jina"),
@@ -36,9 +37,8 @@ impl Wire for Jina {
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
-        let query = filters.with_sites(query, ROW.max_query_chars);
         let country = filters.country.as_ref().map(|country| country.to_ascii_lowercase());
-        let mut parameters = vec![("q", query.as_str()), ("num", &count)];
+        let mut parameters = vec![("q", query), ("num", &count)];
         parameters.extend(filters.language.as_deref().map(|language| ("hl", language)));
         parameters.extend(country.as_deref().map(|country| ("gl", country)));
         if filters.topic == Topic::News {

@@ -19,6 +19,7 @@ pub const ROW: Row = Row {
     name: "kagi",
     about: "the web, in excerpts",
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Country, Filter::Topic],
+    sites_in_query: true,
     cost: "1 search",
     settings: &[
         Setting::key("search.kagi.api_key", "KAGI_API_KEY", "key of Kagi"),
@@ -37,7 +38,7 @@ impl Wire for Kagi {
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let mut body = json!({
-            "query": filters.with_sites(query, ROW.max_query_chars),
+            "query": query,
             "workflow": if filters.topic == Topic::News { "news" } else { "search" },
             "limit": limits.max_results.clamp(1, MAX_RESULTS),
         });

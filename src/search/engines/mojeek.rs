@@ -21,6 +21,7 @@ pub const ROW: Row = Row {
     name: "mojeek",
     about: "the web by Mojeek's own index, in excerpts",
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country],
+    sites_in_query: true,
     cost: "1 request",
     forbids_wrong_keys: true,
     settings: &[
@@ -40,11 +41,9 @@ impl Wire for Mojeek {
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let count = limits.max_results.clamp(1, MAX_RESULTS).to_string();
-        let query = filters.with_sites(query, ROW.max_query_chars);
         let since = filters.since_text().map(|since| since.replace('-', ""));
         let language = filters.language.as_ref().map(|language| language.to_ascii_uppercase());
-        let mut parameters =
-            vec![("api_key", self.key.expose_secret()), ("fmt", "json"), ("q", query.as_str()), ("t", &count)];
+        let mut parameters = vec![("api_key", self.key.expose_secret()), ("fmt", "json"), ("q", query), ("t", &count)];
         parameters.extend(since.as_deref().map(|since| ("since", since)));
         parameters.extend(language.as_deref().map(|language| ("lb", language)));
         parameters.extend(filters.country.as_deref().map(|country| ("rb", country)));

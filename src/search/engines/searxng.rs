@@ -20,6 +20,7 @@ pub const ROW: Row = Row {
     name: "searxng",
     about: "the web by a SearXNG of your own, in excerpts",
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Topic],
+    sites_in_query: true,
     settings: &[Setting {
         value: Value::Url,
         need: Need::Required,
@@ -46,10 +47,8 @@ impl Wire for Searxng {
             (Some(language), None) => language.clone(),
             (None, _) => "all".to_owned(),
         };
-        let query = filters.with_sites(query, ROW.max_query_chars);
         let category = if filters.topic == Topic::News { "news" } else { "general" };
-        let mut parameters =
-            vec![("q", query.as_str()), ("format", "json"), ("categories", category), ("language", &language)];
+        let mut parameters = vec![("q", query), ("format", "json"), ("categories", category), ("language", &language)];
         parameters.extend(filters.time_range.map(|range| ("time_range", range.as_str())));
         // Its limiter refuses requests without these.
         Request::get(self.endpoint.clone(), &parameters)

@@ -19,6 +19,7 @@ pub const ROW: Row = Row {
     name: "serper",
     about: "the web by Google's results, in excerpts",
     filters: &[Filter::TimeRange, Filter::Domains, Filter::Language, Filter::Country, Filter::Topic],
+    sites_in_query: true,
     cost: "1 credit, 2 for more than 10 results",
     // Google reads no longer ones.
     max_query_chars: 2_000,
@@ -47,7 +48,7 @@ impl Wire for Serper {
     fn request(&self, query: &str, limits: &Limits) -> Request {
         let filters = &limits.filters;
         let mut body = json!({
-            "q": filters.with_sites(query, ROW.max_query_chars),
+            "q": query,
             "num": limits.max_results.clamp(1, MAX_RESULTS),
         });
         if let Some(range) = filters.time_range {

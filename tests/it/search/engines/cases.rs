@@ -3,7 +3,7 @@
 use super::{
     Case,
     Meaning::{Auth, BadQuery, Limited, Quota, Unavailable},
-    in_german, news, of_last_week, of_one_site, without_a_site,
+    in_german, in_taiwan, news, of_last_week, of_many_sites, of_one_site, without_a_site, without_many_sites,
 };
 
 pub const ALL: &[Case] = &[
@@ -50,7 +50,7 @@ const TAVILY: Case = Case {
         ("https://example.org/a", "Pumps & noise", "Pumps hum.", "# Pumps\n\nPumps hum at 60 dB.", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"results": []}"#),
+    empty: &[(200, r#"{"results": []}"#)],
     refusals: &[
         (401, &[], r#"{"detail": {"error": "Unauthorized: {key} is no valid key."}}"#, Auth),
         (403, &[], FIREWALL, Unavailable),
@@ -97,7 +97,7 @@ const SEARXNG: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps & their hum.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"results": [], "unresponsive_engines": []}"#),
+    empty: &[(200, r#"{"results": [], "unresponsive_engines": []}"#)],
     refusals: &[
         (403, &[], "<html>Forbidden</html>", Unavailable),
         (200, &[], r#"{"results": [], "unresponsive_engines": [["brave", "CAPTCHA"]]}"#, Unavailable),
@@ -125,7 +125,7 @@ const BRAVE: Case = Case {
         ("https://example.org/a", "Noise & pumps", "Pumps hum.\n\nAt 60 dB.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"type": "search", "query": {"original": "pump noise"}}"#),
+    empty: &[(200, r#"{"type": "search", "query": {"original": "pump noise"}}"#)],
     refusals: &[
         (
             422,
@@ -171,6 +171,9 @@ const BRAVE: Case = Case {
         (of_one_site, &["q=pump noise limits site:example.org"]),
         (without_a_site, &["q=pump noise limits -site:example.net"]),
         (in_german, &["search_lang=de", "country=DE"]),
+        (in_taiwan, &["search_lang=zh-hant", "country=TW"]),
+        (of_many_sites, &["q=pump noise limits (site:s0.eu OR site:s1.eu OR ", " OR site:s23.eu) count=5 "]),
+        (without_many_sites, &["q=pump noise limits -site:s0.eu -site:s1.eu ", " -site:s29.eu count=20 "]),
         (news, &["GET /base/news/search "]),
     ],
 };
@@ -188,7 +191,7 @@ const EXA: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps hum at 60 dB.", "Pumps hum at 60 dB.", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"requestId": "r", "results": []}"#),
+    empty: &[(200, r#"{"requestId": "r", "results": []}"#)],
     refusals: &[
         (401, &[], r#"{"requestId": "r", "error": "Invalid API key {key}", "tag": "INVALID_API_KEY"}"#, Auth),
         (402, &[], r#"{"requestId": "r", "error": "No credits left", "tag": "NO_MORE_CREDITS"}"#, Quota),
@@ -217,7 +220,7 @@ const SERPER: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps hum.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"searchParameters": {"q": "pump noise"}, "organic": []}"#),
+    empty: &[(200, r#"{"searchParameters": {"q": "pump noise"}, "organic": []}"#)],
     refusals: &[
         (403, &[], r#"{"message": "Unauthorized. {key}", "statusCode": 403}"#, Auth),
         (403, &[], r#"{"message": "No.", "statusCode": 403}"#, Auth),
@@ -246,7 +249,7 @@ const FIRECRAWL: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps hum.", "# Pumps\n\nAt 60 dB.", None),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"success": true, "data": {"web": []}}"#),
+    empty: &[(200, r#"{"success": true, "data": {"web": []}}"#), (200, r#"{"success": true, "data": {}}"#)],
     refusals: &[
         (401, &[], r#"{"success": false, "error": "Unauthorized: Invalid token {key}"}"#, Auth),
         (402, &[], r#"{"success": false, "error": "Insufficient credits"}"#, Quota),
@@ -275,10 +278,10 @@ const LINKUP: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps hum at 60 dB.", "Pumps hum at 60 dB.", None),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (
+    empty: &[(
         400,
         r#"{"statusCode": 400, "error": {"code": "SEARCH_QUERY_NO_RESULT", "message": "No result.", "details": []}}"#,
-    ),
+    )],
     refusals: &[
         (401, &[], r#"{"statusCode": 401, "error": {"code": "UNAUTHORIZED", "message": "No key {key}"}}"#, Auth),
         (429, &[], r#"{"error": {"code": "INSUFFICIENT_FUNDS_CREDITS", "message": "No credits"}}"#, Quota),
@@ -305,7 +308,7 @@ const PERPLEXITY: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps hum at 60 dB.", "Pumps hum at 60 dB.", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"id": "s", "results": []}"#),
+    empty: &[(200, r#"{"id": "s", "results": []}"#)],
     refusals: &[
         (401, &[], r#"{"error": {"message": "Invalid API key {key}", "type": "invalid_api_key", "code": 401}}"#, Auth),
         (400, &[], r#"{"error": {"message": "Bad country", "type": "bad_request", "code": 400}}"#, BadQuery),
@@ -330,7 +333,10 @@ const JINA: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps hum.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (422, r#"{"code": 422, "name": "AssertionFailureError", "readableMessage": "No search results available"}"#),
+    empty: &[(
+        422,
+        r#"{"code": 422, "name": "AssertionFailureError", "readableMessage": "No search results available"}"#,
+    )],
     refusals: &[
         (401, &[], r#"{"code": 401, "name": "AuthenticationRequiredError", "readableMessage": "Bad key {key}"}"#, Auth),
         (403, &[], FIREWALL, Unavailable),
@@ -356,7 +362,7 @@ const KAGI: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps 'hum'.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"meta": {"trace": "t"}, "data": {}}"#),
+    empty: &[(200, r#"{"meta": {"trace": "t"}, "data": {}}"#)],
     refusals: &[
         (401, &[], r#"{"meta": {}, "error": [{"code": "auth", "message": "Unauthorized {key}"}]}"#, Auth),
         (400, &[], r#"{"meta": {}, "error": [{"code": "bad", "message": "Bad region"}]}"#, BadQuery),
@@ -382,7 +388,7 @@ const MOJEEK: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps hum.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"response": {"status": "OK", "head": {"results": 0}}}"#),
+    empty: &[(200, r#"{"response": {"status": "OK", "head": {"results": 0}}}"#)],
     refusals: &[
         (403, &[], r#"{"response": {"status": "Forbidden"}}"#, Auth),
         (403, &[], FIREWALL, Unavailable),
@@ -411,7 +417,7 @@ const WIKIPEDIA: Case = Case {
         ("https://example.org/a", "Pump", "A pump moves fluids.", "", None),
         ("https://example.net/b", "Noise", "", "", None),
     ],
-    empty: (200, r#"{"batchcomplete": true}"#),
+    empty: &[(200, r#"{"batchcomplete": true}"#)],
     refusals: &[
         (403, &[], "Please set a user-agent and respect our robot policy.", Unavailable),
         (200, &[], r#"{"error": {"code": "internal_api_error", "info": "Caught exception"}}"#, Unavailable),
@@ -443,7 +449,7 @@ const ARXIV: Case = Case {
         ),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"<feed xmlns="http://www.w3.org/2005/Atom"><title>ArXiv Query</title></feed>"#),
+    empty: &[(200, r#"<feed xmlns="http://www.w3.org/2005/Atom"><title>ArXiv Query</title></feed>"#)],
     refusals: &[(
         200,
         &[],
@@ -475,7 +481,7 @@ const OPENALEX: Case = Case {
         ("https://example.org/a", "Noise of pumps (retracted)", "Pumps are loud and are heavy", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"meta": {"count": 0}, "results": []}"#),
+    empty: &[(200, r#"{"meta": {"count": 0}, "results": []}"#)],
     refusals: &[
         (429, &[], r#"{"error": "Rate limit exceeded", "message": "Slow down, {key}"}"#, Limited(None)),
         (429, &[], r#"{"error": "Budget exceeded", "message": "See pricing"}"#, Quota),
@@ -510,7 +516,7 @@ const PUBMED: Case = Case {
         ),
         ("https://pubmed.ncbi.nlm.nih.gov/40000002", "pubmed.ncbi.nlm.nih.gov", "", "", None),
     ],
-    empty: (200, r#"{"version": "6.9", "hitCount": 0, "resultList": {"result": []}}"#),
+    empty: &[(200, r#"{"version": "6.9", "hitCount": 0, "resultList": {"result": []}}"#)],
     refusals: &[(200, &[], r#"{"version": "6.9", "errCode": 404, "errMsg": "Invalid query"}"#, Unavailable)],
     sent: &[(
         of_last_week,
@@ -537,7 +543,7 @@ const SEMANTIC_SCHOLAR: Case = Case {
         ("https://example.org/a", "Noise", "Pumps hum.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"total": 0, "offset": 0}"#),
+    empty: &[(200, r#"{"total": 0, "offset": 0}"#)],
     refusals: &[
         (403, &[], r#"{"message": "Forbidden"}"#, Auth),
         (403, &[], FIREWALL, Unavailable),
@@ -566,7 +572,7 @@ const CROSSREF: Case = Case {
         ("https://example.org/a", "Noise of pumps", "Journal of Pumps.\n\nPumps hum.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"status": "ok", "message": {"items": [], "total-results": 0}}"#),
+    empty: &[(200, r#"{"status": "ok", "message": {"items": [], "total-results": 0}}"#)],
     refusals: &[(400, &[], r#"{"status": "failed", "message": [{"type": "parameter-not-allowed"}]}"#, BadQuery)],
     sent: &[(
         of_last_week,
@@ -587,7 +593,7 @@ const GITHUB: Case = Case {
         ("https://example.org/a", "acme/pumps", "Pumps hum.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"total_count": 0, "incomplete_results": false, "items": []}"#),
+    empty: &[(200, r#"{"total_count": 0, "incomplete_results": false, "items": []}"#)],
     refusals: &[
         (401, &[], r#"{"message": "Bad credentials"}"#, Auth),
         (
@@ -621,7 +627,7 @@ const STACKEXCHANGE: Case = Case {
         ("https://example.org/a", "Why do \"pumps\" hum?", "They do.", "", Some("2031-02-27")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (200, r#"{"items": [], "has_more": false}"#),
+    empty: &[(200, r#"{"items": [], "has_more": false}"#)],
     refusals: &[
         (
             400,
@@ -653,7 +659,7 @@ const HACKERNEWS: Case = Case {
             Some("2031-03-09"),
         ),
     ],
-    empty: (200, r#"{"hits": [], "nbHits": 0}"#),
+    empty: &[(200, r#"{"hits": [], "nbHits": 0}"#)],
     refusals: &[(400, &[], r#"{"message": "Invalid numericFilters", "status": 400}"#, BadQuery)],
     sent: &[
         (
@@ -681,11 +687,11 @@ const OPENAI: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps hum at 60 dB", "", None),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (
+    empty: &[(
         200,
         r#"{"status": "completed", "output": [{"type": "web_search_call", "status": "completed", "action": {"type": "search", "sources": []}},
             {"type": "message", "content": [{"type": "output_text", "text": "Nothing was found.", "annotations": []}]}]}"#,
-    ),
+    )],
     refusals: &[
         (
             401,
@@ -756,11 +762,11 @@ const ANTHROPIC: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps hum at 60 dB.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (
+    empty: &[(
         200,
         r#"{"stop_reason": "end_turn", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
             {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}, {"type": "text", "text": "Nothing."}]}"#,
-    ),
+    )],
     refusals: &[
         (
             401,
@@ -830,10 +836,10 @@ const GOOGLE: Case = Case {
         ("https://example.org/a", "example.org", "Pumps hum at 60 dB.", "", None),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: (
+    empty: &[(
         200,
         r#"{"candidates": [{"content": {"parts": [{"text": "Nothing."}]}, "groundingMetadata": {"webSearchQueries": ["x"]}}]}"#,
-    ),
+    )],
     refusals: &[
         (
             400,

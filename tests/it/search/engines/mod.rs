@@ -41,8 +41,8 @@ struct Case {
     reply: &'static str,
     /// What the answer becomes: address, title, excerpt, text, date. The text of engines that send none is empty.
     hits: &'static [(&'static str, &'static str, &'static str, &'static str, Option<&'static str>)],
-    /// The vendor's way to say that nothing was found.
-    empty: (u16, &'static str),
+    /// The vendor's ways to say that nothing was found.
+    empty: &'static [(u16, &'static str)],
     /// Status, headers, body, and what it means.
     refusals: &'static [Refused],
     /// Filters, and what stands in the request then.
@@ -215,9 +215,12 @@ async fn answers_become_hits() {
 #[tokio::test]
 async fn nothing_found_is_no_error() {
     for case in cases::ALL {
-        let fake = Fake::start().await;
-        fake.next(Reply::new(case.empty.0, case.empty.1));
-        assert_eq!(search(&fake, case, &filtered(Filters::default())).await, Ok(Vec::new()), "{}", case.name);
+        for (status, body) in case.empty {
+            let fake = Fake::start().await;
+            fake.next(Reply::new(*status, body));
+            let found = search(&fake, case, &filtered(Filters::default())).await;
+            assert_eq!(found, Ok(Vec::new()), "{}: {body}", case.name);
+        }
     }
 }
 
@@ -292,7 +295,7 @@ async fn filters_are_passed_on_in_the_engines_words() {
     for case in cases::ALL {
         for (filters, expected) in case.sent {
             let fake = Fake::start().await;
-            fake.next(Reply::new(case.empty.0, case.empty.1));
+            fake.next(Reply::new(case.empty[0].0, case.empty[0].1));
             search(&fake, case, &filtered(filters())).await.unwrap();
             let asked = fake.asked();
             for piece in *expected {
@@ -376,6 +379,23 @@ fn of_one_site() -> Filters {
 
 fn without_a_site() -> Filters {
     filters(json!({"exclude": ["example.net"]}))
+}
+
+/// More than there is room for in a query.
+fn of_many_sites() -> Filters {
+    filters(json!({"include": many_sites()}))
+}
+
+fn without_many_sites() -> Filters {
+    filters(json!({"exclude": many_sites()}))
+}
+
+fn many_sites() -> Vec<String> {
+    (0..60).map(|at| format!("s{at}.eu")).collect()
+}
+
+fn in_taiwan() -> Filters {
+    filters(json!({"language": "zh", "country": "TW"}))
 }
 
 fn in_german() -> Filters {
