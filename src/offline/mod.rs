@@ -3,7 +3,8 @@
 //! It works from the [`Task`] of a call alone, never from the prompt, and is a pure function: no network, no clock, the
 //! same answer each time. `plan` takes questions apart, `rank` finds the sentences that answer them (`kinds`: what is
 //! asked for), `orders` keeps out text that speaks to machines, `versions` what no longer holds; `notes` and `report`
-//! put the rest together again, `requests` knows what it cannot do at all. Words, sentences and languages are `text`'s.
+//! put the rest together again, `requests` knows what it cannot do at all. The words that rules know are in the `.txt`
+//! files that `lists` reads; words, sentences, months and languages in general are `text`'s.
 
 mod answered;
 mod bounds;

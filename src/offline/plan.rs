@@ -2,7 +2,7 @@
 
 use super::{
     bounds,
-    lists::{is_listed, listed},
+    lists::{has, is_listed, listed},
 };
 use crate::text::{self, Language, is_number, is_stop_word, is_unspaced, related, stem, terms, words};
 
@@ -50,11 +50,11 @@ pub(super) fn without_carried(topic: &str) -> &str {
 fn clauses(sentence: &str) -> Vec<String> {
     let mut clauses = Vec::new();
     let mut start = 0;
-    let is_list =
-        lower_words(text::start(sentence, OPENING_CHARS)).first().is_some_and(|word| is_listed("demands", word));
+    // After a demand (`name the miller, the day of the fire`) each such thing is asked for.
+    let is_list = begins_with("demands", sentence);
     for (at, length) in seams(sentence) {
         let (head, tail) = (sentence[start..at].trim(), &sentence[at + length..]);
-        if !head.is_empty() && !leads(head) && (asks(tail) || is_list && names_thing(tail)) {
+        if !head.is_empty() && !leads(head) && (asks(tail) || is_list && begins_with("determiners", tail)) {
             clauses.push(head.to_owned());
             start = at + length;
         }
@@ -65,15 +65,12 @@ fn clauses(sentence: &str) -> Vec<String> {
 
 /// Returns whether it only leads to a question: `under the contract`, `in 2030`.
 fn leads(head: &str) -> bool {
-    let words = lower_words(head);
-    words.first().is_some_and(|word| is_listed("prepositions", word))
-        && !words.iter().any(|word| is_listed("interrogatives", word))
+    begins_with("prepositions", head) && !lower_words(head).iter().any(|word| is_listed("interrogatives", word))
 }
 
-/// Returns whether it begins with `the destruction`, `its length`. After a demand (`name the miller, ...`) each such
-/// thing is asked for.
-fn names_thing(text: &str) -> bool {
-    lower_words(text::start(text, OPENING_CHARS)).first().is_some_and(|word| is_listed("determiners", word))
+/// Returns whether its first word is one of a list.
+fn begins_with(name: &str, text: &str) -> bool {
+    lower_words(text::start(text, OPENING_CHARS)).first().is_some_and(|word| is_listed(name, word))
 }
 
 /// Returns where clauses may meet, with the length of what stands between them.
@@ -104,9 +101,7 @@ fn asks(text: &str) -> bool {
 /// Returns whether it asks for several things of a kind.
 pub(super) fn asks_for_list(question: &str) -> bool {
     let lower = question.trim_start().to_lowercase();
-    let each = [" each ", " every ", " all the ", " jede", " alle ", " chaque ", " cada "];
-    listed("overviews").any(|opening| lower.starts_with(opening))
-        || each.iter().any(|word| lower.contains(word)) && lower.contains(" and ")
+    listed("overviews").any(|opening| lower.starts_with(opening)) || has("each", &lower) && lower.contains(" and ")
 }
 
 /// Returns whether it asks for the first, the largest, the one most in favour.
@@ -189,16 +184,13 @@ fn standing_alone(part: &str, first: &str, brief: &str) -> String {
 /// Returns names and numbers: capitalised words that do not begin a sentence, and words with digits.
 pub(super) fn names(text: &str) -> Vec<&str> {
     let language = Language::of(text);
-    let mut names = Vec::new();
-    for word in words(text) {
-        let at = word.as_ptr() as usize - text.as_ptr() as usize;
-        let begins = text[..at].trim_end().is_empty() || text[..at].trim_end().ends_with(['.', '?', '!', ':']);
-        let is_name = word.chars().next().is_some_and(char::is_uppercase) && !begins;
-        if (is_name || is_number(word)) && !is_stop_word(&word.to_lowercase(), language) {
-            names.push(word);
-        }
-    }
-    names
+    let is_name = |word: &&str| {
+        let before = text[..word.as_ptr() as usize - text.as_ptr() as usize].trim_end();
+        let begins = before.is_empty() || before.ends_with(['.', '?', '!', ':']);
+        let is_capital = word.starts_with(char::is_uppercase) && !begins;
+        (is_capital || is_number(word)) && !is_stop_word(&word.to_lowercase(), language)
+    };
+    words(text).into_iter().filter(is_name).collect()
 }
 
 /// Returns queries from the topic itself to its rarest words, then with other words for the same thing, also in other
@@ -294,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_of_something_differs_from_it() {
+    fn names_are_no_nouns_and_chinese_is_cut_where_it_asks() {
         assert_eq!(proper_names("Was kostet ein Zimmer im Gasthaus von Holt?"), ["Holt"]);
         assert_eq!(telling("游客中心的成人票多少钱"), ["游客中心", "成人票"]);
     }

@@ -297,19 +297,13 @@ impl Material<'_> {
     /// Returns the words of the question that no statement or title has; an unanswered question shows here.
     fn missing_words<'b>(&self, brief: &'b str) -> Vec<&'b str> {
         let language = Language::of(brief);
-        let mut present: HashSet<String> = HashSet::new();
-        for statement in &self.statements {
-            present.extend(terms(&statement.text, language));
-            present.extend(terms(&statement.group, language));
-        }
-        let mut missing: Vec<&str> = Vec::new();
-        for word in words(brief) {
-            let is_missing =
-                !word.contains(is_unspaced) && terms(word, language).iter().any(|term| !present.contains(term));
-            if is_missing && !missing.contains(&word) {
-                missing.push(word);
-            }
-        }
+        let said = self.statements.iter().flat_map(|statement| [&statement.text, &statement.group]);
+        let present: HashSet<String> = said.flat_map(|text| terms(text, language)).collect();
+        let is_missing = |word: &&str| {
+            !word.contains(is_unspaced) && terms(word, language).iter().any(|term| !present.contains(term))
+        };
+        let mut missing = Vec::new();
+        words(brief).into_iter().filter(is_missing).for_each(|word| add(&mut missing, word));
         missing.truncate(MOST_MISSING);
         missing
     }

@@ -12,42 +12,28 @@ const MAX_WORDS: usize = 24;
 /// Characters of the longest word of a script without spaces.
 const MAX_UNSPACED: usize = 4;
 
-/// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Thanks, praise, a greeting.
-    Talk,
-    /// The same text in another form or language.
-    Change,
-}
-
 /// Returns what is to be said to a message that asks for what only a language model can do; `None` for all others.
 pub fn declined(message: &str) -> Option<&'static str> {
     let words = words(message)?;
-    let kind = kind(&words)?;
+    let answer = answer_to(&words)?;
     let hits = |language: &Language| words.iter().filter(|word| knows(*language, word)).count();
     // The first of those with the most words in common: English where several have as many.
     let language = Language::ALL.into_iter().rev().max_by_key(hits)?;
-    Some(list_of(
-        language,
-        match kind {
-            Kind::Talk => "answer_to_talk",
-            Kind::Change => "answer_to_change",
-        },
-    ))
+    Some(list_of(language, answer))
 }
 
-/// Returns what the words ask for together, if all of them are known.
-fn kind(words: &[String]) -> Option<Kind> {
+/// Returns which answer is to be given to the words together, if all of them are known: to talk, such as thanks, praise
+/// or a greeting, or to a wish for the same text in another form or language.
+fn answer_to(words: &[String]) -> Option<&'static str> {
     let any = |name: &str| words.iter().any(|word| Language::ALL.iter().any(|of| is_in(list_of(*of, name), word)));
     let is_digits = |word: &String| word.chars().all(|char| char.is_ascii_digit());
     if !words.iter().all(|word| is_digits(word) || Language::ALL.iter().any(|of| knows(*of, word))) {
         return None;
     }
     if any("change") || (words.len() > 1 && any("tongues")) {
-        return Some(Kind::Change);
+        return Some("answer_to_change");
     }
-    any("talk").then_some(Kind::Talk)
+    any("talk").then_some("answer_to_talk")
 }
 
 fn knows(language: Language, word: &str) -> bool {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{
     Evidence, count, is_in, is_month, is_year,
-    lists::{has, is_listed},
+    lists::{has, is_listed, listed},
     plan,
     rank::Score,
     statements::Statement,
@@ -107,10 +107,8 @@ impl<'a> Document<'a> {
 
     /// Returns whether its title or place says that it is not, or no longer, meant to be relied on.
     fn is_doubtful(&self) -> bool {
-        let is_doubtful = |word: &str| is_listed("doubtful", &word.to_lowercase());
-        let mut place = self.url.split(['/', '-', '_', '.']);
-        words(self.title).into_iter().any(is_doubtful)
-            || place.any(|word| is_doubtful(word) || is_listed("old places", &word.to_lowercase()))
+        let (title, place) = (self.title.to_lowercase(), self.url.to_lowercase());
+        has("doubtful", &title) || has("doubtful", &place) || has("old places", &place)
     }
 
     /// Returns whether it guesses at what a newer one has found out since, whose title names the same matter.
@@ -349,14 +347,9 @@ fn is_negated(text: &str) -> bool {
 
 fn asks_for_the_past(question: &str) -> bool {
     // `for the first time` and `how old` ask for nothing that was.
-    const OF_NOW: [[&str; 2]; 5] =
-        [["first", "time"], ["first", "aid"], ["how", "old"], ["years", "old"], ["year", "old"]];
-    let words = plan::lower_words(question);
-    let is_of_now = |at: usize| {
-        let around = &words[at.saturating_sub(1)..words.len().min(at + 2)];
-        around.windows(2).any(|pair| OF_NOW.iter().any(|of_now| pair == of_now))
-    };
-    (0..words.len()).any(|at| is_listed("of the past", &words[at]) && !is_of_now(at))
+    let question = plan::lower_words(question).join(" ");
+    let past = listed("of now").fold(question, |question, phrase| question.replace(phrase, ""));
+    past.split(' ').any(|word| is_listed("of the past", word))
 }
 
 /// Returns the figures of a sentence, each with what it counts or measures.

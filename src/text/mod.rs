@@ -1,8 +1,8 @@
 //! Language as data: words and sentences of a text, what they are about, and the language it is in.
 //!
 //! Built on the crates of the field (Unicode's borders, Snowball's stems, NLTK's stop words, trigrams for languages);
-//! what is added here is what those leave out: numbers and abbreviations, related words across languages, and scripts
-//! without spaces. Knows nothing of questions, pages or models.
+//! what is added here is what those leave out: numbers and abbreviations, months, related words across languages, and
+//! scripts without spaces. Knows nothing of questions, pages or models.
 
 mod blocks;
 mod language;
