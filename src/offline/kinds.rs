@@ -1,40 +1,20 @@
 //! What kind of thing a question asks for, and whether a sentence has one that the question has not: money, a date, a
 //! person, so many of something.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::collections::HashSet;
 
-use super::{count, is_in};
+use super::{
+    count, is_in, is_month, is_year,
+    lists::{has, is_listed, listed},
+};
 use crate::text::{Language, is_number, is_row, is_stop_word, is_unspaced, words};
 
 /// The kinds, by the names of their lists; of those at the end it takes a number with a unit.
 const KINDS: &str = "money pay date time duration person place name reason share often phone count number \
     mass length heat energy volume area";
 
-pub(super) const MONTHS: &str = "january february march april may june july august september october november december januar \
-    februar märz mai juni juli oktober dezember janvier février mars avril juin juillet août septembre octobre novembre \
-    décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre";
-const WEEKDAYS: &str = "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag \
-    sonntag lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo";
-const SPELT: &str = "one two three four five six seven eight nine ten eleven twelve twenty thirty ninety half dozen hundred no none \
-    ein eine zwei drei vier fünf sechs sieben acht neun zehn elf zwölf deux trois quatre cinq dix dos tres cuatro cinco diez";
-const PLACES: &str = "in at to on near from behind beside under into nach auf bei an im am zu à au en a";
 /// Words behind a number among which what it counts stands.
 const COUNTED_AFTER: usize = 4;
-
-/// Returns a list of `kinds.txt`, which says what each is for.
-fn list(name: &str) -> &'static str {
-    static LISTS: LazyLock<HashMap<&str, &str>> =
-        LazyLock::new(|| include_str!("kinds.txt").lines().filter_map(|line| line.split_once(": ")).collect());
-    LISTS.get(name).copied().unwrap_or_default()
-}
-
-/// Returns whether a word only says what kind of thing is asked for. Takes lower case.
-pub(super) fn is_said_by_kind(word: &str) -> bool {
-    is_in(list("said"), word)
-}
 
 /// The kinds that a question asks for; may be none.
 #[derive(Clone, Debug)]
@@ -49,7 +29,7 @@ impl Kinds {
     pub fn asked_by(part: &str, question: &str) -> Self {
         let text = without_conjunctions(&part.to_lowercase());
         let text = format!(" {} ", text.replace(['?', '.', ',', '\u{ff1f}'], " "));
-        let asks = |name: &str| list(&format!("ask {name}")).split('|').any(|phrase| asks(&text, phrase));
+        let asks = |name: &str| listed(&format!("ask {name}")).any(|phrase| asks(&text, phrase));
         let mut kinds: Vec<&str> = KINDS.split_whitespace().filter(|kind| asks(kind)).collect();
         // `How much did it cost` asks for money, `how long` for a time, and any number would not do.
         let vague = |kind: &&str| is_in("number count", kind);
@@ -69,7 +49,7 @@ impl Kinds {
     }
 
     /// Returns the share of the kinds asked for that the sentence has, 0 to 1; 1 when none is asked for. `counts` says
-    /// of a word whether it is among those whose number is asked for.
+    /// of a word whether the question has it, in some form.
     pub fn fit(&self, sentence: &str, counts: impl Fn(&str) -> bool) -> f64 {
         let said = Said { text: sentence, lower: sentence.to_lowercase(), words: words(sentence), asked: &self.asked };
         let has = self.kinds.iter().filter(|kind| said.has(kind, &counts)).count();
@@ -79,12 +59,12 @@ impl Kinds {
 
 /// Returns a part of a question without a `when` or `where` inside it that asks nothing: `what to do when it rains`.
 fn without_conjunctions(part: &str) -> String {
-    const CONJUNCTIONS: &str = "when where whom whose";
-    const BEFORE: &str = "and or since until till by from to in at on of for";
     let mut kept: Vec<&str> = Vec::new();
     for word in part.split_whitespace() {
-        let asks = kept.last().is_none_or(|before| before.ends_with([',', ':', ';']) || is_in(BEFORE, before));
-        let is_conjunction = is_in(CONJUNCTIONS, word) && !asks;
+        let asks = kept
+            .last()
+            .is_none_or(|before| before.ends_with([',', ':', ';']) || is_listed("before interrogatives", before));
+        let is_conjunction = is_listed("conjunctions", word) && !asks;
         kept.push(if is_conjunction { "-" } else { word });
     }
     kept.join(" ")
@@ -121,10 +101,13 @@ impl Said<'_> {
             "person" => self.has_person(),
             "place" => self.has_place(),
             "name" => self.has_name(),
-            "reason" => list("tell reason").split('|').any(|phrase| self.lower.contains(phrase)),
+            "reason" => listed("tell reason").any(|phrase| self.lower.contains(phrase)),
             "share" => self.tells("share") && self.has_number(),
             "often" => self.tells("often"),
-            "phone" => self.has_amount() && !self.has_clock() && self.tells("phone") || self.text.contains('@'),
+            "phone" => {
+                self.has_amount() && !self.words.iter().any(|word| is_clock(word)) && self.tells("phone")
+                    || self.text.contains('@')
+            }
             "count" => self.has_count(counts),
             "number" => self.has_quantity(),
             measure => self.has_measure(measure, |word, unit| word == unit),
@@ -137,17 +120,12 @@ impl Said<'_> {
 
     /// Returns whether it has a word, sign or phrase of the list.
     fn tells(&self, name: &str) -> bool {
-        list(&format!("tell {name}")).split('|').any(|listed| {
-            match listed.contains(' ') || !listed.is_ascii() || listed.len() < 2 {
-                true => self.lower.contains(listed),
-                false => self.words.iter().any(|word| word.eq_ignore_ascii_case(listed)),
-            }
-        })
+        has(&format!("tell {name}"), &self.lower)
     }
 
     /// Returns whether the word is digits, or a number in words, that the question has not.
     fn counts(&self, word: &str) -> bool {
-        (is_number(word) || is_in(SPELT, &word.to_lowercase())) && self.is_new(word)
+        (is_number(word) || is_listed("spelt numbers", &word.to_lowercase())) && self.is_new(word)
     }
 
     fn has_number(&self) -> bool {
@@ -156,16 +134,16 @@ impl Said<'_> {
 
     /// Returns whether it has a number with a unit of the list near behind it.
     fn has_measure(&self, name: &str, is_unit: impl Fn(&str, &str) -> bool) -> bool {
-        let listed = list(&format!("tell {name}"));
+        let units: Vec<&str> = listed(&format!("tell {name}")).collect();
         let unit = |word: &&str| {
             let lower = word.to_lowercase();
-            listed.split('|').any(|unit| is_unit(&lower, unit) || unit.starts_with(is_unspaced) && lower.contains(unit))
+            units.iter().any(|unit| is_unit(&lower, unit) || unit.starts_with(is_unspaced) && lower.contains(unit))
         };
         let near = |at: usize| self.words[at..].iter().take(4).any(unit);
         let is_glued = |word: &&str| {
             is_number(word) && unit(&word.trim_start_matches(|char: char| char.is_ascii_digit() || char == '.'))
         };
-        let units_sign = listed.split('|').any(|unit| unit == "°") && self.text.contains('°');
+        let units_sign = units.contains(&"°") && self.text.contains('°');
         (0..self.words.len()).any(|at| self.counts(self.words[at]) && near(at))
             || self.words.iter().any(is_glued)
             || units_sign
@@ -178,17 +156,12 @@ impl Said<'_> {
 
     /// Returns whether it says something like `two hours before`.
     fn is_relative(&self) -> bool {
-        const TO_SOMETHING: &str = "before after later ago vor nach später avant après antes después";
-        self.has_duration() && self.words.iter().any(|word| is_in(TO_SOMETHING, &word.to_lowercase()))
+        self.has_duration() && self.words.iter().any(|word| is_listed("relative", &word.to_lowercase()))
     }
 
     /// Returns whether it has a year or a month; `may` is none.
     fn has_date(&self) -> bool {
-        let is_year = |word: &str| {
-            let digits = word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
-            digits && matches!(word.get(..2), Some("17" | "18" | "19" | "20"))
-        };
-        let is_date = |word: &&&str| is_year(word) || **word != "may" && is_in(MONTHS, &word.to_lowercase());
+        let is_date = |word: &&&str| is_year(word) || **word != "may" && is_month(word);
         self.words.iter().filter(is_date).any(|word| self.is_new(word)) || self.text.contains(['年', '月'])
     }
 
@@ -196,21 +169,14 @@ impl Said<'_> {
     fn has_time(&self) -> bool {
         let is_day = |word: &str| {
             let lower = word.to_lowercase();
-            let mut days = WEEKDAYS.split_whitespace();
-            days.any(|day| lower.strip_prefix(day).is_some_and(|rest| rest.len() <= 1))
+            listed("weekdays").any(|day| lower.strip_prefix(day).is_some_and(|rest| rest.len() <= 1))
         };
-        let clock = |word: &str| word.contains(':') && is_number(word);
-        self.words.iter().any(|word| (clock(word) || is_day(word)) && self.is_new(word))
+        self.words.iter().any(|word| (is_clock(word) || is_day(word)) && self.is_new(word))
             || [" uhr", "o'clock", "星期", "点"].iter().any(|sign| self.lower.contains(sign))
-    }
-
-    fn has_clock(&self) -> bool {
-        self.words.iter().any(|word| word.contains(':') && is_number(word))
     }
 
     /// Returns whether it has a number that is no year.
     fn has_amount(&self) -> bool {
-        let is_year = |word: &str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
         self.words.iter().any(|word| is_number(word) && !is_year(word) && self.is_new(word))
     }
 
@@ -228,12 +194,12 @@ impl Said<'_> {
     fn has_quantity(&self) -> bool {
         let is_thing = |word: &str| {
             let lower = word.to_lowercase();
-            !is_number(word) && !is_stop_word(&lower, Language::English) && !is_in(MONTHS, &lower)
+            !is_number(word) && !is_stop_word(&lower, Language::English) && !is_month(word)
         };
         let new = |word: &str| is_number(word) && self.is_new(word);
         self.words.windows(2).any(|pair| new(pair[0]) && is_thing(pair[1]))
             || self.words.windows(2).any(|pair| new(pair[1]) && is_thing(pair[0]) && is_row(self.text))
-            || self.words.iter().skip(1).any(|word| is_in(SPELT, &word.to_lowercase()))
+            || self.words.iter().skip(1).any(|word| is_listed("spelt numbers", &word.to_lowercase()))
             || self.text.contains('%')
             || self.has_amount() && self.tells("money")
             || self.words.iter().any(|word| new(word) && word.contains([',', '.']))
@@ -263,17 +229,24 @@ impl Said<'_> {
 
     /// Returns whether it has a preposition of place before a capitalised word that is not the question's.
     fn has_place(&self) -> bool {
-        let is_name = |word: &str| word.starts_with(char::is_uppercase) && !is_in(MONTHS, &word.to_lowercase());
-        let named = |pair: &[&str]| is_in(PLACES, pair[0]) && (is_name(pair[1]) && self.is_new(pair[1]));
-        let the = |words: &[&str]| is_in(PLACES, words[0]) && matches!(words[1], "the" | "a" | "der" | "dem" | "den");
+        let is_name = |word: &str| word.starts_with(char::is_uppercase) && !is_month(word);
+        let named = |pair: &[&str]| is_listed("before places", pair[0]) && (is_name(pair[1]) && self.is_new(pair[1]));
+        let the = |words: &[&str]| {
+            is_listed("before places", words[0]) && matches!(words[1], "the" | "a" | "der" | "dem" | "den")
+        };
         self.words.windows(2).any(|pair| named(pair) || the(pair)) || self.text.contains('在')
     }
 
     /// Returns whether it has a capitalised word inside the sentence that is not the question's.
     fn has_name(&self) -> bool {
         let is_name = |word: &&&str| word.starts_with(char::is_uppercase) && word.chars().count() > 2;
-        self.words.iter().skip(1).filter(is_name).any(|word| self.is_new(word) && !is_in(MONTHS, &word.to_lowercase()))
+        self.words.iter().skip(1).filter(is_name).any(|word| self.is_new(word) && !is_month(word))
     }
+}
+
+/// Returns whether it is a time of day such as `16:00`.
+fn is_clock(word: &str) -> bool {
+    word.contains(':') && is_number(word)
 }
 
 #[cfg(test)]

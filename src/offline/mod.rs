@@ -3,11 +3,13 @@
 //! It works from the [`Task`] of a call alone, never from the prompt, and is a pure function: no network, no clock, the
 //! same answer each time. `plan` takes questions apart, `rank` finds the sentences that answer them (`kinds`: what is
 //! asked for), `orders` keeps out text that speaks to machines, `versions` what no longer holds; `notes` and `report`
-//! put the rest together again, `requests` knows what it cannot do at all. Words, sentences and languages are `text`'s.
+//! put the rest together again, `requests` knows what it cannot do at all. The words that rules know are in the `.txt`
+//! files that `lists` reads; words, sentences, months and languages in general are `text`'s.
 
 mod answered;
 mod bounds;
 mod kinds;
+mod lists;
 mod notes;
 mod orders;
 mod phrases;
@@ -19,7 +21,7 @@ mod statements;
 mod task;
 mod versions;
 
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 use serde_json::{Value, json};
 
@@ -27,7 +29,7 @@ use crate::{
     aside::{Panicked, aside},
     domain::{AnswerStatus, Evidence, Finding, SourceId, Usage},
     llm::{Completion, StopReason, ToolCall, limits::Tokenizer},
-    text::is_in,
+    text::{is_in, month_by_name},
 };
 pub use bounds::complete;
 pub use phrases::wording;
@@ -60,18 +62,19 @@ fn add<T: PartialEq>(all: &mut Vec<T>, one: T) {
     }
 }
 
-/// What an answer is made of.
-enum Answer {
-    Text(String),
-    Calls(Vec<(&'static str, Value)>),
+/// Returns whether the word is the name of a month.
+fn is_month(word: &str) -> bool {
+    month_by_name(&word.to_lowercase()).is_some()
+}
+
+/// Returns whether the word is a year of the last centuries.
+fn is_year(word: &str) -> bool {
+    word.len() == 4 && word.parse().is_ok_and(|year: u32| (1700..2100).contains(&year))
 }
 
 /// Answers a call from its task; empty text for [`Task::Other`]. `input_tokens` is the size of the prompt.
 pub fn answer(task: &Task, input_tokens: u32) -> Completion {
-    let (text, tool_calls) = match reply(task) {
-        Answer::Text(text) => (text, Vec::new()),
-        Answer::Calls(calls) => (String::new(), numbered(calls)),
-    };
+    let (text, tool_calls) = (text(task), numbered(calls(task)));
     let output = tool_calls
         .iter()
         .map(|call| Tokenizer::Frugal.estimate(&call.arguments))
@@ -101,12 +104,8 @@ pub async fn answered(questions: Vec<String>, notes: Vec<String>) -> Result<Vec<
 /// Finds pairs of statements of different sources that say the same but for their numbers, by their places.
 pub fn differing(statements: &[(&str, SourceId)]) -> Vec<(usize, usize)> {
     let prints: Vec<Fingerprint> = statements.iter().map(|(text, _)| Fingerprint::of(text)).collect();
-    let pairs = (0..statements.len()).flat_map(|one| (one + 1..statements.len()).map(move |other| (one, other)));
-    let differ = |(one, other): &(usize, usize)| {
-        let (print, against) = (&prints[*one], &prints[*other]);
-        statements[*one].1 != statements[*other].1 && (print.contradicts(against) || print.differs_in_one(against))
-    };
-    pairs.filter(differ).collect()
+    let said = prints.iter().zip(statements).map(|(print, (_, source))| (print, slice::from_ref(source)));
+    statements::differing(&said.collect::<Vec<_>>())
 }
 
 /// Splits a text into a few words at a time, as models stream theirs.
@@ -115,20 +114,26 @@ pub fn pieces(text: &str) -> Vec<String> {
     words.chunks(PIECE_WORDS).map(|words| words.concat()).collect()
 }
 
-fn reply(task: &Task) -> Answer {
+/// Returns what is said to a task; empty where tools are called instead.
+fn text(task: &Task) -> String {
     match task {
-        Task::Other | Task::Verify { .. } => Answer::Text(String::new()),
-        Task::Clarify => Answer::Text(clear()),
-        Task::FollowUp => Answer::Text(follow_up()),
-        Task::Answer { message } => Answer::Text(declined(message).unwrap_or_default().to_owned()),
-        Task::Brief { question } => Answer::Text(brief(question.trim())),
-        Task::Supervise { brief, round } => Answer::Calls(supervise(bounds::question(brief), *round)),
-        Task::Research { topic, turn, retrieved } => {
-            Answer::Calls(research(bounds::question(topic), *turn, *retrieved))
-        }
-        Task::Summarise { question, page } => Answer::Text(summarise(bounds::question(question), page)),
-        Task::Compress { topic, evidence } => Answer::Text(notes::compress(bounds::question(topic), evidence)),
-        Task::Report { brief, findings, sources, .. } => Answer::Text(report::write(brief, findings, sources)),
+        Task::Other | Task::Verify { .. } | Task::Supervise { .. } | Task::Research { .. } => String::new(),
+        Task::Clarify => clear(),
+        Task::FollowUp => follow_up(),
+        Task::Answer { message } => declined(message).unwrap_or_default().to_owned(),
+        Task::Brief { question } => brief(question.trim()),
+        Task::Summarise { question, page } => summarise(bounds::question(question), page),
+        Task::Compress { topic, evidence } => notes::compress(bounds::question(topic), evidence),
+        Task::Report { brief, findings, sources, .. } => report::write(brief, findings, sources),
+    }
+}
+
+/// Returns the calls of tools that a task leads to, by name and arguments.
+fn calls(task: &Task) -> Vec<(&'static str, Value)> {
+    match task {
+        Task::Supervise { brief, round } => supervise(bounds::question(brief), *round),
+        Task::Research { topic, turn, retrieved } => research(bounds::question(topic), *turn, *retrieved),
+        _ => Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::lists::is_listed;
 use super::orders::without_orders;
 use super::rank::{self, Piece, best_from};
 use super::statements::{HEADING_MARK, Joined, Statement};
@@ -15,8 +16,6 @@ const NOTE_WORDS: usize = 1_400;
 const LEAST_SHARE: f64 = f64::next_up(0.12);
 /// Longest heading that notes repeat.
 const HEADING_CHARS: usize = 160;
-/// Stems that stand beside the title in the header of a page.
-const PAGE_WORDS: &[&str] = &["page", "pag", "seit", "of", "von"];
 /// Sentences looked at, best first: enough for the words allowed, and a bound on the comparisons.
 const MOST_SENTENCES: usize = 150;
 /// Those at the top of a document, among which one may date it.
@@ -31,11 +30,10 @@ const MOST_REPLACING: usize = 20;
 ///
 /// Sentences that stood together stay on a line, others are separated by an empty line; headings stand above theirs.
 pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
-    let sentences = without_orders(text::split(bounds::page(text)));
-    let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
+    let (sentences, best) = ranked(question, text);
     let mut chosen: Vec<usize> = Vec::new();
     let mut room = max_chars;
-    for place in best_from(&scores, LEAST_SHARE) {
+    for place in best {
         let cost = sentences[place].text.chars().count() + 2;
         if cost <= room + 2 {
             chosen.push(place);
@@ -51,9 +49,15 @@ pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
 
 /// Chooses the best few sentences of `page`, each alone, best first.
 pub(super) fn excerpts(question: &str, page: &str, count: usize) -> Vec<String> {
+    let (sentences, best) = ranked(question, page);
+    best.into_iter().take(count).map(|place| sentences[place].text.clone()).collect()
+}
+
+/// Returns the sentences of a page, and the places of those that have to do with the question, best first.
+fn ranked(question: &str, page: &str) -> (Vec<Sentence>, Vec<usize>) {
     let sentences = without_orders(text::split(bounds::page(page)));
     let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
-    best_from(&scores, LEAST_SHARE).into_iter().take(count).map(|place| sentences[place].text.clone()).collect()
+    (sentences, best_from(&scores, LEAST_SHARE))
 }
 
 /// Returns the text, or as many whole words of it as fit: headings come on top of what was counted.
@@ -103,7 +107,7 @@ pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
 fn quotable(title: &str, text: &str) -> Vec<Sentence> {
     let title: HashSet<String> = terms(title, Language::of(title)).into_iter().collect();
     let is_header = |sentence: &Sentence| {
-        let repeats = |term: &String| title.contains(term) || PAGE_WORDS.contains(&term.as_str()) || is_number(term);
+        let repeats = |term: &String| title.contains(term) || is_listed("of page headers", term) || is_number(term);
         !title.is_empty() && terms(&sentence.text, Language::of(&sentence.text)).iter().all(repeats)
     };
     let says_little = |sentence: &Sentence| is_header(sentence) || versions::is_ignorance(&sentence.text);

@@ -4,28 +4,19 @@
 //! an answer, and tells him what to write, leave out or forget. Whole paragraphs go, because what stands beside such an
 //! order is usually what it wants to be believed.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::collections::HashSet;
 
+use super::lists::{has, is_listed, listed};
 use crate::text::{Sentence, is_unspaced, words};
 
 /// Characters of the call before the colon.
 const LONGEST_CALL: usize = 80;
 
-/// Returns a list of `orders.txt`, which says what each is for.
-fn list(name: &str) -> &'static str {
-    static LISTS: LazyLock<HashMap<&str, &str>> =
-        LazyLock::new(|| include_str!("orders.txt").lines().filter_map(|line| line.split_once(": ")).collect());
-    LISTS.get(name).copied().unwrap_or_default()
-}
-
 /// Returns whether the sentence is meant for a machine that reads along.
 pub(super) fn is_order(sentence: &str) -> bool {
     let Text { text, first } = &Text::of(sentence);
     let begins = ["system:", "assistant:", "ai:"].iter().any(|start| text.trim_start().starts_with(start));
-    if begins || list("TAKEOVERS").split('|').any(|phrase| text.contains(phrase)) || digests(text) {
+    if begins || listed("TAKEOVERS").any(|phrase| text.contains(phrase)) || digests(text) {
         return true;
     }
     let (reader, work, duty) = (is_reader(text), has("WORKS", text), has("DUTIES", text));
@@ -46,21 +37,12 @@ fn digests(text: &str) -> bool {
         let machine = |(_, rest): (&str, &str)| words(rest).iter().take(2).any(|word| is_listed("MACHINES", word));
         text.split_once(by).is_some_and(machine)
     };
-    let shortens = || has("MACHINES", text) && list("DIGESTS").split('|').any(begins_word);
-    written() && has_to() && (shortens() || list("MAKINGS").split('|').any(made))
+    let shortens = || has("MACHINES", text) && listed("DIGESTS").any(begins_word);
+    written() && has_to() && (shortens() || listed("MAKINGS").any(made))
 }
 
 fn is_reader(text: &str) -> bool {
     has("READERS", text) || is_maker(text)
-}
-
-/// Returns whether the text has a phrase of the list.
-fn has(name: &str, text: &str) -> bool {
-    list(name).split('|').any(|phrase| holds(text, phrase))
-}
-
-fn is_listed(name: &str, word: &str) -> bool {
-    list(name).split('|').any(|known| known == word)
 }
 
 /// Returns whether the text speaks of a maker of texts that is a machine: `any automated digest`, `assistants of the
@@ -92,18 +74,6 @@ impl Text {
     }
 }
 
-/// Returns whether the phrase stands in the text, its ends at the ends of words.
-fn holds(text: &str, phrase: &str) -> bool {
-    if phrase.starts_with(is_unspaced) {
-        return text.contains(phrase);
-    }
-    text.match_indices(phrase).any(|(at, _)| {
-        let before = text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
-        let after = text[at + phrase.len()..].chars().next().is_some_and(char::is_alphanumeric);
-        !before && !after
-    })
-}
-
 /// Returns whether the sentence begins by calling on a machine that reads along, as in `For digital assistants: …`.
 fn calls(sentence: &str) -> bool {
     let called = sentence.split_once([':', '：']).map(|(called, _)| called);
@@ -121,16 +91,12 @@ fn demands(sentence: &str) -> bool {
 /// Returns `sentences` without the paragraphs in which an order stands, or a call on machines with what they are to do,
 /// and without what stands under one.
 pub(super) fn without_orders(sentences: Vec<Sentence>) -> Vec<Sentence> {
-    let mut tainted: HashSet<usize> =
-        sentences.iter().filter(|sentence| is_order(&sentence.text)).map(|sentence| sentence.paragraph).collect();
-    let called: HashSet<usize> =
-        sentences.iter().filter(|sentence| calls(&sentence.text)).map(|sentence| sentence.paragraph).collect();
-    tainted.extend(
-        sentences
-            .iter()
-            .filter(|sentence| called.contains(&sentence.paragraph) && demands(&sentence.text))
-            .map(|sentence| sentence.paragraph),
-    );
+    let paragraphs = |is: &dyn Fn(&Sentence) -> bool| -> HashSet<usize> {
+        sentences.iter().filter(|sentence| is(sentence)).map(|sentence| sentence.paragraph).collect()
+    };
+    let called = paragraphs(&|sentence| calls(&sentence.text));
+    let is_demand = |sentence: &Sentence| called.contains(&sentence.paragraph) && demands(&sentence.text);
+    let tainted = paragraphs(&|sentence| is_order(&sentence.text) || is_demand(sentence));
     let is_kept = |sentence: &Sentence| !tainted.contains(&sentence.paragraph) && !is_order(&sentence.heading);
     sentences.into_iter().filter(is_kept).collect()
 }

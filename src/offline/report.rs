@@ -1,11 +1,11 @@
 //! The report without a writer: for each part of the question the sentences that answer it, or that none does; then the
 //! rest by topic, what no longer holds apart from it, and contradictions side by side.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use super::{
     Evidence, Finding, add, bounds,
-    phrases::{self, Phrases},
+    phrases::Phrases,
     plan,
     rank::{self, Score, best_from},
     statements::{self, Fingerprint, Joined, Statement},
@@ -62,19 +62,20 @@ struct Short {
 /// Writes a Markdown report on `brief` from notes; citations are source ids, and there is no list of sources.
 pub(super) fn write(brief: &str, findings: &[Finding], sources: &[Evidence]) -> String {
     let brief = bounds::question(brief);
-    let phrases = phrases::of(brief);
+    let phrases = Phrases::of(brief);
     let mut material = gather(brief, findings, sources);
     let short = material.in_short(brief);
-    let mut report = format!("# {}\n\n*{}*\n", title(brief), phrases.disclaimer);
-    section(&mut report, phrases.in_short, &material.short_lines(brief, &short, phrases));
+    let mut report = format!("# {}\n\n*{}*\n", title(brief), phrases.get("disclaimer"));
+    section(&mut report, phrases.get("in_short"), &material.short_lines(brief, &short, phrases));
     let mut shown: HashSet<usize> = short.into_iter().flat_map(|short| short.places).collect();
     shown.extend(&material.outdated);
     for (number, finding) in findings.iter().enumerate() {
-        let heading = if findings.len() == 1 { phrases.details.to_owned() } else { topic_heading(&finding.topic) };
+        let heading =
+            if findings.len() == 1 { phrases.get("details").to_owned() } else { topic_heading(&finding.topic) };
         section(&mut report, &heading, &material.topic_lines(number, &mut shown));
     }
-    section(&mut report, phrases.outdated, &material.outdated_lines(&shown));
-    section(&mut report, phrases.differing, &material.conflict_lines(phrases));
+    section(&mut report, phrases.get("outdated"), &material.outdated_lines());
+    section(&mut report, phrases.get("differing"), &material.conflict_lines(phrases));
     report
 }
 
@@ -205,18 +206,18 @@ impl Material<'_> {
         self.outdated.extend(overruled.map(|(place, _)| place));
     }
 
-    fn short_lines(&self, brief: &str, short: &[Short], phrases: &Phrases) -> Vec<String> {
+    fn short_lines(&self, brief: &str, short: &[Short], phrases: Phrases) -> Vec<String> {
         let mut lines = Vec::new();
         if short.iter().all(|short| short.places.is_empty()) {
-            return vec![phrases.nothing.to_owned()];
+            return vec![phrases.get("nothing").to_owned()];
         }
         if !short.iter().any(|short| short.answers) {
-            lines.push(format!("{}\n", phrases.no_answer));
+            lines.push(format!("{}\n", phrases.get("no_answer")));
         }
         // What answers each part best comes before what else there is to any of them.
         for part in short {
             if !part.answers && short.iter().any(|other| other.answers) {
-                lines.push(format!("- {}", phrases.no_answer_to.replace("{}", &plain(&part.part))));
+                lines.push(format!("- {}", phrases.filled("no_answer_to", &plain(&part.part))));
             }
             lines.extend(part.places.first().map(|place| format!("- {}", self.labelled(*place))));
         }
@@ -224,7 +225,7 @@ impl Material<'_> {
         lines.extend(rest.map(|place| format!("- {}", self.labelled(*place))));
         let missing = self.missing_words(brief);
         if !short.iter().any(|short| short.answers) && !missing.is_empty() {
-            lines.push(format!("\n{}", phrases.missing_words.replace("{}", &missing.join(phrases.comma))));
+            lines.push(format!("\n{}", phrases.filled("missing_words", &phrases.joined(&missing))));
         }
         lines
     }
@@ -246,35 +247,23 @@ impl Material<'_> {
     fn topic_lines(&self, finding: usize, shown: &mut HashSet<usize>) -> Vec<String> {
         let is_fresh = |place: &usize| self.findings[*place] == finding && !shown.contains(place);
         let fresh = best_from(&self.scores.overall, SHARE_IN_SECTION).into_iter().filter(is_fresh);
-        let fresh: Vec<usize> = fresh.take(SECTION_SENTENCES).collect();
+        let mut fresh: Vec<usize> = fresh.take(SECTION_SENTENCES).collect();
         shown.extend(&fresh);
-        let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
-        for place in fresh {
-            let group = self.statements[place].group.as_str();
-            match groups.iter_mut().find(|(title, _)| *title == group) {
-                Some((_, places)) => places.push(place),
-                None => groups.push((group, vec![place])),
-            }
-        }
-        let paragraph = |(title, mut places): (&str, Vec<usize>)| {
-            places.sort_unstable();
-            let text: Vec<_> = places.iter().map(|place| self.statements[*place].cited()).collect();
+        let mut titles: Vec<&str> = Vec::new();
+        fresh.iter().for_each(|place| add(&mut titles, self.statements[*place].group.as_str()));
+        fresh.sort_unstable();
+        let paragraph = |title: &str| {
+            let own = fresh.iter().map(|place| &self.statements[*place]).filter(|statement| statement.group == title);
+            let text: Vec<String> = own.map(Statement::cited).collect();
             let label = if title.is_empty() { String::new() } else { format!("**{}** ", title.replace('*', "")) };
             format!("{label}{}\n", text.join(" "))
         };
-        groups.into_iter().map(paragraph).collect()
+        titles.into_iter().map(paragraph).collect()
     }
 
-    /// Lists the best of what no longer holds, with its date; not what is older and has no figure but those of
-    /// statements that were shown as current.
-    fn outdated_lines(&self, shown: &HashSet<usize>) -> Vec<String> {
-        let current = shown.difference(&self.outdated);
-        let current: BTreeSet<_> = current.flat_map(|place| versions::figures(&self.statements[*place].text)).collect();
-        let still_holds = |place: &usize| {
-            let figures = versions::figures(&self.statements[*place].text);
-            !figures.is_empty() && figures.is_subset(&current)
-        };
-        let good = best_from(&self.scores.overall, SHARE_OF_OUTDATED).into_iter().filter(|place| !still_holds(place));
+    /// Lists the best of what no longer holds, with its date.
+    fn outdated_lines(&self) -> Vec<String> {
+        let good = best_from(&self.scores.overall, SHARE_OF_OUTDATED).into_iter();
         let line = |place: usize| {
             let date = self.versions.date(&self.statements[place]).map(|date| format!("{date}: ")).unwrap_or_default();
             format!("- {date}{}", self.labelled(place))
@@ -286,29 +275,21 @@ impl Material<'_> {
     fn conflicts(&self) -> Vec<(usize, usize)> {
         let good = best_from(&self.scores.overall, SHARE_IN_SECTION).into_iter();
         let good: Vec<usize> = good.filter(|place| !self.outdated.contains(place)).take(MOST_COMPARED).collect();
-        let mut pairs = Vec::new();
-        for (index, one) in good.iter().copied().enumerate() {
-            for other in good[index + 1..].iter().copied() {
-                let (left, right) = (&self.statements[one], &self.statements[other]);
-                let apart = !left.sources.is_empty() && left.sources.iter().all(|id| !right.sources.contains(id));
-                if apart && self.fingerprints[one].contradicts(&self.fingerprints[other]) {
-                    pairs.push((one, other));
-                }
-            }
-        }
-        pairs.truncate(MOST_CONFLICTS);
-        pairs
+        let said = |place: &usize| (&self.fingerprints[*place], self.statements[*place].sources.as_slice());
+        let pairs = statements::differing(&good.iter().map(said).collect::<Vec<_>>());
+        pairs.into_iter().take(MOST_CONFLICTS).map(|(one, other)| (good[one], good[other])).collect()
     }
 
-    fn conflict_lines(&self, phrases: &Phrases) -> Vec<String> {
+    fn conflict_lines(&self, phrases: Phrases) -> Vec<String> {
         let line = |(one, other): (usize, usize)| {
-            let dates = [one, other].map(|place| self.versions.date(&self.statements[place]));
-            let (first, last) = if dates[0] > dates[1] { (other, one) } else { (one, other) };
-            let newest =
-                dates.iter().flatten().max().filter(|_| dates[0] != dates[1] && dates.iter().all(Option::is_some));
-            let newer = newest.map(|date| format!(" {}", phrases.newer.replace("{}", date)));
-            let (first, last) = (self.statements[first].cited(), self.statements[last].cited());
-            format!("- {} {first} — {last}{}", phrases.they_differ, newer.unwrap_or_default())
+            let mut pair =
+                [one, other].map(|place| &self.statements[place]).map(|said| (self.versions.date(said), said));
+            pair.sort_by(|(one, _), (other, _)| one.cmp(other));
+            let [(older, first), (newest, last)] = pair;
+            let newer = older.is_some() && older != newest;
+            let newest = newest.filter(|_| newer).map(|date| format!(" {}", phrases.filled("newer", &date)));
+            let differ = phrases.get("they_differ");
+            format!("- {differ} {} — {}{}", first.cited(), last.cited(), newest.unwrap_or_default())
         };
         self.conflicts().into_iter().map(line).collect()
     }
@@ -316,19 +297,13 @@ impl Material<'_> {
     /// Returns the words of the question that no statement or title has; an unanswered question shows here.
     fn missing_words<'b>(&self, brief: &'b str) -> Vec<&'b str> {
         let language = Language::of(brief);
-        let mut present: HashSet<String> = HashSet::new();
-        for statement in &self.statements {
-            present.extend(terms(&statement.text, language));
-            present.extend(terms(&statement.group, language));
-        }
-        let mut missing: Vec<&str> = Vec::new();
-        for word in words(brief) {
-            let is_missing =
-                !word.contains(is_unspaced) && terms(word, language).iter().any(|term| !present.contains(term));
-            if is_missing && !missing.contains(&word) {
-                missing.push(word);
-            }
-        }
+        let said = self.statements.iter().flat_map(|statement| [&statement.text, &statement.group]);
+        let present: HashSet<String> = said.flat_map(|text| terms(text, language)).collect();
+        let is_missing = |word: &&str| {
+            !word.contains(is_unspaced) && terms(word, language).iter().any(|term| !present.contains(term))
+        };
+        let mut missing = Vec::new();
+        words(brief).into_iter().filter(is_missing).for_each(|word| add(&mut missing, word));
         missing.truncate(MOST_MISSING);
         missing
     }

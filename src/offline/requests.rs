@@ -4,8 +4,7 @@
 //! A message is one of these when it says nothing else: each of its words is in a list of ours. A real question has
 //! words of its subject in it, and no list (`requests.txt`) knows a subject.
 
-use std::{collections::HashMap, sync::LazyLock};
-
+use super::lists::list;
 use crate::text::{Language, is_in};
 
 /// More words than any such request has.
@@ -13,65 +12,37 @@ const MAX_WORDS: usize = 24;
 /// Characters of the longest word of a script without spaces.
 const MAX_UNSPACED: usize = 4;
 
-/// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Thanks, praise, a greeting.
-    Talk,
-    /// The same text in another form or language.
-    Change,
-}
-
-/// The words of one language, and what is answered in it.
-struct Vocabulary {
-    language: Language,
-    lists: HashMap<&'static str, &'static str>,
-}
-
-/// All of them, in the order in which they are preferred where several have as many words in common with a message.
-static ALL: LazyLock<Vec<Vocabulary>> = LazyLock::new(|| {
-    let read = |language: Language| {
-        let lines = include_str!("requests.txt").lines().filter_map(|line| line.strip_prefix(language.code()));
-        let lists = lines.filter_map(|line| line.trim_start().split_once(": ")).collect();
-        Vocabulary { language, lists }
-    };
-    Language::ALL.map(read).into()
-});
-
 /// Returns what is to be said to a message that asks for what only a language model can do; `None` for all others.
 pub fn declined(message: &str) -> Option<&'static str> {
     let words = words(message)?;
-    let kind = kind(&words)?;
-    let hits = |vocabulary: &Vocabulary| words.iter().filter(|word| vocabulary.knows(word)).count();
+    let answer = answer_to(&words)?;
+    let hits = |language: &Language| words.iter().filter(|word| knows(*language, word)).count();
     // The first of those with the most words in common: English where several have as many.
-    let vocabulary = ALL.iter().rev().max_by_key(|vocabulary| hits(vocabulary))?;
-    Some(vocabulary.list(match kind {
-        Kind::Talk => "answer_to_talk",
-        Kind::Change => "answer_to_change",
-    }))
+    let language = Language::ALL.into_iter().rev().max_by_key(hits)?;
+    Some(list_of(language, answer))
 }
 
-/// Returns what the words ask for together, if all of them are known.
-fn kind(words: &[String]) -> Option<Kind> {
-    let any = |list: &str| words.iter().any(|word| ALL.iter().any(|vocabulary| is_in(vocabulary.list(list), word)));
-    let known = |word: &String| word.chars().all(|char| char.is_ascii_digit()) || ALL.iter().any(|of| of.knows(word));
-    if !words.iter().all(known) {
+/// Returns which answer is to be given to the words together, if all of them are known: to talk, such as thanks, praise
+/// or a greeting, or to a wish for the same text in another form or language.
+fn answer_to(words: &[String]) -> Option<&'static str> {
+    let any = |name: &str| words.iter().any(|word| Language::ALL.iter().any(|of| is_in(list_of(*of, name), word)));
+    let is_digits = |word: &String| word.chars().all(|char| char.is_ascii_digit());
+    if !words.iter().all(|word| is_digits(word) || Language::ALL.iter().any(|of| knows(*of, word))) {
         return None;
     }
     if any("change") || (words.len() > 1 && any("tongues")) {
-        return Some(Kind::Change);
+        return Some("answer_to_change");
     }
-    any("talk").then_some(Kind::Talk)
+    any("talk").then_some("answer_to_talk")
 }
 
-impl Vocabulary {
-    fn knows(&self, word: &str) -> bool {
-        ["talk", "change", "tongues", "fillers"].iter().any(|list| is_in(self.list(list), word))
-    }
+fn knows(language: Language, word: &str) -> bool {
+    ["talk", "change", "tongues", "fillers"].iter().any(|name| is_in(list_of(language, name), word))
+}
 
-    fn list(&self, name: &str) -> &'static str {
-        self.lists.get(name).copied().unwrap_or_default()
-    }
+/// Returns a list of `requests.txt`.
+fn list_of(language: Language, name: &str) -> &'static str {
+    list(&format!("{} {name}", language.code()))
 }
 
 /// Returns the words in lower case; `None` when there are none, or more than a request has.
@@ -93,13 +64,12 @@ fn words(message: &str) -> Option<Vec<String>> {
 /// Cuts text without spaces into the words it is made of, the longest first; `None` when one is unknown.
 fn unspaced(text: &str) -> Option<Vec<String>> {
     let chars: Vec<char> = text.chars().take(MAX_WORDS * MAX_UNSPACED + 1).collect();
-    let chinese = ALL.iter().find(|of| of.language == Language::Chinese);
     let mut words = Vec::new();
     let mut at = 0;
     while at < chars.len() {
         let word = (1..=MAX_UNSPACED.min(chars.len() - at)).rev().find_map(|length| {
             let word: String = chars[at..at + length].iter().collect();
-            chinese.is_some_and(|of| of.knows(&word)).then_some(word)
+            knows(Language::Chinese, &word).then_some(word)
         })?;
         at += word.chars().count();
         words.push(word);
@@ -114,7 +84,7 @@ mod tests {
     #[test]
     fn what_only_a_language_model_can_do_is_declined_in_the_language_of_the_request() {
         let check = |requests: &[&str], (language, answer): (Language, &str)| {
-            let expected = ALL.iter().find(|of| of.language == language).unwrap().list(answer);
+            let expected = list_of(language, answer);
             requests.iter().for_each(|request| assert_eq!(declined(request), Some(expected), "{request}"));
         };
         let talk = |language| (language, "answer_to_talk");
@@ -194,7 +164,9 @@ mod tests {
 
     #[test]
     fn every_answer_is_two_sentences_and_names_the_way_out() {
-        for answer in ALL.iter().flat_map(|of| [of.list("answer_to_talk"), of.list("answer_to_change")]) {
+        for answer in
+            Language::ALL.iter().flat_map(|of| ["answer_to_talk", "answer_to_change"].map(|name| list_of(*of, name)))
+        {
             for name in ["`--model`", "`FATHOM_MODEL`", "`openai:gpt-4.1`", "`OPENAI_API_KEY`"] {
                 assert!(answer.contains(name), "{answer}");
             }

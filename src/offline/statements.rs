@@ -68,23 +68,27 @@ impl Fingerprint {
     }
 
     /// Returns whether both say the same, as far as can be seen.
-    pub(super) fn repeats(&self, other: &Self) -> bool {
+    fn repeats(&self, other: &Self) -> bool {
         self.numbers == other.numbers && self.overlap(other) >= SAME
     }
 
     /// Returns whether both say the same but for their numbers.
-    pub(super) fn contradicts(&self, other: &Self) -> bool {
-        let new = |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).count();
-        let differ = new(&self.numbers, &other.numbers).min(new(&other.numbers, &self.numbers)) > 0;
+    fn contradicts(&self, other: &Self) -> bool {
         let enough = self.row.is_some() || self.words.len().min(other.words.len()) >= LEAST_WORDS;
-        differ && enough && self.row == other.row && self.overlap(other) >= ALIKE
+        let (own, others) = self.own_numbers(other);
+        own.min(others) > 0 && enough && self.row == other.row && self.overlap(other) >= ALIKE
     }
 
     /// Returns whether both say the same, word for word, but for one number. Then few words are enough.
-    pub(super) fn differs_in_one(&self, other: &Self) -> bool {
-        let is_one = |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).count() == 1;
+    fn differs_in_one(&self, other: &Self) -> bool {
         let is_same = self.words == other.words && self.words.len() >= FEWEST_WORDS && self.row == other.row;
-        is_same && is_one(&self.numbers, &other.numbers) && is_one(&other.numbers, &self.numbers)
+        is_same && self.own_numbers(other) == (1, 1)
+    }
+
+    /// Returns how many numbers this one alone has, and how many the other one alone.
+    fn own_numbers(&self, other: &Self) -> (usize, usize) {
+        let alone = |one: &Self, other: &Self| one.numbers.difference(&other.numbers).count();
+        (alone(self, other), alone(other, self))
     }
 
     /// Returns the share of words that both have, 0 to 1.
@@ -93,6 +97,18 @@ impl Fingerprint {
         let all = self.words.len() + other.words.len() - shared;
         if all == 0 { 1.0 } else { count(shared) / count(all) }
     }
+}
+
+/// Finds pairs of statements that say the same but for their numbers, and have sources, none of them in common, by
+/// their places.
+pub(super) fn differing(statements: &[(&Fingerprint, &[SourceId])]) -> Vec<(usize, usize)> {
+    let pairs = (0..statements.len()).flat_map(|one| (one + 1..statements.len()).map(move |other| (one, other)));
+    let differ = |(one, other): &(usize, usize)| {
+        let ((print, sources), (against, others)) = (&statements[*one], &statements[*other]);
+        let are_apart = !sources.is_empty() && sources.iter().all(|id| !others.contains(id));
+        are_apart && (print.contradicts(against) || print.differs_in_one(against))
+    };
+    pairs.filter(differ).collect()
 }
 
 /// Statements, each once, with the sources of all that say it.
@@ -174,24 +190,22 @@ fn take(text: &str, ids: &[SourceId], (group, heading): (&str, &str), statements
 
 /// Returns the text before the next run of citations, their ids, and what follows.
 fn next_citation(text: &str) -> Option<(&str, Vec<SourceId>, &str)> {
-    let mut ids = Vec::new();
-    let (mut before, mut from) = (0, 0);
-    while let Some(open) = text[from..].find('[').map(|at| from + at) {
-        if !ids.is_empty() && !text[from..open].trim().is_empty() {
-            break;
-        }
-        let close = open + text[open..].find(']')?;
-        let cited = ids_in(&text[open + 1..close]);
-        if !cited.is_empty() && ids.is_empty() {
-            before = open;
-        }
-        if cited.is_empty() && !ids.is_empty() {
-            break;
-        }
-        ids.extend(cited);
-        from = close + 1;
+    let (before, mut ids, mut after) = next_bracket(text)?;
+    while let Some((_, more, behind)) = next_bracket(after).filter(|(between, ..)| between.trim().is_empty()) {
+        ids.extend(more);
+        after = behind;
     }
-    (!ids.is_empty()).then(|| (&text[..before], ids, &text[from..]))
+    Some((before, ids, after))
+}
+
+/// Returns the text before the next bracket with ids, these, and what follows.
+fn next_bracket(text: &str) -> Option<(&str, Vec<SourceId>, &str)> {
+    text.match_indices('[').find_map(|(open, mark)| {
+        let inside = &text[open + mark.len()..];
+        let end = inside.find(|char: char| !(char.is_ascii_digit() || "S,; ".contains(char)))?;
+        let (ids, after) = (ids_in(&inside[..end]), inside[end..].strip_prefix(']')?);
+        (!ids.is_empty()).then(|| (&text[..open], ids, after))
+    })
 }
 
 /// Reads the ids in `S1003, S1004`; none when there is anything else.

@@ -2,45 +2,18 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::{Evidence, count, is_in, kinds::MONTHS, plan, rank::Score, statements::Statement};
+use super::{
+    Evidence, count, is_in, is_month, is_year,
+    lists::{has, is_listed, listed},
+    plan,
+    rank::Score,
+    statements::Statement,
+};
 use crate::{
     domain::SourceId,
-    text::{Language, is_number, is_row, is_stop_word, stem, terms, words},
+    text::{Language, english_month, is_number, is_row, is_stop_word, month_by_name, stem, terms, words},
 };
 
-/// How a document says that it takes the place of another, between bars.
-const REPLACES: &str = "replaces|supersedes|takes the place of|in place of the|instead of the|lapses|lapsed|is withdrawn|was withdrawn|\
-    has been withdrawn|no longer applies|no longer valid|no longer in force|out of date|was wrong|were wrong|was not right|were not right|\
-    was not correct|were not correct|has been given up|ersetzt|löst die|tritt außer kraft|gilt nicht mehr|war falsch|remplace|annule|\
-    n'est plus valable|sustituye|reemplaza|ya no es válid|取代|\
-    代替|作废|失效";
-/// How a sentence says which of several figures is right.
-const CORRECTS: &str = "correct figure|correct number|correct value|is right|are right|the right figure|correction|richtig ist|korrekt ist|\
-    le chiffre correct|la cifra correcta|正确";
-/// How a sentence says that it is not sure.
-const GUESSES: &str = "most likely|probably|presumably|perhaps|we think|we guess|we suspect|we assume|seems to be|seem to be|suspected|vermutlich|\
-    wahrscheinlich|vermuten|mutmaßlich|probablement|sans doute|semble être|probablemente|parece ser|可能|估计";
-/// How a sentence says that nobody knows.
-const UNKNOWN: &str = "is unknown|are unknown|remains unknown|remain unknown|is not known|are not known|nobody knows|no one knows|ist unbekannt|\
-    sind unbekannt|ist nicht bekannt|sind nicht bekannt|weiß niemand|est inconnu|sont inconnu|se desconoce|es desconocid|未知|不详";
-/// Words of a title or address that stand on what is not, or no longer, meant to be relied on.
-const DOUBTFUL: &str = "archived outdated obsolete superseded preliminary provisional draft entwurf vorläufig veraltet brouillon \
-    provisoire périmé borrador provisional obsoleto";
-/// The same, of a folder or file.
-const OLD_PLACES: &str = "archive archives archiv old alt attic backup drafts entwürfe anciens";
-/// Words by which a question asks for what was.
-const OF_THE_PAST: &str = "first original originally initial initially earlier previous previously former formerly old before past history \
-    then provisional preliminary früher ursprünglich damals vorher ancien précédent auparavant anterior antes 以前 最初 原来";
-/// Numbers in words that count, and ordinals.
-const COUNTS: &str = "second third fourth fifth sixth seventh eighth ninth tenth zweiten dritten vierten fünften sechsten \
-    two three four five six seven eight nine ten eleven twelve twenty zwei drei vier fünf sechs sieben acht neun \
-    zehn elf zwölf deux trois quatre cinq huit dix dos tres cuatro cinco siete ocho diez";
-const CURRENCIES: [&str; 6] = ["eur", "usd", "gbp", "chf", "€", "$"];
-/// Stems that stand beside figures of anything.
-const OF_ANY_FIGURE: [&str; 13] = [
-    "eur", "euro", "cent", "percent", "prozent", "replac", "supersed", "cost", "price", "kost", "kostet", "preis",
-    "prix",
-];
 /// Words of a line that dates its document.
 const LONGEST_DATED_LINE: usize = 10;
 /// Titles are of the same document, in another edition, if they share so much.
@@ -54,28 +27,27 @@ const COMPARABLE: f64 = 1.15;
 
 /// Returns whether the sentence says that something is replaced, or was wrong.
 pub(super) fn replaces(sentence: &str) -> bool {
-    says(REPLACES, sentence) || corrects(sentence)
+    says("replaces", sentence) || corrects(sentence)
 }
 
 /// Returns whether it says which of several figures is right.
 pub(super) fn corrects(sentence: &str) -> bool {
-    says(CORRECTS, sentence)
+    says("corrects", sentence)
 }
 
 /// Returns whether it guesses.
 pub(super) fn guesses(sentence: &str) -> bool {
-    says(GUESSES, sentence)
+    says("guesses", sentence)
 }
 
 /// Returns whether it says no more than that something is not known. Another document may know it, whichever is newer,
 /// and where none does, the report says so itself.
 pub(super) fn is_ignorance(sentence: &str) -> bool {
-    says(UNKNOWN, sentence) && !is_number(sentence)
+    says("unknown", sentence) && !is_number(sentence)
 }
 
-fn says(phrases: &str, sentence: &str) -> bool {
-    let lower = sentence.to_lowercase();
-    phrases.split('|').any(|phrase| lower.contains(phrase))
+fn says(name: &str, sentence: &str) -> bool {
+    has(name, &sentence.to_lowercase())
 }
 
 /// A document as far as its age matters: all of its places share it.
@@ -135,10 +107,8 @@ impl<'a> Document<'a> {
 
     /// Returns whether its title or place says that it is not, or no longer, meant to be relied on.
     fn is_doubtful(&self) -> bool {
-        let is_doubtful = |word: &str| is_in(DOUBTFUL, &word.to_lowercase());
-        let mut place = self.url.split(['/', '-', '_', '.']);
-        words(self.title).into_iter().any(is_doubtful)
-            || place.any(|word| is_doubtful(word) || is_in(OLD_PLACES, &word.to_lowercase()))
+        let (title, place) = (self.title.to_lowercase(), self.url.to_lowercase());
+        has("doubtful", &title) || has("doubtful", &place) || has("old places", &place)
     }
 
     /// Returns whether it guesses at what a newer one has found out since, whose title names the same matter.
@@ -192,8 +162,7 @@ impl<'a> Notice<'a> {
     /// Returns whether it says `14 November 2030`, also without its year, or `2030-11-14`.
     fn says_date(&self, date: &str) -> bool {
         let [year, month, day] = date.split('-').collect::<Vec<_>>()[..] else { return false };
-        let number: usize = month.parse().unwrap_or_default();
-        let name = number.checked_sub(1).and_then(|place| MONTHS.split_whitespace().take(12).nth(place));
+        let name = month.parse().ok().and_then(english_month);
         let has = |name: &str| [self.language, Language::English].iter().any(|of| self.said.contains(&stem(name, *of)));
         let in_figures = || self.said.contains(month) && self.said.contains(year);
         self.said.contains(day.trim_start_matches('0')) && (name.is_some_and(has) || in_figures())
@@ -276,6 +245,8 @@ struct Candidate<'a> {
     text: &'a str,
     score: Score,
     figures: Figures,
+    /// What the figures count or measure.
+    units: BTreeSet<String>,
     subject: HashSet<String>,
     date: Option<String>,
     is_of_before: bool,
@@ -285,7 +256,9 @@ impl<'a> Candidate<'a> {
     fn of(statement: &'a Statement, score: Score, versions: &Versions<'_>) -> Self {
         let text = statement.text.as_str();
         let (date, is_of_before) = (versions.date(statement), versions.is_of_before(text));
-        Self { text, score, figures: figures(text), subject: subject(text), date, is_of_before }
+        let figures = figures(text);
+        let units = figures.iter().map(|(_, unit)| unit.clone()).collect();
+        Self { text, score, figures, units, subject: subject(text), date, is_of_before }
     }
 
     fn is_overruled_by(&self, other: &Self) -> bool {
@@ -297,30 +270,24 @@ impl<'a> Candidate<'a> {
         let may_know = newer && other.score.answers && !self.subject.is_disjoint(&other.subject);
         let knows = may_know && guesses(self.text) && !guesses(other.text);
         let denies = may_know && is_negated(self.text) != is_negated(other.text);
-        let is_earlier = self.is_of_before && !other.is_of_before && share_unit(&self.figures, &other.figures);
+        let is_earlier = self.is_of_before && !other.is_of_before && !self.units.is_disjoint(&other.units);
         self.differs_from(other) || knows || denies || is_earlier
     }
 
     /// Returns whether both have a figure of the same kind, and none of the same kind in common. Where they are about
     /// different things, a sum of money or a share is none of the same kind.
     fn differs_from(&self, other: &Self) -> bool {
-        let units = |one: &Self| one.figures.iter().map(|(_, unit)| unit.clone()).collect::<BTreeSet<String>>();
-        let (own, others) = (units(self), units(other));
-        let mut shared = own.intersection(&others).peekable();
+        let mut shared = self.units.intersection(&other.units).peekable();
         let are_named = !self.subject.is_empty() && !other.subject.is_empty();
         let are_apart = are_named && self.subject.is_disjoint(&other.subject);
-        let says_little = |unit: &String| CURRENCIES.contains(&unit.as_str()) || unit == "percent";
+        let says_little = |unit: &String| is_listed("currencies", unit) || unit == "percent";
         shared.peek().is_some() && self.figures.is_disjoint(&other.figures) && !(are_apart && shared.all(says_little))
     }
 }
 
-fn share_unit(one: &Figures, other: &Figures) -> bool {
-    one.iter().any(|(_, unit)| other.iter().any(|(_, same)| same == unit))
-}
-
 /// Returns what a text is about but numbers and months, which is where editions differ.
 fn undated_terms(text: &str) -> HashSet<String> {
-    let is_dated = |word: &str| is_number(word) || is_in(MONTHS, &word.to_lowercase());
+    let is_dated = |word: &str| is_number(word) || is_month(word);
     let words = words(text).into_iter().filter(|word| !is_dated(word)).collect::<Vec<_>>().join(" ");
     terms(&words, Language::of(text)).into_iter().collect()
 }
@@ -334,14 +301,12 @@ fn same_title(one: &str, other: &str) -> bool {
 }
 
 fn is_of_series(word: &str) -> bool {
-    const SERIES: &str = "minutes protokoll report bericht letter brief newsletter release press log notice note annual agenda \
-        procès-verbal acta informe rapport 会议 报告";
-    is_in(SERIES, &word.to_lowercase())
+    is_listed("series", &word.to_lowercase())
 }
 
 /// Returns what a sentence is about: its words but those of time, of replacing, and of what anything costs.
 fn subject(text: &str) -> HashSet<String> {
-    undated_terms(text).into_iter().filter(|term| !OF_ANY_FIGURE.contains(&term.as_str())).collect()
+    undated_terms(text).into_iter().filter(|term| !is_listed("of any figure", term)).collect()
 }
 
 /// Returns the date of a short line that ends with it, as in `Leaflet, spring 2032` or `Put together by A. Lund, March
@@ -363,23 +328,13 @@ fn date_in(text: &str) -> Option<String> {
     Some(format!("{}-{month:02}{day}", words[at]))
 }
 
-/// Returns the number, from 1, of a month's name in one of our languages, each of which has its twelve in order but for
-/// those that are the same; of a season, the month in which it begins.
-fn month_number(word: &str) -> Option<usize> {
+/// Returns the number of a month by its name, or of the month in which a season begins.
+fn month_number(word: &str) -> Option<u8> {
     const SEASONS: &str =
         "spring frühjahr frühling printemps primavera|summer sommer été verano|autumn herbst automne otoño";
-    const STARTS: &str = "jan ene|feb fév fev|mar mär|apr avr abr|may mai mayo|jun juin|jul juil|aug aoû ago|sep|oct okt|nov|\
-        dec dez déc dic";
     let lower = word.to_lowercase();
-    if let Some(season) = SEASONS.split('|').position(|names| is_in(names, &lower)) {
-        return Some(season * 3 + 3);
-    }
-    let place = STARTS.split('|').position(|starts| starts.split(' ').any(|start| lower.starts_with(start)))?;
-    is_in(MONTHS, &lower).then_some(place + 1)
-}
-
-fn is_year(term: &str) -> bool {
-    term.len() == 4 && term.bytes().all(|byte| byte.is_ascii_digit()) && matches!(term.get(..2), Some("19" | "20"))
+    let season = || (3_u8..).step_by(3).zip(SEASONS.split('|')).find(|(_, names)| is_in(names, &lower));
+    month_by_name(&lower).or_else(|| season().map(|(month, _)| month))
 }
 
 fn years_in(text: &str) -> BTreeSet<String> {
@@ -387,29 +342,22 @@ fn years_in(text: &str) -> BTreeSet<String> {
 }
 
 fn is_negated(text: &str) -> bool {
-    const NEGATIONS: &str = "not cannot no never nobody none nicht kein keine keinen nie niemand pas jamais aucun aucune no nunca \
-        ningún ninguna nadie";
-    words(text).into_iter().any(|word| is_in(NEGATIONS, &word.to_lowercase())) || text.contains("n't")
+    words(text).into_iter().any(|word| is_listed("negations", &word.to_lowercase())) || text.contains("n't")
 }
 
 fn asks_for_the_past(question: &str) -> bool {
     // `for the first time` and `how old` ask for nothing that was.
-    const OF_NOW: [[&str; 2]; 5] =
-        [["first", "time"], ["first", "aid"], ["how", "old"], ["years", "old"], ["year", "old"]];
-    let words = plan::lower_words(question);
-    let is_of_now = |at: usize| {
-        let around = &words[at.saturating_sub(1)..words.len().min(at + 2)];
-        around.windows(2).any(|pair| OF_NOW.iter().any(|of_now| pair == of_now))
-    };
-    (0..words.len()).any(|at| is_in(OF_THE_PAST, &words[at]) && !is_of_now(at))
+    let question = plan::lower_words(question).join(" ");
+    let past = listed("of now").fold(question, |question, phrase| question.replace(phrase, ""));
+    past.split(' ').any(|word| is_listed("of the past", word))
 }
 
 /// Returns the figures of a sentence, each with what it counts or measures.
-pub(super) fn figures(text: &str) -> Figures {
+fn figures(text: &str) -> Figures {
     // One unit, however it is spelt.
     let text = text.replace("per cent", "percent").replace("Prozent", "percent").replace('%', " percent");
     let (words, language) = (words(&text), Language::of(&text));
-    let is_figure = |word: &str| is_number(word) && !is_year(word) || is_in(COUNTS, &word.to_lowercase());
+    let is_figure = |word: &str| is_number(word) && !is_year(word) || is_listed("counts", &word.to_lowercase());
     let figure = |place: usize| {
         let (before, behind) = (words[..place].last(), &words[place + 1..]);
         Some((words[place].to_owned(), unit(before.copied(), words[place], behind, language)?))
@@ -423,12 +371,12 @@ fn unit(before: Option<&str>, figure: &str, behind: &[&str], language: Language)
     // Sentences are too short to be sure of their language.
     let is_small = |word: &String| Language::ALL.iter().any(|language| is_stop_word(word, *language));
     let before = before.map(str::to_lowercase);
-    if let Some(currency) = before.as_ref().filter(|before| CURRENCIES.contains(&before.as_str())) {
+    if let Some(currency) = before.as_ref().filter(|before| is_listed("currencies", before)) {
         return Some(currency.clone());
     }
     let mut behind = behind.iter().map(|word| word.to_lowercase());
     let after = behind.next();
-    let is_name = |word: &String| !is_number(word) && !is_in(MONTHS, word);
+    let is_name = |word: &String| !is_number(word) && !is_month(word);
     if after.as_ref().is_some_and(|after| is_in("of von der de des", after))
         && let Some(counted) = behind.take(4).find(|word| !is_small(word) && !is_number(word)).filter(is_name)
     {

@@ -1,12 +1,13 @@
 //! Language as data: words and sentences of a text, what they are about, and the language it is in.
 //!
 //! Built on the crates of the field (Unicode's borders, Snowball's stems, NLTK's stop words, trigrams for languages);
-//! what is added here is what those leave out: numbers and abbreviations, related words across languages, and scripts
-//! without spaces. Knows nothing of questions, pages or models.
+//! what is added here is what those leave out: numbers and abbreviations, months, related words across languages, and
+//! scripts without spaces. Knows nothing of questions, pages or models.
 
 mod blocks;
 mod language;
 mod markup;
+mod months;
 mod sentences;
 mod tables;
 mod terms;
@@ -16,6 +17,7 @@ mod words;
 pub use blocks::{Sentence, is_row, is_signature, split};
 pub use language::Language;
 pub use markup::{is_fence, plain};
+pub use months::{english_month, month, month_by_name};
 pub use sentences::sentences;
 pub use terms::{is_stop_word, stem, terms};
 pub use thesaurus::{related, related_in_compound};

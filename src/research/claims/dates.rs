@@ -5,7 +5,7 @@ use super::{
     tokens::{Kind, Token, digit},
     words,
 };
-use crate::text::is_in;
+use crate::text::{self, is_in};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Date {
@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
     }
 
     fn month(self, ahead: usize) -> Option<u8> {
-        words::month(&self.word(ahead)?)
+        text::month(&self.word(ahead)?)
     }
 
     /// Returns whether the name of a month is one of these words.

@@ -12,18 +12,6 @@ use crate::text::is_in;
 /// Numbers are counted in millionths.
 pub const ONE: i128 = 1_000_000;
 
-/// Names of the months, January first, with their usual abbreviations; a line for each language.
-const MONTHS: &str = "\
-january,jan february,feb march,mar april,apr may june,jun july,jul august,aug september,sep,sept october,oct november,nov december,dec
-januar,jänner februar,feber märz,mär,mrz april mai juni juli august september oktober,okt november dezember,dez
-janvier,janv février,févr,fevrier mars avril,avr mai juin juillet,juil août,aout septembre octobre novembre décembre,déc
-enero,ene febrero marzo abril,abr mayo junio julio agosto,ago septiembre,setiembre octubre noviembre diciembre,dic
-gennaio,genn,gen febbraio,febbr marzo aprile maggio,magg,mag giugno,giu luglio,lug agosto settembre,sett,set ottobre,ott novembre dicembre
-janeiro fevereiro,fev março abril maio junho julho agosto setembro outubro,out novembro dezembro
-januari februari maart,mrt april mei juni juli augustus september oktober november december
-январь,января,январе,янв февраль,февраля,феврале,фев март,марта,марте апрель,апреля,апреле,апр май,мая,мае июнь,июня,июне июль,июля,июле август,августа,августе,авг сентябрь,сентября,сентябре,сен октябрь,октября,октябре,окт ноябрь,ноября,ноябре,ноя декабрь,декабря,декабре,дек
-يناير فبراير مارس أبريل,ابريل مايو يونيو يوليو أغسطس,اغسطس سبتمبر أكتوبر,اكتوبر نوفمبر ديسمبر";
-
 /// Words for 0 to 20, then 30 to 90, 100 and 1,000; a line for each language.
 const NUMBERS: &str = "\
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand
@@ -327,12 +315,6 @@ const LONGEST_JOINT: usize = 160;
 /// Every word of a page is looked up, and what is kept is ours: it needs no hash that strangers cannot foresee.
 type Words<T> = HashMap<&'static str, T, FixedState>;
 
-static MONTH_OF: LazyLock<Words<u8>> = LazyLock::new(|| {
-    let of_line = |line: &'static str| (1..).zip(line.split_whitespace());
-    let names = MONTHS.lines().flat_map(of_line);
-    names.flat_map(|(month, names)| names.split(',').map(move |name| (name, month))).collect()
-});
-
 static NUMBER_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     let values = (0..=20).chain((30..=90).step_by(10)).chain([100, 1_000]);
     let of_line = |line: &'static str| line.split_whitespace().zip(values.clone());
@@ -383,11 +365,7 @@ pub struct Unit {
     pub size: i128,
 }
 
-/// Returns the month that a word names, 1 to 12; takes lower case, as all of these.
-pub fn month(word: &str) -> Option<u8> {
-    MONTH_OF.get(word).copied()
-}
-
+/// Returns what a word multiplies by; takes lower case, as all of these.
 pub fn multiple(word: &str) -> Option<i128> {
     MULTIPLE_OF.get(word).copied()
 }
@@ -611,12 +589,7 @@ mod tests {
 
     #[test]
     fn each_language_has_all_its_words() {
-        assert!(MONTHS.lines().all(|line| line.split_whitespace().count() == 12));
         assert!(NUMBERS.lines().all(|line| line.split_whitespace().count() == 30));
-        for word in ["november", "novembre", "noviembre", "ноября", "نوفمبر"] {
-            assert_eq!(month(word), Some(11), "{word}");
-        }
-        assert_eq!(month("mars").or(month("marzo")), Some(3));
     }
 
     #[test]

@@ -1,0 +1,49 @@
+//! The lists of words, phrases and fixed texts that the other files look things up in: the `.txt` files beside this
+//! one, each line a name and what it lists.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use crate::text::is_unspaced;
+
+const FILES: [&str; 5] = [
+    include_str!("kinds.txt"),
+    include_str!("orders.txt"),
+    include_str!("phrases.txt"),
+    include_str!("requests.txt"),
+    include_str!("words.txt"),
+];
+
+/// Returns what stands behind a name; empty if there is none.
+pub(super) fn list(name: &str) -> &'static str {
+    static LISTS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+        let lines = FILES.into_iter().flat_map(str::lines).filter(|line| !line.starts_with('#'));
+        lines.filter_map(|line| line.split_once(": ")).collect()
+    });
+    LISTS.get(name).copied().unwrap_or_default()
+}
+
+/// Returns the words or phrases of a list, which has bars between them.
+pub(super) fn listed(name: &str) -> impl Iterator<Item = &'static str> {
+    list(name).split('|').filter(|listed| !listed.is_empty())
+}
+
+/// Returns whether the word is one of a list.
+pub(super) fn is_listed(name: &str, word: &str) -> bool {
+    // Most words are in no list, which the first look shows faster.
+    list(name).contains(word) && listed(name).any(|listed| listed == word)
+}
+
+/// Returns whether the text has a word or phrase of a list; takes lower case.
+pub(super) fn has(name: &str, text: &str) -> bool {
+    listed(name).any(|phrase| holds(text, phrase))
+}
+
+/// Returns whether the phrase stands in the text, its ends at the ends of words.
+fn holds(text: &str, phrase: &str) -> bool {
+    let is_of_word = |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric() && !is_unspaced(char));
+    let (first, last) = (is_of_word(phrase.chars().next()), is_of_word(phrase.chars().next_back()));
+    text.match_indices(phrase).any(|(at, _)| {
+        let (before, after) = (text[..at].chars().next_back(), text[at + phrase.len()..].chars().next());
+        !(first && is_of_word(before) || last && is_of_word(after))
+    })
+}
