@@ -60,7 +60,26 @@ fn clauses(sentence: &str) -> Vec<String> {
         }
     }
     clauses.push(sentence[start..].trim().to_owned());
-    clauses
+    leaning(clauses)
+}
+
+/// Puts clauses that ask without a word of their own (`and for how long?`) to the one before: alone they mean
+/// nothing, and no source answers them.
+fn leaning(clauses: Vec<String>) -> Vec<String> {
+    let mut whole: Vec<String> = Vec::new();
+    for clause in clauses {
+        match whole.last_mut() {
+            Some(before) if is_bare(&clause) => *before = format!("{before}, {clause}"),
+            _ => whole.push(clause),
+        }
+    }
+    whole
+}
+
+fn is_bare(clause: &str) -> bool {
+    let is_bare =
+        |word: &String| ["interrogatives", "prepositions", "measures"].iter().any(|list| is_listed(list, word));
+    !clause.starts_with(is_unspaced) && lower_words(clause).iter().all(is_bare)
 }
 
 /// Returns whether it only leads to a question: `under the contract`, `in 2030`.
@@ -301,12 +320,12 @@ mod tests {
             &["Why did it stop", "which batch was to blame", "when was it back?"],
         );
         check("Wer unterschrieb für A und B, und wie viel Geld?", &["Wer unterschrieb für A und B", "wie viel Geld?"]);
-        check("When was the gate closed, and for how long?", &["When was the gate closed", "for how long?"]);
-        check("Wann war das Tor zu, wie lange und warum?", &["Wann war das Tor zu", "wie lange", "warum?"]);
+        check("When was the gate closed, and for how long?", &["When was the gate closed, for how long?"]);
+        check("Wann war das Tor zu, wie lange und warum?", &["Wann war das Tor zu, wie lange, warum?"]);
         check("Which divers and boats may enter?", &["Which divers and boats may enter?"]);
-        check("Under the contract, what is due, and when?", &["Under the contract, what is due", "when?"]);
+        check("Under the contract, what is due, and when?", &["Under the contract, what is due, when?"]);
         check("According to Ada, who left, and who came?", &["According to Ada, who left", "who came?"]);
-        check("In what year was it built, and by whom?", &["In what year was it built", "by whom?"]);
+        check("In what year was it built, and by whom?", &["In what year was it built, by whom?"]);
         check("几点闭馆\u{ff1f}成人票多少钱\u{ff1f}", &["几点闭馆\u{ff1f}", "成人票多少钱\u{ff1f}"]);
     }
 
