@@ -156,9 +156,7 @@ async fn made(
             Err(ToolError::Limit(refusal)) => ToolOutput::failed(cx, &job.call.name, refusal.message),
         };
         let gathered = &mut agent.gathered;
-        gathered.has_worked |= kind.is_work();
-        gathered.has_reflected = kind == ToolKind::Think || (gathered.has_reflected && !kind.is_work());
-        gathered.failures.append(&mut output.failed);
+        gathered.record(kind, &output);
         gathered.add(kind, output.evidence, &output.texts, output.links.into_iter().map(|link| link.url));
         let note = job.admitted.left_out.map(|left_out| Part::Fixed(format!("\n\n{}", left_out.note).into()));
         output.text.0.extend(note);
