@@ -151,7 +151,15 @@ fn samples(name: &str) -> Vec<Value> {
             again["earlier"] = json!([{"topic": "Tolls.", "text": "- One crown [S1002]"}]);
             return vec![whole, plain, again];
         }
-        "research_failed" => json!({"topic": "The gate.", "reason": "no search worked"}),
+        "research_failed" => {
+            let sample = |code, reason| json!({"topic": "The gate.", "code": code, "reason": reason});
+            return vec![
+                sample("search_unavailable", "no search brought anything: 'gate': status 500"),
+                sample("no_evidence", "nothing was found about: The gate"),
+                sample("timeout", "the researcher's time is over"),
+                sample("spending_limit", "the run has spent what it may: max_searches is 9"),
+            ];
+        }
         "researcher" => {
             let plain = json!({
                 "date": date, "tools": tools, "max_react_tool_calls": 10, "mcp_prompt": null, "searches": 5, "sources": 3,
