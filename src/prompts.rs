@@ -63,6 +63,7 @@ templates![
     "supervisor",
     "think_alone",
     "too_many_delegations",
+    "think_first",
     "tool_failed",
     "translate",
     "page",

@@ -69,10 +69,15 @@ pub async fn carry_out(cx: &Cx, agent: &mut Agent<'_>, turn: &str, calls: &[Tool
     Ok(Carried { answers: answers.into_iter().flatten().collect(), ends })
 }
 
-/// Returns whether the calls wait, with `require_think`, until the model has reflected in a reply of its own.
-fn must_think(cx: &Cx, agent: &Agent<'_>, calls: &[ToolCall]) -> bool {
+/// Returns the prompt that answers the calls which wait, with `require_think`, until the model has reflected in a reply
+/// of its own.
+fn must_think(cx: &Cx, agent: &Agent<'_>, calls: &[ToolCall]) -> Option<&'static str> {
     let thinking = calls.iter().any(|call| agent.tools.kind(&call.name) == Some(ToolKind::Think));
-    cx.requires_thought() && (thinking || !agent.gathered.has_reflected)
+    match (cx.requires_thought(), thinking, agent.gathered.has_reflected) {
+        (true, true, _) => Some("think_alone"),
+        (true, false, false) => Some("think_first"),
+        _ => None,
+    }
 }
 
 /// Checks a call and reserves what it needs; the answer of one that is not carried out.
@@ -82,13 +87,15 @@ async fn admit<'c>(
     turn: &str,
     (index, call): (usize, &'c ToolCall),
     jobs: &[Job<'_>],
-    must_think: bool,
+    must_think: Option<&str>,
 ) -> Result<Result<Job<'c>, Answer>, Stop> {
     let Some(tool) = agent.tools.find(&call.name) else {
         return Ok(Err(unknown_tool(cx, turn, index, call, &agent.tools.names()).await?));
     };
-    if must_think && agent.tools.get(tool).0.kind().is_work() {
-        return Ok(Err(Answer::to(call, cx.prompts().text("think_alone", ()))));
+    if let Some(prompt) = must_think
+        && agent.tools.get(tool).0.kind().is_work()
+    {
+        return Ok(Err(Answer::to(call, cx.prompts().text(prompt, ()))));
     }
     let admitted = match agent.tools.admit(tool, cx, turn, call) {
         Ok(admitted) => admitted,

@@ -255,7 +255,7 @@ fn samples(name: &str) -> Vec<Value> {
             let sample = |effort, questions| {
                 json!({
                     "date": date, "tools": tools, "max_concurrent_research_units": 5, "max_researcher_iterations": 6,
-                    "effort": effort, "questions": questions,
+                    "require_think": effort == "deep", "effort": effort, "questions": questions,
                 })
             };
             return vec![

@@ -464,3 +464,21 @@ async fn the_supervisor_hears_that_nothing_was_found() {
     assert_eq!((story.named("researcher.failed").len(), story.notes.len()), (1, 1));
     world.finish();
 }
+
+/// A delegation that nothing stood beside is not refused for what stood beside it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delegation_before_any_reflection_hears_that_one_comes_first() {
+    let replies =
+        [delegate("The gate."), reply::think("The gate alone."), delegate("The gate."), reply::complete_research()];
+    for (option, is_required) in [("require_think=true", true), ("require_think=false", false)] {
+        let world = World::start(small().first(supervisor(), replies.clone())).await;
+        let story = research(&world, &TestDatabase::sqlite(), &[option]).await;
+        let last = world.models.calls_of(Kind::Supervisor).pop().unwrap();
+        let first = &last.said_by("tool")[0];
+        let hears = first.contains("a reflection comes before") && !first.contains("only call of a reply");
+        assert_eq!(hears, is_required, "{first}");
+        assert_eq!(last.says("delegate at once"), !is_required);
+        assert_eq!(story.notes.len(), 1);
+        world.finish();
+    }
+}
