@@ -229,7 +229,8 @@ fn samples(name: &str) -> Vec<Value> {
             let results = json!([
                 result("S1001", json!("2031-03-01"), json!(["Four."])),
                 result("S1002", json!(null), json!([])),
-                json!({"id": "S1003", "title": "Gate", "is_known": true}),
+                json!({"id": "S1003", "title": "Gate", "is_known": true, "is_long": false}),
+                json!({"id": "S1004", "title": "Chronicle", "is_known": true, "is_long": true}),
             ]);
             let failures = json!([{"query": "gate", "reason": "status 500"}]);
             return vec![
@@ -252,7 +253,7 @@ fn samples(name: &str) -> Vec<Value> {
             json!({"date": date, "question": "What pays for it?", "title": "Dues", "webpage_content": "Four crowns."})
         }
         "supervisor" => {
-            let sample = |effort, questions| {
+            let sample = |effort: &str, questions| {
                 json!({
                     "date": date, "tools": tools, "max_concurrent_research_units": 5, "max_researcher_iterations": 6,
                     "require_think": effort == "deep", "effort": effort, "questions": questions,
