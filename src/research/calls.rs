@@ -108,8 +108,7 @@ async fn admit<'c>(
         return Ok(Err(Answer::to(call, cx.prompts().text("repeated_call", json!({"name": name})))));
     }
     let Some(first_source) = agent.reserve(admitted.source_ids) else {
-        let problem = "a researcher has no room for more sources";
-        return Ok(Err(bad_arguments(cx, turn, index, call, problem).await?));
+        return Ok(Err(Answer::to(call, cx.prompts().text("no_room", ()))));
     };
     if let Some(left_out) = &admitted.left_out {
         let key = format!("{turn}/call/{index}/left_out");
