@@ -104,7 +104,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "require_think",
         kind: OptionKind::Boolean,
         default: "false",
-        meaning: "refuses think_tool calls in a turn with other calls, so that the model reflects by itself",
+        meaning: "has the model reflect in turns of its own: calls that retrieve or delegate are refused beside think_tool, and where no reflection came before them; a researcher's first needs none",
     },
     OptionSpec {
         name: "effort",

@@ -96,7 +96,7 @@ impl Failure {
 pub enum FailureCode {
     /// Nothing was retrieved, so nothing could be reported: rephrase, or add documents or a search engine.
     NoEvidence,
-    /// No search worked: see the warnings.
+    /// Nothing was retrieved because searches, or all other attempts, failed: see the warnings.
     SearchUnavailable,
     /// The provider refused the key: fix it.
     ModelAuth,

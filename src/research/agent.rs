@@ -20,7 +20,7 @@ use crate::{
     journal::Stop,
     llm::{Completion, Message, Part, StopReason, Text, ToolCall},
     offline::Task,
-    tools::ToolSet,
+    tools::{ToolOutput, ToolSet},
 };
 
 /// How the loop ended.
@@ -81,8 +81,11 @@ pub struct Gathered {
     pub(super) pages: HashMap<String, usize>,
     /// The texts that were read, and the addresses of pages that were opened, with the places of their evidence.
     pub(super) read: HashMap<String, usize>,
-    /// Why calls brought nothing.
-    pub failures: Vec<String>,
+    /// Why the first search failed, of those that did, and the first of the other calls.
+    pub(super) failed_search: Option<String>,
+    pub(super) failed_call: Option<String>,
+    /// Whether a call that retrieves was answered, even with nothing.
+    pub(super) has_answer: bool,
     /// Whether anything was retrieved or delegated, whatever came of it.
     pub has_worked: bool,
     /// The last turn with calls.
@@ -106,6 +109,24 @@ impl Gathered {
             }
         }
         messages
+    }
+
+    /// Returns why nothing may have been found, other than that there is nothing: a search failed, or every call did.
+    pub fn obstacle(&self) -> Option<String> {
+        let search = self.failed_search.as_ref().map(|failure| format!("no search brought anything: {failure}"));
+        let call = self.failed_call.as_ref().filter(|_| !self.has_answer);
+        search.or_else(|| call.map(|failure| format!("nothing could be retrieved: {failure}")))
+    }
+
+    /// Records how a call went.
+    pub(super) fn record(&mut self, kind: ToolKind, output: &ToolOutput) {
+        self.has_reflected = kind == ToolKind::Think || (self.has_reflected && !kind.is_work());
+        if kind.is_work() {
+            self.has_worked = true;
+            self.has_answer |= !output.has_failed();
+            let failed = if kind == ToolKind::Search { &mut self.failed_search } else { &mut self.failed_call };
+            *failed = failed.take().or_else(|| output.failed.first().cloned());
+        }
     }
 
     /// Appends the answers to the conversation.

@@ -69,10 +69,15 @@ pub async fn carry_out(cx: &Cx, agent: &mut Agent<'_>, turn: &str, calls: &[Tool
     Ok(Carried { answers: answers.into_iter().flatten().collect(), ends })
 }
 
-/// Returns whether the calls wait, with `require_think`, until the model has reflected in a reply of its own.
-fn must_think(cx: &Cx, agent: &Agent<'_>, calls: &[ToolCall]) -> bool {
+/// Returns the prompt that answers the calls which wait, with `require_think`, until the model has reflected in a reply
+/// of its own.
+fn must_think(cx: &Cx, agent: &Agent<'_>, calls: &[ToolCall]) -> Option<&'static str> {
     let thinking = calls.iter().any(|call| agent.tools.kind(&call.name) == Some(ToolKind::Think));
-    cx.requires_thought() && (thinking || !agent.gathered.has_reflected)
+    match (cx.requires_thought(), thinking, agent.gathered.has_reflected) {
+        (true, true, _) => Some("think_alone"),
+        (true, false, false) => Some("think_first"),
+        _ => None,
+    }
 }
 
 /// Checks a call and reserves what it needs; the answer of one that is not carried out.
@@ -82,13 +87,15 @@ async fn admit<'c>(
     turn: &str,
     (index, call): (usize, &'c ToolCall),
     jobs: &[Job<'_>],
-    must_think: bool,
+    must_think: Option<&str>,
 ) -> Result<Result<Job<'c>, Answer>, Stop> {
     let Some(tool) = agent.tools.find(&call.name) else {
         return Ok(Err(unknown_tool(cx, turn, index, call, &agent.tools.names()).await?));
     };
-    if must_think && agent.tools.get(tool).0.kind().is_work() {
-        return Ok(Err(Answer::to(call, cx.prompts().text("think_alone", ()))));
+    if let Some(prompt) = must_think
+        && agent.tools.get(tool).0.kind().is_work()
+    {
+        return Ok(Err(Answer::to(call, cx.prompts().text(prompt, ()))));
     }
     let admitted = match agent.tools.admit(tool, cx, turn, call) {
         Ok(admitted) => admitted,
@@ -101,8 +108,7 @@ async fn admit<'c>(
         return Ok(Err(Answer::to(call, cx.prompts().text("repeated_call", json!({"name": name})))));
     }
     let Some(first_source) = agent.reserve(admitted.source_ids) else {
-        let problem = "a researcher has no room for more sources";
-        return Ok(Err(bad_arguments(cx, turn, index, call, problem).await?));
+        return Ok(Err(Answer::to(call, cx.prompts().text("no_room", ()))));
     };
     if let Some(left_out) = &admitted.left_out {
         let key = format!("{turn}/call/{index}/left_out");
@@ -156,9 +162,7 @@ async fn made(
             Err(ToolError::Limit(refusal)) => ToolOutput::failed(cx, &job.call.name, refusal.message),
         };
         let gathered = &mut agent.gathered;
-        gathered.has_worked |= kind.is_work();
-        gathered.has_reflected = kind == ToolKind::Think || (gathered.has_reflected && !kind.is_work());
-        gathered.failures.append(&mut output.failed);
+        gathered.record(kind, &output);
         gathered.add(kind, output.evidence, &output.texts, output.links.into_iter().map(|link| link.url));
         let note = job.admitted.left_out.map(|left_out| Part::Fixed(format!("\n\n{}", left_out.note).into()));
         output.text.0.extend(note);

@@ -1,17 +1,19 @@
 //! A message in a thread that has a report: is it answered from what is there, the report revised, or more researched?
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Conversation,
+    Conversation, citations,
     earlier::EarlierFindings,
     material,
     writer::{self, About},
 };
 use crate::{
     context::{Cx, Error, Form, Role},
-    domain::{Event, FailureCode, FollowUpAction, Message, MessageRole, Source, WarningCode, report::Report},
+    domain::{Event, FailureCode, FollowUpAction, Message, MessageRole, Source, SourceId, WarningCode, report::Report},
     llm::{self, Text},
     offline::{self, Task},
     prompts::{Flexible, untrusted},
@@ -125,14 +127,20 @@ async fn prompt(cx: &Cx, name: &str, conversation: &Conversation, known: &Earlie
     Ok(cx.prompts().parts(name, values, flexible))
 }
 
+/// Returns the sources under their own ids, which the report uses, and under the others that the notes use.
 fn sources(known: &EarlierFindings) -> Vec<Value> {
-    let line = |source: &Source| {
+    let noted: HashSet<SourceId> = known.notes.iter().flat_map(|note| citations::cited_ids(&note.text)).collect();
+    let line = |source: &Source, id: SourceId| {
         json!({
-            "id": source.id.to_string(),
+            "id": id.to_string(),
             "number": known.numbers.get(&source.id),
             "title": untrusted(&source.title),
             "published": source.published.as_deref().map(untrusted),
         })
     };
-    known.sources.iter().map(line).collect()
+    let lines = |source: &Source| {
+        let ids = source.ids().filter(|id| *id == source.id || noted.contains(id));
+        ids.map(|id| line(source, id)).collect::<Vec<_>>()
+    };
+    known.sources.iter().flat_map(lines).collect()
 }

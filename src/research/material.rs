@@ -43,7 +43,7 @@ pub async fn prompt(
         "findings": shown(cx.prompts(), &findings.notes, &mut flexible),
         "earlier": known.map(|known| shown(cx.prompts(), &known.notes, &mut flexible)).unwrap_or_default(),
         "is_marked": statements::are_marked(notes(findings, known)),
-        "sources": citable(notes(findings, known), sources),
+        "sources": citable(notes(findings, known), if has_cards { evidence.cards.as_slice() } else { &[] }, sources),
         "questions": findings.questions.iter().map(shown_question).collect::<Vec<_>>(),
         "words": {"least": cx.options().effort.words().0, "most": cx.options().effort.words().1},
         "limits": findings.limits.iter().map(|limit| untrusted(limit)).collect::<Vec<_>>(),
@@ -94,14 +94,15 @@ pub fn notes<'a>(findings: &'a Findings, known: Option<&'a EarlierFindings>) -> 
     findings.notes.iter().chain(known.into_iter().flat_map(|known| &known.notes))
 }
 
-/// Returns the sources that the notes cite, under the ids the notes use; all when they cite none.
-fn citable<'a>(notes: impl Iterator<Item = &'a Note>, sources: &[Source]) -> Vec<Value> {
+/// Returns the sources that the notes cite, under the ids that notes and cards use; all when they cite none.
+fn citable<'a>(notes: impl Iterator<Item = &'a Note>, cards: &[Card], sources: &[Source]) -> Vec<Value> {
     let line = |id: SourceId, source: &Source| json!({"id": id.to_string(), "title": untrusted(&source.title), "published": source.published.as_deref().map(untrusted)});
     let ids = |source: &'_ Source| source.ids().collect::<Vec<_>>();
     let by_id: HashMap<SourceId, &Source> =
         sources.iter().flat_map(|source| ids(source).into_iter().map(move |id| (id, source))).collect();
     let mut seen = HashSet::new();
-    let cited = notes.flat_map(|note| citations::cited_ids(&note.text)).filter(|id| seen.insert(*id));
+    let noted = notes.flat_map(|note| citations::cited_ids(&note.text));
+    let cited = noted.chain(cards.iter().map(|card| card.id)).filter(|id| seen.insert(*id));
     let lines: Vec<_> = cited.filter_map(|id| Some(line(id, by_id.get(&id)?))).collect();
     if lines.is_empty() { sources.iter().map(|source| line(source.id, source)).collect() } else { lines }
 }
@@ -122,5 +123,32 @@ pub fn task(brief: &str, findings: &Findings, known: Option<&EarlierFindings>, s
         // Notes cite a page that two researchers met under either of its ids.
         sources: sources.iter().flat_map(|source| source.ids().map(move |id| evidence(id, source))).collect(),
         limits: findings.limits.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_notes_and_cards_name_may_be_cited_by_that_id() {
+        let gate = Source { aliases: vec![SourceId(2001)], ..Source::example(1001, "https://harbour.test/", "Gate") };
+        let sources = [gate, Source::example(1002, "https://bank.test/", "Loan")];
+        let ids = |text: &str, cards: &[Card]| -> Vec<String> {
+            let note = Note { researcher: 2, topic: String::new(), text: text.to_owned(), statements: Vec::new() };
+            let lines = citable(std::iter::once(&note), cards, &sources);
+            lines.iter().map(|line| line["id"].as_str().unwrap_or_default().to_owned()).collect()
+        };
+        let card = Card {
+            id: SourceId(1001),
+            statement: "Dues pay.".to_owned(),
+            quotation: "Dues pay.".to_owned(),
+            missing: Vec::new(),
+            host: "harbour.test".to_owned(),
+            date: None,
+        };
+        assert_eq!(ids("- Dues pay [S2001]", &[]), ["S2001"]);
+        assert_eq!(ids("- Dues pay [S2001]", &[card]), ["S2001", "S1001"], "the card has the source's own id");
+        assert_eq!(ids("- Dues pay", &[]), ["S1001", "S1002"]);
     }
 }

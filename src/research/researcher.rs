@@ -64,11 +64,11 @@ async fn notes(
         cx.warn(&format!("{path}/unsearched"), WarningCode::ModelMisuse, detail).await?;
         agent::do_task(cx, &mut researcher, path, "topic", &mut messages).await?;
     }
-    let messages = researcher.gathered.in_full(messages);
-    let Gathered { evidence, failures, turns, .. } = researcher.gathered;
-    if evidence.is_empty() {
-        return Err(nothing_found(topic, &failures).into());
+    if researcher.gathered.evidence.is_empty() {
+        return Err(nothing_found(topic, researcher.gathered.obstacle()).into());
     }
+    let messages = researcher.gathered.in_full(messages);
+    let Gathered { evidence, turns, .. } = researcher.gathered;
     let sources = evidence.len();
     let deadline = compress::deadline(cx, researcher.deadline);
     let text = compress::compress(cx, path, topic, messages, evidence, deadline).await?;
@@ -92,7 +92,7 @@ async fn search(cx: &Cx, path: &str, researcher: &mut Agent<'_>, messages: &mut 
             Ok(cx.warn(&format!("{path}/cut"), WarningCode::ResearcherFailed, detail).await?)
         }
         // What failed before says more than that there was no time left for another turn.
-        Err(Error::Failed(late)) if late.code == FailureCode::Timeout && !researcher.gathered.failures.is_empty() => {
+        Err(Error::Failed(late)) if late.code == FailureCode::Timeout && researcher.gathered.obstacle().is_some() => {
             Ok(())
         }
         Err(error) => Err(error),
@@ -134,9 +134,9 @@ async fn researcher<'a>(
     })
 }
 
-fn nothing_found(topic: &str, failures: &[String]) -> Failure {
-    match failures.first() {
-        Some(failure) => Failure::new(FailureCode::SearchUnavailable, format!("no search worked: {failure}")),
+fn nothing_found(topic: &str, obstacle: Option<String>) -> Failure {
+    match obstacle {
+        Some(obstacle) => Failure::new(FailureCode::SearchUnavailable, obstacle),
         None => Failure::new(FailureCode::NoEvidence, format!("nothing was found about: {topic}")),
     }
 }

@@ -71,6 +71,7 @@ async fn supervisor<'a>(cx: &Cx, brief: &'a Brief, tools: ToolSet) -> Result<Age
         "date": cx.date().await?,
         "max_concurrent_research_units": cx.options().max_concurrent_research_units,
         "max_researcher_iterations": max_turns,
+        "require_think": cx.requires_thought(),
         "tools": tools.listed(),
         "effort": cx.options().effort.as_str(),
         "questions": brief.questions.iter().map(|question| untrusted(question)).collect::<Vec<_>>(),

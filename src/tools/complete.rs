@@ -1,7 +1,7 @@
 //! `ResearchComplete`: the agent says that it is done; taken at its word once it has worked. The supervisor says beside
 //! how far the findings answer the sub-questions of the brief.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, slice, sync::Arc};
 
 use futures::FutureExt as _;
 use parking_lot::Mutex;
@@ -42,7 +42,7 @@ struct SubQuestionStatus {
     sub_question: usize,
     status: AnswerStatus,
     #[serde(default)]
-    ids: Vec<String>,
+    ids: Value,
 }
 
 impl Complete {
@@ -88,15 +88,17 @@ impl Tool for Complete {
         false
     }
 
-    /// Admits every call: whatever else the arguments are, they mean the same. What is said of sub-questions counts
-    /// even if the rest cannot be read, and a replay, which admits the same calls, hears it again.
+    /// Admits every call: whatever else the arguments are, they mean the same.
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {
-        let said = read(&call.arguments);
-        self.judgements.lock().extend(said);
-        Ok(Admitted::new(Value::Null))
+        Ok(Admitted::new(Value::String(call.arguments.clone())))
     }
 
-    fn call<'a>(&'a self, _cx: &'a Cx, site: Site<'a>, _arguments: Value) -> ToolFuture<'a> {
+    /// Takes an agent that has worked at its word. What it says of sub-questions counts then, as far as it can be
+    /// read; a replay, which makes the same calls, hears it again.
+    fn call<'a>(&'a self, _cx: &'a Cx, site: Site<'a>, arguments: Value) -> ToolFuture<'a> {
+        if site.has_worked {
+            self.judgements.lock().extend(arguments.as_str().map(read).unwrap_or_default());
+        }
         let text = if site.has_worked { "" } else { &self.nudge };
         async move { Ok(ToolOutput::text(text)) }.boxed()
     }
@@ -108,22 +110,44 @@ fn read(arguments: &str) -> Vec<(usize, Judgement)> {
     let answers = arguments["answers"].as_array().map(Vec::as_slice).unwrap_or_default();
     let one = |answer: &Value| {
         let SubQuestionStatus { sub_question, status, ids } = SubQuestionStatus::deserialize(answer).ok()?;
-        Some((sub_question, Judgement { status, ids: ids.iter().filter_map(|id| source_id(id)).collect() }))
+        Some((sub_question, Judgement { status, ids: source_ids(&ids) }))
     };
     answers.iter().filter_map(one).collect()
+}
+
+/// Returns the ids in a text or a list of texts, of which each may hold several: `[S1001][S1002]`.
+fn source_ids(given: &Value) -> Vec<SourceId> {
+    let texts = given.as_array().map_or(slice::from_ref(given), Vec::as_slice).iter().filter_map(Value::as_str);
+    texts.flat_map(|text| text.split(|c: char| !c.is_alphanumeric())).filter_map(source_id).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn judgement(status: AnswerStatus, ids: &[u32]) -> Judgement {
+        Judgement { status, ids: ids.iter().map(|id| SourceId(*id)).collect() }
+    }
+
+    #[test]
+    fn ids_are_read_as_models_write_them() {
+        let check = |ids: &str, expected: &[u32]| {
+            let said = read(&format!(r#"{{"answers": [{{"sub_question": 1, "status": "answered", "ids": {ids}}}]}}"#));
+            assert_eq!(said, [(1, judgement(AnswerStatus::Answered, expected))], "{ids}");
+        };
+        check(r#"["S1001", "[S2]"]"#, &[1001, 2]);
+        check(r#"["[S1001][S1002]", "S7, S8"]"#, &[1001, 1002, 7, 8]);
+        check(r#""S1001""#, &[1001]);
+        check(r#""[S1001], [S7]""#, &[1001, 7]);
+        check("null", &[]);
+    }
+
     #[test]
     fn what_is_said_of_sub_questions_is_read_as_far_as_it_can_be() {
         let said = read(
-            r#"{"answers": [{"sub_question": 1, "status": "answered", "ids": ["S1001", "[S7]", "x"]}, {"sub_question": 2},
+            r#"{"answers": [{"sub_question": 1, "status": "answered", "ids": ["S1001", "[S7]", "x", 7]}, {"sub_question": 2},
                 {"sub_question": 3, "status": "not_found"}]}"#,
         );
-        let judgement = |status, ids: &[u32]| Judgement { status, ids: ids.iter().map(|id| SourceId(*id)).collect() };
         let expected =
             [(1, judgement(AnswerStatus::Answered, &[1001, 7])), (3, judgement(AnswerStatus::NotFound, &[]))];
         assert_eq!(said, expected);

@@ -77,10 +77,12 @@ impl Delegations {
         outcomes.values().filter_map(|(_, outcome)| outcome.as_ref().ok().cloned()).collect()
     }
 
+    /// Returns whether the same topic may bring more than it did: its research failed.
     fn failed(&self, topic: &str) -> bool {
         let outcomes = self.outcomes.lock();
         let newest = outcomes.values().rev().find(|(delegated, _)| delegated == topic);
-        newest.is_some_and(|(_, outcome)| outcome.is_err())
+        let failure = newest.and_then(|(_, outcome)| outcome.as_ref().err());
+        failure.is_some_and(|failure| failure.code != FailureCode::NoEvidence)
     }
 }
 
@@ -157,7 +159,8 @@ impl Delegate {
         let (output, outcome) = match outcome {
             Ok(Researched { note, shown }) => (ToolOutput::text(Text(vec![Part::Flexible(shown.into())])), Ok(note)),
             Err(failure) => {
-                let values = json!({"topic": topic, "reason": untrusted(failure.message.trim_end_matches('.'))});
+                let reason = untrusted(failure.message.trim_end_matches('.'));
+                let values = json!({"topic": topic, "code": failure.code.as_str(), "reason": reason});
                 let text = cx.prompts().text("research_failed", values);
                 (ToolOutput { failed: vec![failure.message.clone()], ..ToolOutput::text(text) }, Err(failure))
             }
@@ -193,7 +196,7 @@ impl Tool for Delegate {
         if topic.is_empty() {
             return Err(Refusal::Arguments("research_topic is empty".to_owned()));
         }
-        // A topic that failed may be delegated again.
+        // Where nothing was found, the same words would find nothing again.
         let last = self.topics.get(&topic);
         if last.is_some_and(|last| last == turn || !self.delegations.failed(&topic)) {
             return Err(Refusal::Answer(cx.prompts().text("repeated_call", json!({"name": NAME}))));

@@ -32,7 +32,7 @@ pub struct StoredHit {
     text_key: Option<String>,
     /// Is the text longer than what is read of a page?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    is_long: bool,
+    pub is_long: bool,
     /// The text, until its page is read, in the process that retrieved it.
     #[serde(skip)]
     text: Option<Arc<str>>,

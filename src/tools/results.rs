@@ -94,7 +94,10 @@ fn rendered(cx: &Cx, values: Value) -> Text {
 /// Returns a result as the agent sees it in each of its turns from now on: word for word it stands in [`in_full`].
 fn in_short(stored: &StoredHit, page: &PageShown) -> Value {
     match page {
-        PageShown::Before(id) => json!({"id": id.to_string(), "title": untrusted(&stored.hit.title), "is_known": true}),
+        PageShown::Before(id) => {
+            let title = untrusted(&stored.hit.title);
+            json!({"id": id.to_string(), "title": title, "is_known": true, "is_long": stored.is_long})
+        }
         PageShown::Now(page) => shown(stored, page, &[]),
     }
 }

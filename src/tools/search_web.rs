@@ -135,10 +135,6 @@ impl Tool for SearchWeb {
         let given: Arguments = arguments(call)?;
         let narrowing = given.said.offered(cx, self.results);
         let queries = given.queries;
-        if self.turn.1 == 0 {
-            let problem = format!("at most {} queries are run in one turn", self.queries_per_turn);
-            return Err(Refusal::Arguments(problem));
-        }
         let narrowed = narrowing.in_words();
         let known = |query: &String| format!("{}{narrowed}", query.to_lowercase());
         let mut queries: Vec<_> = queries.into_iter().filter(|query| self.asked.insert(known(query))).collect();
@@ -148,6 +144,9 @@ impl Tool for SearchWeb {
         let left_out = queries.split_off(queries.len().min(self.turn.1));
         for query in &left_out {
             self.asked.remove(&known(query));
+        }
+        if queries.is_empty() {
+            return Err(Refusal::Answer(self.left_out(cx, &left_out).note));
         }
         self.turn.1 -= queries.len();
         Ok(Admitted {

@@ -151,7 +151,15 @@ fn samples(name: &str) -> Vec<Value> {
             again["earlier"] = json!([{"topic": "Tolls.", "text": "- One crown [S1002]"}]);
             return vec![whole, plain, again];
         }
-        "research_failed" => json!({"topic": "The gate.", "reason": "no search worked"}),
+        "research_failed" => {
+            let sample = |code, reason| json!({"topic": "The gate.", "code": code, "reason": reason});
+            return vec![
+                sample("search_unavailable", "no search brought anything: 'gate': status 500"),
+                sample("no_evidence", "nothing was found about: The gate"),
+                sample("timeout", "the researcher's time is over"),
+                sample("spending_limit", "the run has spent what it may: max_searches is 9"),
+            ];
+        }
         "researcher" => {
             let plain = json!({
                 "date": date, "tools": tools, "max_react_tool_calls": 10, "mcp_prompt": null, "searches": 5, "sources": 3,
@@ -221,7 +229,8 @@ fn samples(name: &str) -> Vec<Value> {
             let results = json!([
                 result("S1001", json!("2031-03-01"), json!(["Four."])),
                 result("S1002", json!(null), json!([])),
-                json!({"id": "S1003", "title": "Gate", "is_known": true}),
+                json!({"id": "S1003", "title": "Gate", "is_known": true, "is_long": false}),
+                json!({"id": "S1004", "title": "Chronicle", "is_known": true, "is_long": true}),
             ]);
             let failures = json!([{"query": "gate", "reason": "status 500"}]);
             return vec![
@@ -244,10 +253,10 @@ fn samples(name: &str) -> Vec<Value> {
             json!({"date": date, "question": "What pays for it?", "title": "Dues", "webpage_content": "Four crowns."})
         }
         "supervisor" => {
-            let sample = |effort, questions| {
+            let sample = |effort: &str, questions| {
                 json!({
                     "date": date, "tools": tools, "max_concurrent_research_units": 5, "max_researcher_iterations": 6,
-                    "effort": effort, "questions": questions,
+                    "require_think": effort == "deep", "effort": effort, "questions": questions,
                 })
             };
             return vec![

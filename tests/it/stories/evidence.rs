@@ -135,6 +135,23 @@ async fn of_a_long_page_each_search_of_a_turn_shows_what_its_query_asks_for() {
     world.finish();
 }
 
+/// A search finds a long page again, of which an earlier one has shown what fitted its own query.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_page_found_again_is_said_to_be_shown_in_part() {
+    let searches = ["days of the pumping station", "lighthouse keeper earnings"].map(|query| reply::search([query]));
+    let script = Script::whole_run(Shape::SMALL)
+        .first(When::kind(Kind::Researcher), searches.into_iter().chain([reply::complete_research()]))
+        .by(When::kind(Kind::Summary), facts_seen);
+    let world = World::start(script).await;
+    world.web.always("", Found::Pages(vec![year()]));
+    research(&world, &TestDatabase::sqlite(), &[]).await;
+    let call = world.models.calls_of(Kind::Researcher).pop().unwrap();
+    let again = &call.said_by("tool")[1];
+    assert!(again.contains("[S1001] Year: shown above, but of this long page only"), "{again}");
+    assert!(!again.contains(KEEPER), "{again}");
+    world.finish();
+}
+
 /// A fact deep in a page, without a call for the page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn passages_need_no_model() {

@@ -115,6 +115,31 @@ async fn a_question_about_the_report_is_answered_from_it(database: TestDatabase)
     world.finish();
 }
 
+/// Two researchers met the same pages, and the note of the second one names them by its own ids.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_sources_of_a_follow_up_have_every_id_that_its_findings_use() {
+    let notes = |topic, text: &str| (When::kind(Kind::Compression).and(When::says(topic)), reply::text(text));
+    let (first_topic, first_note) = notes("Who pays.", "- Harbour dues pay [S1001]");
+    let (second_topic, second_note) = notes("How much.", "- Four crowns [S2002]");
+    let script = small()
+        .first(When::kind(Kind::Supervisor), [reply::delegate(["Who pays.", "How much."])])
+        .always(first_topic, first_note)
+        .always(second_topic, second_note)
+        .first(decides(), decide("answer"))
+        .always(When::kind(Kind::Answer), reply::text("Four crowns [S2002]."));
+    let world = world(script).await;
+    let engine = Engine::start(&world, &TestDatabase::sqlite(), &[]).await;
+    let first = engine.research(QUESTION).await;
+    let story = next(&engine, &first, "How much does the gate cost?").await;
+    assert!(story.markdown().starts_with("Four crowns [1].\n\n### Sources\n\n- [1] Minutes"), "{}", story.markdown());
+    let prompt = only(&world, Kind::Answer).last_text().into_owned();
+    assert!(prompt.contains("- Four crowns [S2002]"), "{prompt}");
+    let listed = "[S1001] Dues\n[S1002] (number 1) Minutes\n[S2002] (number 1) Minutes\n</sources>";
+    assert!(prompt.contains(listed), "{prompt}");
+    engine.app.close().await;
+    world.finish();
+}
+
 /// "Make it shorter" is no question to the web. A revision is a report, and can be revised again.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]

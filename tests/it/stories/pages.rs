@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::get,
 };
-use fathom::domain::{Event, SourceId, ToolKind, WarningCode};
+use fathom::domain::{Event, FailureCode, SourceId, ToolKind, WarningCode};
 use fathom_testkit::program;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -167,6 +167,29 @@ async fn no_page_is_opened_beyond_what_the_run_may_read() {
     assert!(story.markdown().contains("- Pages left unread: the spending limit was reached"), "{}", story.markdown());
     assert_eq!(story.warned(WarningCode::SpendingLimit).len(), 1);
     assert!(!story.markdown().contains("dues.csv"), "a page that was not asked for is no page that could not be read");
+    world.finish();
+}
+
+/// A guessed address that leads nowhere is no failure of the searches, which found nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_is_not_there_does_not_pass_for_a_search_that_failed() {
+    let site = Site::start().await;
+    let world = World::start(reading([reply::search(["dues"]), read(json!({"address": site.at("/nowhere")}))])).await;
+    world.web.always("", Found::Pages(Vec::new()));
+    let story = story(&world, &[]).await;
+    story.failed_with(FailureCode::NoEvidence);
+    assert!(story.failure().message.contains("nothing was found"), "{}", story.failure());
+    world.finish();
+}
+
+/// Nobody searched, so nobody knows whether there is anything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_pages_alone_were_opened_and_none_is_there_nothing_could_be_retrieved() {
+    let site = Site::start().await;
+    let world = World::start(reading([read(json!({"address": site.at("/nowhere")}))])).await;
+    let story = story(&world, &[]).await;
+    story.failed_with(FailureCode::SearchUnavailable);
+    assert!(story.failure().message.starts_with("nothing could be retrieved: "), "{}", story.failure());
     world.finish();
 }
 

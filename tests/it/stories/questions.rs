@@ -69,6 +69,22 @@ async fn each_sub_question_ends_answered_or_not(database: TestDatabase) {
     world.finish();
 }
 
+/// What is said before anything was researched is said of nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_judgement_that_was_refused_does_not_count() {
+    let too_early = json!({"answers": [{"sub_question": 1, "status": "not_found", "ids": []}]});
+    let replies =
+        [reply::calls([("ResearchComplete", too_early)]), reply::delegate(["The gate."]), reply::text("Done.")];
+    let script = script()
+        .first(When::kind(Kind::Supervisor), replies)
+        .always(When::kind(Kind::Compression), reply::text("- The gate cost 412,000 crowns [S1001]"));
+    let world = world(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert_eq!(statuses(&story), [(super::engine::QUESTION, AnswerStatus::Answered)]);
+    assert!(!story.markdown().contains("Not answered"), "{}", story.markdown());
+    world.finish();
+}
+
 /// A model that gives a brief and nothing else has one question: the user's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_brief_without_sub_questions_has_one() {

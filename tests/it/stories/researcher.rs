@@ -142,6 +142,21 @@ async fn queries_beyond_a_turns_room_are_answered_as_not_run() {
     world.finish();
 }
 
+/// There is nothing to correct in a call that an earlier one of its turn has left no room.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_without_room_in_its_turn_is_answered_as_not_run() {
+    let queries: Vec<_> = (1..=18).map(|n| format!("query number {n}")).collect();
+    let calls = [("search_web", json!({"queries": queries})), ("search_web", json!({"queries": ["one too many"]}))];
+    let script = small().first(researcher(), [reply::calls(calls), reply::search(["one too many"])]);
+    let world = world_of_one_page(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    let answers = answers(&world);
+    assert!(answers[1].contains("at most 18") && answers[1].contains("one too many"), "{}", answers[1]);
+    assert!(!answers[1].contains("cannot be used"), "{}", answers[1]);
+    assert_eq!((world.web.total(), story.warned(WarningCode::ModelMisuse).len()), (19, 0), "it runs in the next turn");
+    world.finish();
+}
+
 /// The model can plan only with what it knows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_researcher_sees_how_many_turns_remain() {
@@ -221,7 +236,8 @@ async fn searching_unreflected_is_refused_when_reflection_is_required() {
     let world = world_of_one_page(script).await;
     research(&world, &database, &["require_think=true"]).await;
     assert_eq!(world.web.queries(), ["first", "third"]);
-    assert!(answers(&world)[1].contains("was not carried out"));
+    let refused = &answers(&world)[1];
+    assert!(refused.contains("was not carried out") && !refused.contains("only call of a reply"), "{refused}");
     world.finish();
 }
 

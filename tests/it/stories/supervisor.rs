@@ -443,3 +443,42 @@ async fn a_delegation_cut_off_by_the_output_limit_is_asked_for_again() {
     assert_eq!(story.notes.iter().map(|note| note.topic.as_str()).collect::<Vec<_>>(), ["Short."]);
     world.finish();
 }
+
+/// That nothing was found is no failure: the same words would find nothing again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_supervisor_hears_that_nothing_was_found() {
+    let alpha = || researcher().and(When::first_says("alpha"));
+    let script = small()
+        .first(supervisor(), [reply::delegate(["The empty alpha.", "The sound beta."]), delegate("The empty alpha.")])
+        .by(supervisor(), |_| reply::complete_research())
+        .first(alpha(), [reply::search(["alpha"])])
+        .always(alpha(), reply::complete_research());
+    let world = World::start(script).await;
+    world.web.always("alpha", Found::Pages(Vec::new()));
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    let last = world.models.calls_of(Kind::Supervisor).pop().unwrap();
+    let answers = last.said_by("tool");
+    assert!(answers[0].contains("the searches worked and found nothing"), "{}", answers[0]);
+    assert!(answers[0].contains("The empty alpha.") && !answers[0].contains("failed"), "{}", answers[0]);
+    assert!(answers[2].contains("already called"), "{}", answers[2]);
+    assert_eq!((story.named("researcher.failed").len(), story.notes.len()), (1, 1));
+    world.finish();
+}
+
+/// A delegation that nothing stood beside is not refused for what stood beside it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delegation_before_any_reflection_hears_that_one_comes_first() {
+    let replies =
+        [delegate("The gate."), reply::think("The gate alone."), delegate("The gate."), reply::complete_research()];
+    for (option, is_required) in [("require_think=true", true), ("require_think=false", false)] {
+        let world = World::start(small().first(supervisor(), replies.clone())).await;
+        let story = research(&world, &TestDatabase::sqlite(), &[option]).await;
+        let last = world.models.calls_of(Kind::Supervisor).pop().unwrap();
+        let first = &last.said_by("tool")[0];
+        let hears = first.contains("a reflection comes before") && !first.contains("only call of a reply");
+        assert_eq!(hears, is_required, "{first}");
+        assert_eq!(last.says("delegate at once"), !is_required);
+        assert_eq!(story.notes.len(), 1);
+        world.finish();
+    }
+}

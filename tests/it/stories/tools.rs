@@ -9,7 +9,7 @@ use std::sync::{
 use fathom::{
     app::App,
     context::Cx,
-    domain::{Event, FailureCode, Outcome, Source, SourceId, ToolKind},
+    domain::{Event, FailureCode, Outcome, Source, SourceId, ToolKind, WarningCode},
     llm::ToolSpec,
     research::Toolbox,
     runs::Ended,
@@ -70,6 +70,7 @@ impl Tool for Archive {
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &fathom::llm::ToolCall) -> Result<Admitted, Refusal> {
         let given: Value = arguments(call)?;
         match given["signature"].as_str() {
+            Some("everything") => Ok(Admitted { source_ids: SourceId::PER_RESEARCHER, ..Admitted::new(given) }),
             Some(_) => Ok(Admitted { source_ids: 1, ..Admitted::new(given) }),
             None => Err(Refusal::Arguments("there is no signature".to_owned())),
         }
@@ -212,6 +213,22 @@ async fn the_model_hears_what_went_wrong_and_may_try_again() {
     let [Event::ToolFailed { problem, kind: ToolKind::External, .. }] = failed[..] else { panic!("{failed:?}") };
     assert_eq!(problem, "nobody knows where it is");
     assert!(story.report.is_some());
+    engine.app.close().await;
+    world.finish();
+}
+
+/// The arguments are not to blame where a researcher has no ids left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_model_hears_that_no_more_can_be_retrieved() {
+    let database = TestDatabase::sqlite();
+    let world = World::start(asking(["everything", "B-12"])).await;
+    let (engine, asked) = with_archive(&world, &database, &[]).await;
+    let story = engine.research(QUESTION).await;
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    let answers = answers(&world);
+    assert!(answers[1].contains("was not carried out") && answers[1].contains("`ResearchComplete`"), "{answers:?}");
+    assert!(!answers[1].contains("cannot be used"), "{answers:?}");
+    assert!(story.report.is_some() && story.warned(WarningCode::ModelMisuse).is_empty(), "{:?}", story.warnings());
     engine.app.close().await;
     world.finish();
 }
