@@ -247,16 +247,34 @@ async fn forget_keys(runs: &Runs) {
 
 async fn prune_threads(runs: &Runs) {
     let Some(retention) = runs.parts.settings.thread_retention else { return };
+    let (before, mut after) = (Timestamp::now().minus(retention), None);
     loop {
-        match runs.parts.store.prune_threads(Timestamp::now().minus(retention), THREADS_AT_ONCE).await {
-            Ok(deleted) if deleted.is_empty() => return,
-            Ok(deleted) => deleted.into_iter().for_each(|thread_id| {
-                tracing::info!(target: "audit", by = "retention", %thread_id, "a thread was deleted");
-                runs.parts.log.wake(thread_id);
-            }),
-            Err(error) => return tracing::warn!(%error, "old threads could not be deleted; trying again later"),
+        let page = match runs.parts.store.expired_threads(before, after, THREADS_AT_ONCE).await {
+            Ok(page) => page,
+            Err(error) => return tracing::warn!(%error, "old threads cannot be looked for; trying again later"),
+        };
+        for expired in &page.items {
+            delete_expired(runs, expired).await;
+        }
+        after = page.next;
+        if after.is_none() {
+            return;
         }
         tokio::time::sleep(PRUNING_PAUSE).await;
+    }
+}
+
+/// Deletes a thread that nobody has used for long. One that cannot be deleted does not keep the others.
+async fn delete_expired(runs: &Runs, expired: &store::ExpiredThread) {
+    let thread_id = expired.id;
+    match runs.parts.store.delete_expired(expired).await {
+        Ok(true) => {
+            tracing::info!(target: "audit", by = "retention", %thread_id, "a thread was deleted");
+            runs.parts.log.wake(thread_id);
+        }
+        // It was used just now, or another process was faster.
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%thread_id, %error, "an old thread could not be deleted; trying again later"),
     }
 }
 

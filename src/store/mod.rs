@@ -36,8 +36,8 @@ pub use error::Error;
 use health::Health;
 pub use keys::{NewKey, NewSession};
 pub use log_records::{
-    CallRecord, Commit, Entry, EventRow, EventRows, Finish, Gap, NewEvent, PageLimit, Pruned, RunPosition, Step,
-    StepKind, ThreadPosition,
+    CallRecord, Commit, Entry, EventRow, EventRows, ExpiredThread, Finish, Gap, NewEvent, PageLimit, Pruned,
+    RunPosition, Step, StepKind, ThreadPosition,
 };
 pub use migrations::{NEWEST_SCHEMA, Schema};
 pub use records::{

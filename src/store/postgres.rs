@@ -33,6 +33,13 @@ macro_rules! server_time {
     };
 }
 
+/// Rows of a table that such a select finds, by their places.
+macro_rules! row_among {
+    ($table:literal, $from:expr, $limit:literal) => {
+        concat!("ctid = ANY (ARRAY(SELECT ", $table, ".ctid ", $from, $limit, "))")
+    };
+}
+
 mod dedicated;
 mod listen;
 mod pool;

@@ -34,6 +34,13 @@ macro_rules! server_time {
     };
 }
 
+/// Rows of a table that such a select finds, by their places.
+macro_rules! row_among {
+    ($table:literal, $from:expr, $limit:literal) => {
+        concat!("rowid IN (SELECT ", $table, ".rowid ", $from, $limit, ")")
+    };
+}
+
 #[path = "queries/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same queries, compiled for the other engine")]
 mod queries;
@@ -59,6 +66,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 const READERS: u32 = 8;
 const STATEMENTS: usize = 256;
+/// What is left of the log beside the file once all of it was folded in: after a large change it would stay as large as
+/// it was then.
+const LOG_BYTES: u32 = 64 * 1024 * 1024;
 /// How long, and at which pace, opening is tried while another process creates the same file: switching a new file to
 /// WAL does not honour the busy timeout.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
@@ -148,10 +158,15 @@ fn common_options(path: &Path) -> SqliteConnectOptions {
 }
 
 fn writer_options(path: &Path, synchronous: Synchronous) -> SqliteConnectOptions {
-    common_options(path).create_if_missing(true).journal_mode(SqliteJournalMode::Wal).synchronous(match synchronous {
+    let synchronous = match synchronous {
         Synchronous::Full => SqliteSynchronous::Full,
         Synchronous::Normal => SqliteSynchronous::Normal,
-    })
+    };
+    common_options(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(synchronous)
+        .pragma("journal_size_limit", LOG_BYTES.to_string())
 }
 
 /// Creates the file and its folder, for their owner alone; a folder that exists is left as it is.
@@ -314,6 +329,14 @@ mod tests {
             }
             assert!(steps.iter().any(|step| by_owner.iter().any(|index| step.contains(index))), "{steps:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_log_beside_the_file_does_not_stay_as_large_as_it_once_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        let limit = sqlx::query_scalar::<_, i64>("PRAGMA journal_size_limit");
+        assert_eq!(limit.fetch_one(&mut *engine.writer().await.unwrap()).await.unwrap(), i64::from(LOG_BYTES));
     }
 
     #[tokio::test]

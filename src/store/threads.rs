@@ -3,8 +3,8 @@
 use std::{collections::HashMap, time::Instant};
 
 use super::{
-    Admission, Created, Cursor, Delivery, Error, FirstAnswer, IdempotencyKey, Load, NewRun, NewThread, Page, RunFilter,
-    RunOverview, Store, ThreadChange, ThreadFilter,
+    Admission, Created, Cursor, Delivery, Error, ExpiredThread, FirstAnswer, IdempotencyKey, Load, NewRun, NewThread,
+    Page, RunFilter, RunOverview, Store, ThreadChange, ThreadFilter,
     attempts::{AGAIN_WITHIN, ask, attempt, change, ensure, remove},
 };
 use crate::domain::{
@@ -287,7 +287,19 @@ impl Store {
     }
 
     /// Deletes a thread and all that belongs to it; `false` when there was none. A worker of its active run is fenced.
+    /// A thread that holds much goes in parts: when that is broken off, what is left of it is there to be deleted.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
-        remove!(self, engine => engine.delete_thread(thread_id, None).await)
+        self.delete_in_parts(thread_id, None).await
+    }
+
+    /// Deletes a thread as [`Store::delete_thread`] does, unless something happened in it since it was found expired.
+    pub async fn delete_expired(&self, expired: &ExpiredThread) -> Result<bool, Error> {
+        self.delete_in_parts(expired.id, Some(expired)).await
+    }
+
+    /// Deletes what may be much in short transactions, and then the rest with the thread itself.
+    async fn delete_in_parts(&self, thread_id: ThreadId, expired: Option<&ExpiredThread>) -> Result<bool, Error> {
+        while ensure!(self, engine => engine.thin_out_thread(thread_id, expired).await)? {}
+        remove!(self, engine => engine.delete_thread(thread_id, expired).await)
     }
 }
