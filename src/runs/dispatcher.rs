@@ -17,11 +17,12 @@ use crate::{
     domain::{Run, RunId, Timestamp},
     process,
     store::{self, ClaimFilter, Clock, Lease},
+    webhooks,
 };
 
 /// How long a run may wait for a wake-up that was lost, and a signal from another process.
 const LOOK: Duration = Duration::from_secs(1);
-/// The time between two cleanings: of old idempotency keys and old events.
+/// The time between two cleanings: of old idempotency keys, webhooks, threads and events.
 const CLEANING: Duration = Duration::from_secs(10 * 60);
 /// Events of a thread that are removed in one transaction, and the pause after a round of them: nobody should wait for
 /// the cleaning.
@@ -230,6 +231,7 @@ impl Dispatcher {
             let runs = self.runs.clone();
             self.cleaning.spawn(async move {
                 forget_keys(&runs).await;
+                forget_deliveries(&runs).await;
                 prune_threads(&runs).await;
                 prune_events(&runs).await;
             });
@@ -242,6 +244,19 @@ async fn forget_keys(runs: &Runs) {
         Ok(0) => {}
         Ok(count) => tracing::debug!(count, "old idempotency keys were forgotten"),
         Err(error) => tracing::warn!(%error, "old idempotency keys could not be forgotten; trying again later"),
+    }
+}
+
+/// Forgets webhooks that nobody could sign for long, so that they do not all go out when there is a secret again. Where
+/// there is one, each is delivered or given up.
+async fn forget_deliveries(runs: &Runs) {
+    if runs.parts.webhooks.are_sent() {
+        return;
+    }
+    match runs.parts.store.forget_deliveries(webhooks::KEPT, Clock::Database).await {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(count, "old webhooks were given up, since FATHOM_WEBHOOK_SECRET is not set"),
+        Err(error) => tracing::warn!(%error, "old webhooks could not be forgotten; trying again later"),
     }
 }
 

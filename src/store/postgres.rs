@@ -58,8 +58,6 @@ const LIKE: &str = " ILIKE ";
 const FOR_UPDATE: &str = " FOR UPDATE";
 /// Keeps a row from being deleted, and excludes nobody else.
 const KEEP_ROW: &str = " FOR KEY SHARE";
-/// Locks the rows for those who take what is free and leave the rest to others.
-const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
 
 /// What is selected of a source for [`snapshot`].
 const SNAPSHOT: &str = "snapshot";

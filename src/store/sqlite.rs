@@ -56,7 +56,6 @@ const LIKE: &str = " LIKE ";
 /// BEGIN IMMEDIATE has locked everything already.
 const FOR_UPDATE: &str = "";
 const KEEP_ROW: &str = "";
-const SKIP_LOCKED: &str = "";
 /// The same.
 const LOCK_OWNER: Option<&str> = None;
 
@@ -232,7 +231,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{Event, Owner, RunStatus, Scope, ThreadStatus, Timestamp},
+        domain::{Event, Owner, RunId, RunStatus, Scope, ThreadStatus, Timestamp},
         store::{
             Admission, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, Entry, IdempotencyKey, Lease,
             NewEvent, NewRun, NewThread, RunFilter, Store, ThreadFilter, UsageFilter, group::Group,
@@ -310,7 +309,13 @@ mod tests {
                 usage::by_day(&month, 100),
             ]
         });
-        let by_owner = ["threads_of_owner", "runs_of_owner", "collections_of_owner", "deleted_usage_of_owner"];
+        let by_owner = [
+            "threads_of_owner",
+            "runs_of_owner",
+            "runs_ended_otherwise",
+            "collections_of_owner",
+            "deleted_usage_of_owner",
+        ];
         let beside = ["runs_of_thread", "messages_of_thread", "documents_of_collection", "run_id=?", "(id=?)"];
         for list in lists {
             let plan = format!("EXPLAIN QUERY PLAN {}", list.sql());
@@ -328,6 +333,30 @@ mod tests {
                 assert!(own, "{step}\n{}", list.sql());
             }
             assert!(steps.iter().any(|step| by_owner.iter().any(|index| step.contains(index))), "{steps:?}");
+        }
+    }
+
+    /// Few of those that have ended, and the messages of few runs, are found without reading all the others.
+    #[tokio::test]
+    async fn what_is_rare_is_found_by_an_index() {
+        use queries::runs;
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        let here = Cursor { at: 1, id: uuid::Uuid::nil() };
+        let mut asked = vec![(runs::questions(&[RunId::new(), RunId::new()]), "messages_of_run (run_id=?)")];
+        for (after, status) in [None, Some(here)].into_iter().zip([RunStatus::Failed, RunStatus::Cancelled]) {
+            let of_all = RunFilter { status: Some(status), ..RunFilter::default() };
+            let of_ann = RunFilter { owner: Some(Owner::named("ann")), ..of_all.clone() };
+            asked.push((runs::page(&of_all, after, 20), "runs_of_all_ended_otherwise (status=?"));
+            asked.push((runs::page(&of_ann, after, 20), "runs_ended_otherwise (owner=? AND status=?"));
+        }
+        for (select, index) in asked {
+            let plan = format!("EXPLAIN QUERY PLAN {}", select.sql());
+            let rows = sqlx::query(&plan).fetch_all(&mut *engine.reader().await.unwrap()).await.unwrap();
+            let steps: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+            assert!(steps.iter().any(|step| step.contains(index)), "{steps:?}\n{}", select.sql());
+            let sorts = index.starts_with("runs") && steps.iter().any(|step| step.contains("TEMP B-TREE"));
+            assert!(!sorts && !steps.iter().any(|step| step.starts_with("SCAN")), "{steps:?}\n{}", select.sql());
         }
     }
 
