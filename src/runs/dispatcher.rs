@@ -1,6 +1,9 @@
 //! The claim loop: takes queued and orphaned runs as long as there is room, and owns the tasks that work on them.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::{HashMap, HashSet},
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use tokio::{task::JoinSet, time::MissedTickBehavior};
@@ -16,7 +19,7 @@ use super::{
 use crate::{
     domain::{Run, RunId, Timestamp},
     process,
-    store::{self, ClaimFilter, Clock, Lease},
+    store::{self, ClaimFilter, Clock, EndedLeases, Lease},
     webhooks,
 };
 
@@ -51,6 +54,8 @@ pub struct Dispatcher {
     draining: bool,
     /// What the clocks said at the last look: the one that runs evenly, and the one that is set.
     clocks: (Instant, Timestamp),
+    /// Workers of this machine that were dead at the last look, and whether their leases were ended.
+    dead: HashMap<String, bool>,
     stuck: Stuck,
 }
 
@@ -79,6 +84,7 @@ impl Dispatcher {
             away: false,
             draining: false,
             clocks: (Instant::now(), Timestamp::now()),
+            dead: HashMap::new(),
             stuck: Stuck::default(),
         }
     }
@@ -93,7 +99,7 @@ impl Dispatcher {
         self.delivering.spawn(webhooks.run(self.runs.parts.store.clone(), shutdown.clone()));
         let mut queued = self.runs.parts.log.wakes().on_queue();
         self.runs.reap_dead_workers().await;
-        self.end_leases_of_dead_workers().await;
+        self.end_leases_of_dead_workers(EndedLeases::All).await;
         while !shutdown.is_cancelled() {
             self.fill(shutdown).await;
             // Losing an arm loses nothing: each only says that it is time to look at the database again.
@@ -111,12 +117,28 @@ impl Dispatcher {
         }
     }
 
-    /// Ends the leases of dead processes of this host that left no marks in this folder.
-    async fn end_leases_of_dead_workers(&self) {
+    /// Ends the leases of dead processes of this host that left no marks in this folder: when this process starts, of
+    /// all there are. Later, of those that were dead at the last look, too: what one of them sent may still lie before
+    /// the server. And later a run that its workers may have died of waits for its lease, which is all that slows it
+    /// down.
+    async fn end_leases_of_dead_workers(&mut self, of: EndedLeases) {
         let store = &self.runs.parts.store;
-        for worker in store.workers().await.unwrap_or_default().into_iter().filter(|worker| process::is_dead(worker)) {
-            match store.end_leases(&worker).await {
-                Ok(runs) => tracing::info!(worker, runs, "a process died and left runs behind; they go on now"),
+        let Ok(workers) = store.workers().await else { return };
+        let dead: HashSet<String> = workers.into_iter().filter(|worker| process::is_dead(worker)).collect();
+        self.dead.retain(|worker, _| dead.contains(worker));
+        for worker in dead {
+            let was_seen = self.dead.contains_key(&worker) || of == EndedLeases::All;
+            let ended = self.dead.entry(worker.clone()).or_default();
+            if !was_seen || *ended {
+                continue;
+            }
+            match store.end_leases(&worker, of).await {
+                Ok(runs) => {
+                    *ended = true;
+                    if runs > 0 {
+                        tracing::info!(worker, runs, "a process died and left runs behind; they go on now");
+                    }
+                }
                 Err(error) => tracing::warn!(worker, %error, "runs of a dead process wait for their leases to end"),
             }
         }
@@ -153,6 +175,7 @@ impl Dispatcher {
     async fn look(&mut self) {
         self.notice_clock_steps();
         self.runs.reap_dead_workers().await;
+        self.end_leases_of_dead_workers(EndedLeases::Unsuspected).await;
         self.apply_remote_signals().await;
         let waits = self.runs.parts.store.suspect_waits(SUSPECT_WAIT, Clock::Database);
         self.draining = !self.working.is_empty() && waits.await.unwrap_or(self.draining);

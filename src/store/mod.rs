@@ -41,9 +41,9 @@ pub use log_records::{
 };
 pub use migrations::{NEWEST_SCHEMA, Schema};
 pub use records::{
-    Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, FirstAnswer, HeldRun,
-    IdempotencyKey, Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview,
-    ThreadChange, ThreadFilter,
+    Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, EndedLeases,
+    FirstAnswer, HeldRun, IdempotencyKey, Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf,
+    RunFilter, RunOverview, ThreadChange, ThreadFilter,
 };
 pub use shares::NewShare;
 pub use uploads::{NewUpload, ThreadOf, Uploaded};

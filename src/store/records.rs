@@ -278,6 +278,14 @@ impl Clock {
     }
 }
 
+/// Which leases of a dead worker are ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedLeases {
+    All,
+    /// Those of runs that no process may have died of since their last step was stored.
+    Unsuspected,
+}
+
 /// Who claims, and for how long.
 #[derive(Clone, Debug)]
 pub struct Claimant {

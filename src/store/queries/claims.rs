@@ -13,7 +13,7 @@ use super::{
 use crate::{
     domain::{Run, RunId, Timestamp, Waiting},
     store::{
-        ClaimFilter, Claimant, Claimed, Clock, End, Error, HeldRun, Lease, Renewal,
+        ClaimFilter, Claimant, Claimed, Clock, End, EndedLeases, Error, HeldRun, Lease, Renewal,
         tables::{clean, signed},
     },
 };
@@ -345,13 +345,14 @@ impl Engine {
         Ok(query_scalar(SELECT).fetch_all(&mut *connection).await?)
     }
 
-    /// Ends the leases of a worker, which stays in the rows, so that the one who claims them counts an end that
-    /// nobody explains.
-    pub async fn end_leases(&self, worker: &str) -> Result<u64, Error> {
-        const END: &str =
-            "UPDATE runs SET lease_expires_at = 0 WHERE claimed_by = $1 AND status IN ('queued', 'running')";
+    /// Ends leases of a worker, which stays in the rows, so that the one who claims them counts an end that nobody
+    /// explains.
+    pub async fn end_leases(&self, worker: &str, of: EndedLeases) -> Result<u64, Error> {
+        const END: &str = "UPDATE runs SET lease_expires_at = 0 WHERE claimed_by = $1 \
+            AND status IN ('queued', 'running') AND ($2 OR (deaths = 0 AND unexplained = 0))";
         let mut connection = self.writer().await?;
-        Ok(query(END).bind(owned(worker)).execute(&mut *connection).await?.rows_affected())
+        let end = query(END).bind(owned(worker)).bind(of == EndedLeases::All);
+        Ok(end.execute(&mut *connection).await?.rows_affected())
     }
 }
 
