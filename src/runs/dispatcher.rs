@@ -17,7 +17,7 @@ use super::{
     worker,
 };
 use crate::{
-    domain::{Run, RunId, Timestamp},
+    domain::{Moment, Run, RunId, Timestamp},
     process,
     store::{self, ClaimFilter, Clock, EndedLeases, Lease},
     webhooks,
@@ -52,8 +52,8 @@ pub struct Dispatcher {
     away: bool,
     /// A run that is to be worked on alone has waited long enough.
     draining: bool,
-    /// What the clocks said at the last look: the one that runs evenly, and the one that is set.
-    clocks: (Instant, Timestamp),
+    /// What the clocks said at the last look.
+    clocks: Moment,
     /// Workers of this machine that were dead at the last look, and whether their leases were ended.
     dead: HashMap<String, bool>,
     stuck: Stuck,
@@ -83,7 +83,7 @@ impl Dispatcher {
             cleaning: JoinSet::new(),
             away: false,
             draining: false,
-            clocks: (Instant::now(), Timestamp::now()),
+            clocks: Moment::now(),
             dead: HashMap::new(),
             stuck: Stuck::default(),
         }
@@ -181,18 +181,19 @@ impl Dispatcher {
         self.draining = !self.working.is_empty() && waits.await.unwrap_or(self.draining);
     }
 
-    /// Notices steps of this machine's clock. Where leases are judged by it, they mean nothing for as long as it takes
-    /// to renew them.
+    /// Notices steps of this machine's clock, and that the machine slept. Where leases are judged by it, they mean
+    /// nothing for as long as it takes to renew them, which is done at once.
     fn notice_clock_steps(&mut self) {
-        let (even, set) = std::mem::replace(&mut self.clocks, (Instant::now(), Timestamp::now()));
-        let expected = set.plus(self.clocks.0 - even);
-        let step = Duration::from_millis(self.clocks.1.since(expected).unsigned_abs());
+        let before = std::mem::replace(&mut self.clocks, Moment::now());
+        let step = self.clocks.step_since(before);
         if step >= CLOCK_STEP {
             tracing::warn!(
                 seconds = step.as_secs_f64(),
                 "the clock was set; runs of others are left to them for one lease"
             );
             self.runs.parts.store.note_trouble();
+            // Runs begin no calls until their leases are known to hold.
+            self.runs.parts.log.wakes().look();
         }
     }
 
