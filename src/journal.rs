@@ -16,7 +16,7 @@ use self::activity::Activity;
 pub use self::activity::Resting;
 pub use crate::store::{CallRecord, NewEvent, Step, StepKind};
 use crate::{
-    domain::{Event, Note, RunId, Scope, Source, Timestamp, WarningCode},
+    domain::{Event, Moment, Note, RunId, Scope, Source, Timestamp, WarningCode},
     events::WriterHandle,
     store::{self, Commit, Lease},
     telemetry::metrics,
@@ -130,7 +130,7 @@ pub struct Journal {
     prompts: String,
     activity: Activity,
     /// The lease may be somebody else's afterwards.
-    holds_until: watch::Sender<Instant>,
+    holds_until: watch::Sender<Moment>,
     /// No work is done after it; stored values are still returned.
     ends_at: Option<Instant>,
     /// Why a step of this run had to stop: then no other one begins, whatever works beside it.
@@ -140,7 +140,7 @@ pub struct Journal {
 impl Journal {
     /// Returns a journal that replays `stored` and writes as the holder of `lease`, which certainly holds until that
     /// time.
-    pub fn new(lease: Lease, holds_until: Instant, stored: Vec<Step>, writer: WriterHandle) -> Self {
+    pub fn new(lease: Lease, holds_until: Moment, stored: Vec<Step>, writer: WriterHandle) -> Self {
         let stored = stored.into_iter().map(|step| (step.key.clone(), step)).collect();
         Self {
             lease,
@@ -203,7 +203,7 @@ impl Journal {
     }
 
     /// Notes that the lease was renewed.
-    pub fn extend(&self, holds_until: Instant) {
+    pub fn extend(&self, holds_until: Moment) {
         self.holds_until.send_replace(holds_until);
     }
 
@@ -351,10 +351,10 @@ impl Journal {
         Ok(self.writer.commit(commit).await?)
     }
 
-    /// Waits until the lease certainly holds and the database takes what the run stores. A process that was frozen or
-    /// cut off from the database for longer than its lease must not pay for anything more: the database would refuse
-    /// the result, but only after the call was made. The renewal of the lease ends the wait by [`Journal::extend`], or
-    /// ends the run.
+    /// Waits until the lease certainly holds and the database takes what the run stores. A process that was frozen,
+    /// slept or was cut off from the database for longer than its lease must not pay for anything more: the database
+    /// would refuse the result, but only after the call was made. The renewal of the lease ends the wait by
+    /// [`Journal::extend`], or ends the run.
     ///
     /// A step passes here before it begins; what it pays for, it passes again before each attempt, which may come long
     /// after.
@@ -373,7 +373,7 @@ impl Journal {
         let mut holds_until = self.holds_until.subscribe();
         let mut stores = self.writer.stores();
         loop {
-            let holds = Instant::now() < *holds_until.borrow_and_update();
+            let holds = !holds_until.borrow_and_update().is_over();
             if holds && *stores.borrow_and_update() {
                 return Ok(());
             }

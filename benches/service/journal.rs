@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use fathom::{
-    domain::{Event, MessageId, RunId, RunOptions, Scope, ThreadId, Timestamp, Usage},
+    domain::{Event, MessageId, Moment, RunId, RunOptions, Scope, ThreadId, Timestamp, Usage},
     events::{CommitRetry, EventLog, Writer, WriterHandle},
     journal::{CallRecord, Entry, Journal},
     store::{Admission, Claimant, Claimed, Clock, Database, NewRun, NewThread, Store, Synchronous},
@@ -100,7 +100,7 @@ async fn begin(store: &Store, writer: &WriterHandle) -> anyhow::Result<Arc<Journ
     let Claimed::Yes { lease, .. } = store.claim(new_run.run_id, &claimant).await? else {
         anyhow::bail!("not claimed")
     };
-    Ok(Arc::new(Journal::new(lease, Instant::now() + LIMIT, Vec::new(), writer.clone())))
+    Ok(Arc::new(Journal::new(lease, Moment::now().plus(LIMIT), Vec::new(), writer.clone())))
 }
 
 /// Milliseconds of each step.

@@ -20,6 +20,7 @@ pub mod limits;
 pub mod mcp;
 mod merge;
 mod model_name;
+mod moment;
 mod name_list;
 pub mod nearest;
 mod option_kind;
@@ -55,6 +56,7 @@ pub use ids::{ApiKeyId, CollectionId, DocumentId, MessageId, RunId, ShareId, Sou
 pub use mcp::{McpConfig, McpServers};
 pub use merge::merge;
 pub use model_name::{ModelName, Models};
+pub use moment::Moment;
 pub use options::{FollowUp, OptionError, PageReading, RunOptions};
 pub use owner::{BadName, Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};

@@ -71,6 +71,11 @@ impl Wakes {
         self.post(Wake::Control(run_id));
     }
 
+    /// Has everybody in this process look, as if all were called.
+    pub fn look(&self) {
+        self.board.ring_all();
+    }
+
     /// Changes whenever a run was queued somewhere, or may have been.
     pub fn on_queue(&self) -> watch::Receiver<()> {
         self.board.queue.subscribe()

@@ -32,7 +32,7 @@ const GROUP_BYTES: usize = 1024 * 1024;
 /// transaction of their own.
 const LINGER: Duration = Duration::from_millis(10);
 
-/// The pace at which a commit is tried again while the database is away.
+/// The pace at which a commit is tried again while the database is away, or cannot be used.
 #[derive(Clone, Copy, Debug)]
 pub struct CommitRetry {
     /// After this time a commit that is refused by a database which takes others no longer holds up these, and is given
@@ -63,8 +63,9 @@ impl WriterHandle {
     /// Writes a commit and returns when it is durable.
     ///
     /// # Errors
-    /// Those of [`Store::commit`]; [`Error::Unavailable`] only as [`CommitRetry::total`] says. Also, once and without
-    /// writing, the error of an earlier [`WriterHandle::send`] under the same lease: the log has a hole there.
+    /// Those of [`Store::commit`]; one that [`Error::may_be_mended`] only as [`CommitRetry::total`] says. Also, once
+    /// and without writing, the error of an earlier [`WriterHandle::send`] under the same lease: the log has a hole
+    /// there.
     ///
     /// # Cancel safety
     /// When dropped after the commit was queued, it is written all the same.
@@ -225,9 +226,9 @@ impl Writer {
         concerned.then_some(error)
     }
 
-    /// Writes a group, again and again while the database is away. The entries keep their stamps, so what was written
-    /// without an answer is not written twice. What was paid for is kept until the database is back; only what a
-    /// database refuses that takes other writes is put aside, so that it does not hold up everybody else.
+    /// Writes a group, again and again while the database is away or cannot be used. The entries keep their stamps, so
+    /// what was written without an answer is not written twice. What was paid for is kept until the database is back;
+    /// only what a database refuses that takes other writes is put aside, so that it does not hold up everybody else.
     async fn write(&mut self, mut group: Vec<Job>, jobs: &mpsc::Receiver<Job>) {
         let started = Instant::now();
         let mut pause = self.retry.first_pause;
@@ -277,7 +278,7 @@ impl Writer {
         let mut written = Written::default();
         for ((entry, answer), result) in entries.into_iter().zip(answers).zip(results) {
             let result = match result {
-                Err(error) if error.may_pass() && !last => {
+                Err(error) if error.may_be_mended() && !last => {
                     refused.jobs.push(Job { entry, answer });
                     refused.reason = error.to_string();
                     continue;

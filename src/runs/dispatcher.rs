@@ -1,6 +1,9 @@
 //! The claim loop: takes queued and orphaned runs as long as there is room, and owns the tasks that work on them.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::{HashMap, HashSet},
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use tokio::{task::JoinSet, time::MissedTickBehavior};
@@ -14,14 +17,15 @@ use super::{
     worker,
 };
 use crate::{
-    domain::{Run, RunId, Timestamp},
+    domain::{Moment, Run, RunId, Timestamp},
     process,
-    store::{self, ClaimFilter, Clock, Lease},
+    store::{self, ClaimFilter, Clock, EndedLeases, Lease},
+    webhooks,
 };
 
 /// How long a run may wait for a wake-up that was lost, and a signal from another process.
 const LOOK: Duration = Duration::from_secs(1);
-/// The time between two cleanings: of old idempotency keys and old events.
+/// The time between two cleanings: of old idempotency keys, webhooks, threads and events.
 const CLEANING: Duration = Duration::from_secs(10 * 60);
 /// Events of a thread that are removed in one transaction, and the pause after a round of them: nobody should wait for
 /// the cleaning.
@@ -48,8 +52,10 @@ pub struct Dispatcher {
     away: bool,
     /// A run that is to be worked on alone has waited long enough.
     draining: bool,
-    /// What the clocks said at the last look: the one that runs evenly, and the one that is set.
-    clocks: (Instant, Timestamp),
+    /// What the clocks said at the last look.
+    clocks: Moment,
+    /// Workers of this machine that were dead at the last look, and whether their leases were ended.
+    dead: HashMap<String, bool>,
     stuck: Stuck,
 }
 
@@ -77,7 +83,8 @@ impl Dispatcher {
             cleaning: JoinSet::new(),
             away: false,
             draining: false,
-            clocks: (Instant::now(), Timestamp::now()),
+            clocks: Moment::now(),
+            dead: HashMap::new(),
             stuck: Stuck::default(),
         }
     }
@@ -92,7 +99,7 @@ impl Dispatcher {
         self.delivering.spawn(webhooks.run(self.runs.parts.store.clone(), shutdown.clone()));
         let mut queued = self.runs.parts.log.wakes().on_queue();
         self.runs.reap_dead_workers().await;
-        self.end_leases_of_dead_workers().await;
+        self.end_leases_of_dead_workers(EndedLeases::All).await;
         while !shutdown.is_cancelled() {
             self.fill(shutdown).await;
             // Losing an arm loses nothing: each only says that it is time to look at the database again.
@@ -110,12 +117,28 @@ impl Dispatcher {
         }
     }
 
-    /// Ends the leases of dead processes of this host that left no marks in this folder.
-    async fn end_leases_of_dead_workers(&self) {
+    /// Ends the leases of dead processes of this host that left no marks in this folder: when this process starts, of
+    /// all there are. Later, of those that were dead at the last look, too: what one of them sent may still lie before
+    /// the server. And later a run that its workers may have died of waits for its lease, which is all that slows it
+    /// down.
+    async fn end_leases_of_dead_workers(&mut self, of: EndedLeases) {
         let store = &self.runs.parts.store;
-        for worker in store.workers().await.unwrap_or_default().into_iter().filter(|worker| process::is_dead(worker)) {
-            match store.end_leases(&worker).await {
-                Ok(runs) => tracing::info!(worker, runs, "a process died and left runs behind; they go on now"),
+        let Ok(workers) = store.workers().await else { return };
+        let dead: HashSet<String> = workers.into_iter().filter(|worker| process::is_dead(worker)).collect();
+        self.dead.retain(|worker, _| dead.contains(worker));
+        for worker in dead {
+            let was_seen = self.dead.contains_key(&worker) || of == EndedLeases::All;
+            let ended = self.dead.entry(worker.clone()).or_default();
+            if !was_seen || *ended {
+                continue;
+            }
+            match store.end_leases(&worker, of).await {
+                Ok(runs) => {
+                    *ended = true;
+                    if runs > 0 {
+                        tracing::info!(worker, runs, "a process died and left runs behind; they go on now");
+                    }
+                }
                 Err(error) => tracing::warn!(worker, %error, "runs of a dead process wait for their leases to end"),
             }
         }
@@ -152,23 +175,25 @@ impl Dispatcher {
     async fn look(&mut self) {
         self.notice_clock_steps();
         self.runs.reap_dead_workers().await;
+        self.end_leases_of_dead_workers(EndedLeases::Unsuspected).await;
         self.apply_remote_signals().await;
         let waits = self.runs.parts.store.suspect_waits(SUSPECT_WAIT, Clock::Database);
         self.draining = !self.working.is_empty() && waits.await.unwrap_or(self.draining);
     }
 
-    /// Notices steps of this machine's clock. Where leases are judged by it, they mean nothing for as long as it takes
-    /// to renew them.
+    /// Notices steps of this machine's clock, and that the machine slept. Where leases are judged by it, they mean
+    /// nothing for as long as it takes to renew them, which is done at once.
     fn notice_clock_steps(&mut self) {
-        let (even, set) = std::mem::replace(&mut self.clocks, (Instant::now(), Timestamp::now()));
-        let expected = set.plus(self.clocks.0 - even);
-        let step = Duration::from_millis(self.clocks.1.since(expected).unsigned_abs());
+        let before = std::mem::replace(&mut self.clocks, Moment::now());
+        let step = self.clocks.step_since(before);
         if step >= CLOCK_STEP {
             tracing::warn!(
                 seconds = step.as_secs_f64(),
                 "the clock was set; runs of others are left to them for one lease"
             );
             self.runs.parts.store.note_trouble();
+            // Runs begin no calls until their leases are known to hold.
+            self.runs.parts.log.wakes().look();
         }
     }
 
@@ -230,6 +255,7 @@ impl Dispatcher {
             let runs = self.runs.clone();
             self.cleaning.spawn(async move {
                 forget_keys(&runs).await;
+                forget_deliveries(&runs).await;
                 prune_threads(&runs).await;
                 prune_events(&runs).await;
             });
@@ -245,18 +271,49 @@ async fn forget_keys(runs: &Runs) {
     }
 }
 
+/// Forgets webhooks that nobody could sign for long, so that they do not all go out when there is a secret again. Where
+/// there is one, each is delivered or given up.
+async fn forget_deliveries(runs: &Runs) {
+    if runs.parts.webhooks.are_sent() {
+        return;
+    }
+    match runs.parts.store.forget_deliveries(webhooks::KEPT, Clock::Database).await {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(count, "old webhooks were given up, since FATHOM_WEBHOOK_SECRET is not set"),
+        Err(error) => tracing::warn!(%error, "old webhooks could not be forgotten; trying again later"),
+    }
+}
+
 async fn prune_threads(runs: &Runs) {
     let Some(retention) = runs.parts.settings.thread_retention else { return };
+    let (before, mut after) = (Timestamp::now().minus(retention), None);
     loop {
-        match runs.parts.store.prune_threads(Timestamp::now().minus(retention), THREADS_AT_ONCE).await {
-            Ok(deleted) if deleted.is_empty() => return,
-            Ok(deleted) => deleted.into_iter().for_each(|thread_id| {
-                tracing::info!(target: "audit", by = "retention", %thread_id, "a thread was deleted");
-                runs.parts.log.wake(thread_id);
-            }),
-            Err(error) => return tracing::warn!(%error, "old threads could not be deleted; trying again later"),
+        let page = match runs.parts.store.expired_threads(before, after, THREADS_AT_ONCE).await {
+            Ok(page) => page,
+            Err(error) => return tracing::warn!(%error, "old threads cannot be looked for; trying again later"),
+        };
+        for expired in &page.items {
+            delete_expired(runs, expired).await;
+        }
+        after = page.next;
+        if after.is_none() {
+            return;
         }
         tokio::time::sleep(PRUNING_PAUSE).await;
+    }
+}
+
+/// Deletes a thread that nobody has used for long. One that cannot be deleted does not keep the others.
+async fn delete_expired(runs: &Runs, expired: &store::ExpiredThread) {
+    let thread_id = expired.id;
+    match runs.parts.store.delete_expired(expired).await {
+        Ok(true) => {
+            tracing::info!(target: "audit", by = "retention", %thread_id, "a thread was deleted");
+            runs.parts.log.wake(thread_id);
+        }
+        // It was used just now, or another process was faster.
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%thread_id, %error, "an old thread could not be deleted; trying again later"),
     }
 }
 

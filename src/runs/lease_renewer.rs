@@ -1,9 +1,10 @@
 //! The lease of a run that is worked on here: renewed beside the work, three times as often as it runs out.
 
-use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tokio::time::{Interval, MissedTickBehavior};
 
 use super::{DATABASE_PAUSE, Parts};
 use crate::{
+    domain::Moment,
     events::Control,
     journal::Journal,
     store::{Clock, Lease, Renewal},
@@ -14,7 +15,7 @@ pub struct LeaseRenewer<'a> {
     parts: &'a Parts,
     lease: Lease,
     /// Until when it certainly holds.
-    holds_until: Instant,
+    holds_until: Moment,
     /// Whether that was heard while something else was done.
     asked_to_cancel: bool,
     /// Learns how long it may begin new work.
@@ -36,7 +37,7 @@ impl<'a> LeaseRenewer<'a> {
         let mut ticks = tokio::time::interval(parts.settings.lease / 3);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let control = parts.log.wakes().on_control(lease.run_id);
-        let holds_until = lease.asked_at + parts.settings.lease;
+        let holds_until = lease.asked_at.plus(parts.settings.lease);
         Self { parts, lease, holds_until, asked_to_cancel: false, journal: None, ticks, control }
     }
 
@@ -82,11 +83,11 @@ impl<'a> LeaseRenewer<'a> {
             _ = self.ticks.tick() => {}
             () = self.control.called() => {}
         }
-        let sent = Instant::now();
+        let sent = Moment::now();
         let renewal = self.parts.store.renew(&self.lease, self.parts.settings.lease, Clock::Database);
         match tokio::time::timeout(self.ticks.period(), renewal).await {
             Ok(Ok(Renewal::Held { cancel_requested })) => {
-                self.holds_until = sent + self.parts.settings.lease;
+                self.holds_until = sent.plus(self.parts.settings.lease);
                 if let Some(journal) = self.journal {
                     journal.extend(self.holds_until);
                 }

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::{Parts, Refusal, worker::root};
 use crate::{
-    domain::{Event, Timestamp, Wait, WaitKind, Waiting, WarningCode},
+    domain::{Event, Moment, Timestamp, Wait, WaitKind, Waiting, WarningCode},
     journal::Journal,
     search::Missing,
     store::{Clock, Lease},
@@ -24,7 +22,7 @@ pub async fn give_back(parts: &Parts, lease: Lease, refusal: &Refusal, shown: Op
     // Best effort, all of it: the log says it too, and a lease that is not given back runs out by itself.
     if before.is_none() {
         let event = Event::Warning { code: WarningCode::NotConfigured, detail: reason, wait: Some(wait) };
-        let journal = Journal::new(lease, Instant::now(), Vec::new(), parts.writer.clone());
+        let journal = Journal::new(lease, Moment::now(), Vec::new(), parts.writer.clone());
         let _ = journal.emit(vec![root(event)]).await;
     }
     let _ = parts.store.release(lease.run_id, lease.epoch, Some(&waiting), pause, Clock::Database).await;

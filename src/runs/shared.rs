@@ -85,14 +85,15 @@ impl SharedThread {
     pub async fn reports(&self) -> Result<Vec<(Run, String)>, store::Error> {
         let filter =
             RunFilter { thread_id: Some(self.thread.id), status: Some(RunStatus::Completed), ..RunFilter::default() };
-        let mut questions = self.store.questions(self.thread.id).await?;
-        let runs = self.store.runs_page(&filter, None, MAX_REPORTS).await?.items;
-        let runs = runs.into_iter().filter(|run| run.outcome.is_some_and(|outcome| outcome.has_report()));
+        let mut runs = self.store.runs_page(&filter, None, MAX_REPORTS).await?.items;
+        runs.retain(|run| run.outcome.is_some_and(|outcome| outcome.has_report()));
+        let ids: Vec<RunId> = runs.iter().map(|run| run.id).collect();
+        let mut questions = self.store.questions(&ids).await?;
         let with_question = |run: Run| {
             let question = questions.remove(&run.id).unwrap_or_default();
             (run, question)
         };
-        Ok(runs.map(with_question).collect())
+        Ok(runs.into_iter().map(with_question).collect())
     }
 
     /// Returns the report of a run of this thread; `None` when it has none.

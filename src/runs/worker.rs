@@ -202,7 +202,7 @@ async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, W
 
 /// Ends a run on which no work can begin.
 async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, end: End) -> Result<Ended, WorkError> {
-    let holds_until = lease.asked_at + parts.settings.lease;
+    let holds_until = lease.asked_at.plus(parts.settings.lease);
     let journal = Journal::new(lease, holds_until, Vec::new(), parts.writer.clone());
     conclude(parts, &journal, run, Verdict::Over(end), None).await
 }
@@ -227,7 +227,7 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, Wo
     let (begin, steps, earlier_lives) = left_behind(parts, lease).await?;
     let inherited = retry::inheritance(parts, run).await?;
     let earlier_lives = EarlierLives { inherited: inherited.sources, ..earlier_lives };
-    let holds_until = lease.asked_at + parts.settings.lease;
+    let holds_until = lease.asked_at.plus(parts.settings.lease);
     // By the clock that says when it was started, which need not be this machine's.
     let (time_left, now) = (time_left(run, parts.store.clock().await?), Instant::now());
     let writing = (max_time(run) / 4).min(LONGEST_WRITING);

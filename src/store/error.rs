@@ -72,6 +72,12 @@ impl Error {
         matches!(self, Self::Unavailable(_) | Self::TakesNoWrites(_))
     }
 
+    /// Returns whether the same call may succeed later, by itself or after an operator has acted. What was paid for is
+    /// worth the wait.
+    pub fn may_be_mended(&self) -> bool {
+        self.may_pass() || matches!(self, Self::Unusable(_))
+    }
+
     /// Returns what it means at the start, where nothing has worked yet.
     pub(super) fn at_start(self) -> Self {
         match self {

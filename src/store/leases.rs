@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Cancelling, ClaimFilter, Claimant, Claimed, Clock, End, Error, HeldRun, Lease, PARKED, Renewal, Store,
+    Cancelling, ClaimFilter, Claimant, Claimed, Clock, End, EndedLeases, Error, HeldRun, Lease, PARKED, Renewal, Store,
     attempts::{ask, attempt, change, ensure},
 };
 use crate::domain::{Run, RunId, Timestamp, Waiting};
@@ -87,9 +87,9 @@ impl Store {
         ask!(self, engine => engine.workers().await)
     }
 
-    /// Ends the leases of a worker that is known to be dead; returns how many.
-    pub async fn end_leases(&self, worker: &str) -> Result<u64, Error> {
-        ensure!(self, engine => engine.end_leases(worker).await)
+    /// Ends leases of a worker that is known to be dead; returns how many.
+    pub async fn end_leases(&self, worker: &str, of: EndedLeases) -> Result<u64, Error> {
+        ensure!(self, engine => engine.end_leases(worker, of).await)
     }
 
     /// Cancels a run that nobody works on, or asks its worker to; `None` when there is no such run.

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use super::{
-    Commit, Entry, Error, EventRows, PageLimit, Pruned, RunPosition, Step, Store, ThreadPosition,
+    Commit, Cursor, Entry, Error, EventRows, ExpiredThread, Page, PageLimit, Pruned, RunPosition, Step, Store,
+    ThreadPosition,
     attempts::{answered, ask, attempt, ensure, is_to_be_repeated, on_either},
 };
 use crate::domain::{Envelope, RunId, ThreadId, Timestamp, Usage};
@@ -102,10 +103,14 @@ impl Store {
         ensure!(self, engine => engine.prune_events(before, limit).await)
     }
 
-    /// Deletes some of the threads in which nothing has happened since that time, at most `limit`, and says which.
-    /// Repeat it until it finds none.
-    pub async fn prune_threads(&self, before: Timestamp, limit: u32) -> Result<Vec<ThreadId>, Error> {
-        ensure!(self, engine => engine.prune_threads(before, limit).await)
+    /// Returns a page of the threads in which nothing has happened since that time, the oldest first.
+    pub async fn expired_threads(
+        &self,
+        before: Timestamp,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<Page<ExpiredThread>, Error> {
+        ask!(self, engine => engine.expired_threads(before, after, limit).await)
     }
 
     /// Returns where a reader begins that wants the events of a run above `after_seq`; `None` when there is no such

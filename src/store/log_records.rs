@@ -203,6 +203,16 @@ pub struct Pruned {
     pub events: u64,
 }
 
+/// A thread in which nothing has happened since a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpiredThread {
+    pub id: ThreadId,
+    /// The number of its newest event when it was found.
+    pub(super) last_seq: i64,
+    /// No document was given to it since then.
+    pub(super) before: Timestamp,
+}
+
 /// Events that a reader wants and that were removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {

@@ -36,14 +36,14 @@ pub use error::Error;
 use health::Health;
 pub use keys::{NewKey, NewSession};
 pub use log_records::{
-    CallRecord, Commit, Entry, EventRow, EventRows, Finish, Gap, NewEvent, PageLimit, Pruned, RunPosition, Step,
-    StepKind, ThreadPosition,
+    CallRecord, Commit, Entry, EventRow, EventRows, ExpiredThread, Finish, Gap, NewEvent, PageLimit, Pruned,
+    RunPosition, Step, StepKind, ThreadPosition,
 };
 pub use migrations::{NEWEST_SCHEMA, Schema};
 pub use records::{
-    Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, FirstAnswer, HeldRun,
-    IdempotencyKey, Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf, RunFilter, RunOverview,
-    ThreadChange, ThreadFilter,
+    Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, EndedLeases,
+    FirstAnswer, HeldRun, IdempotencyKey, Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf,
+    RunFilter, RunOverview, ThreadChange, ThreadFilter,
 };
 pub use shares::NewShare;
 pub use uploads::{NewUpload, ThreadOf, Uploaded};

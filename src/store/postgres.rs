@@ -33,6 +33,13 @@ macro_rules! server_time {
     };
 }
 
+/// Rows of a table that such a select finds, by their places.
+macro_rules! row_among {
+    ($table:literal, $from:expr, $limit:literal) => {
+        concat!("ctid = ANY (ARRAY(SELECT ", $table, ".ctid ", $from, $limit, "))")
+    };
+}
+
 mod dedicated;
 mod listen;
 mod pool;
@@ -51,8 +58,6 @@ const LIKE: &str = " ILIKE ";
 const FOR_UPDATE: &str = " FOR UPDATE";
 /// Keeps a row from being deleted, and excludes nobody else.
 const KEEP_ROW: &str = " FOR KEY SHARE";
-/// Locks the rows for those who take what is free and leave the rest to others.
-const SKIP_LOCKED: &str = " FOR UPDATE SKIP LOCKED";
 
 /// What is selected of a source for [`snapshot`].
 const SNAPSHOT: &str = "snapshot";

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::domain::{
-    Allowance, ApiKeyId, CollectionId, Message, MessageId, MessageRole, Owner, Run, RunId, RunOptions, RunStatus,
-    ThreadId, ThreadStatus, Timestamp, UseLimits,
+    Allowance, ApiKeyId, CollectionId, Message, MessageId, MessageRole, Moment, Owner, Run, RunId, RunOptions,
+    RunStatus, ThreadId, ThreadStatus, Timestamp, UseLimits,
 };
 
 /// A message with the run that answers it, to be created in one transaction.
@@ -236,7 +235,7 @@ pub struct Lease {
     /// How many workers came to an end since then that nobody can explain.
     pub unexplained: u32,
     /// Before it was asked for: its time runs from then on, as far as this process may count on it.
-    pub asked_at: Instant,
+    pub asked_at: Moment,
 }
 
 impl Lease {
@@ -276,6 +275,14 @@ impl Clock {
             Self::At(time) => time,
         }
     }
+}
+
+/// Which leases of a dead worker are ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedLeases {
+    All,
+    /// Those of runs that no process may have died of since their last step was stored.
+    Unsuspected,
 }
 
 /// Who claims, and for how long.

@@ -34,6 +34,13 @@ macro_rules! server_time {
     };
 }
 
+/// Rows of a table that such a select finds, by their places.
+macro_rules! row_among {
+    ($table:literal, $from:expr, $limit:literal) => {
+        concat!("rowid IN (SELECT ", $table, ".rowid ", $from, $limit, ")")
+    };
+}
+
 #[path = "queries/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same queries, compiled for the other engine")]
 mod queries;
@@ -49,7 +56,6 @@ const LIKE: &str = " LIKE ";
 /// BEGIN IMMEDIATE has locked everything already.
 const FOR_UPDATE: &str = "";
 const KEEP_ROW: &str = "";
-const SKIP_LOCKED: &str = "";
 /// The same.
 const LOCK_OWNER: Option<&str> = None;
 
@@ -59,6 +65,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 const READERS: u32 = 8;
 const STATEMENTS: usize = 256;
+/// What is left of the log beside the file once all of it was folded in: after a large change it would stay as large as
+/// it was then.
+const LOG_BYTES: u32 = 64 * 1024 * 1024;
 /// How long, and at which pace, opening is tried while another process creates the same file: switching a new file to
 /// WAL does not honour the busy timeout.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
@@ -148,10 +157,15 @@ fn common_options(path: &Path) -> SqliteConnectOptions {
 }
 
 fn writer_options(path: &Path, synchronous: Synchronous) -> SqliteConnectOptions {
-    common_options(path).create_if_missing(true).journal_mode(SqliteJournalMode::Wal).synchronous(match synchronous {
+    let synchronous = match synchronous {
         Synchronous::Full => SqliteSynchronous::Full,
         Synchronous::Normal => SqliteSynchronous::Normal,
-    })
+    };
+    common_options(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(synchronous)
+        .pragma("journal_size_limit", LOG_BYTES.to_string())
 }
 
 /// Creates the file and its folder, for their owner alone; a folder that exists is left as it is.
@@ -217,7 +231,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{Event, Owner, RunStatus, Scope, ThreadStatus, Timestamp},
+        domain::{Event, Owner, RunId, RunStatus, Scope, ThreadStatus, Timestamp},
         store::{
             Admission, Claimant, Claimed, Clock, Commit, Created, Cursor, Database, Entry, IdempotencyKey, Lease,
             NewEvent, NewRun, NewThread, RunFilter, Store, ThreadFilter, UsageFilter, group::Group,
@@ -295,7 +309,13 @@ mod tests {
                 usage::by_day(&month, 100),
             ]
         });
-        let by_owner = ["threads_of_owner", "runs_of_owner", "collections_of_owner", "deleted_usage_of_owner"];
+        let by_owner = [
+            "threads_of_owner",
+            "runs_of_owner",
+            "runs_ended_otherwise",
+            "collections_of_owner",
+            "deleted_usage_of_owner",
+        ];
         let beside = ["runs_of_thread", "messages_of_thread", "documents_of_collection", "run_id=?", "(id=?)"];
         for list in lists {
             let plan = format!("EXPLAIN QUERY PLAN {}", list.sql());
@@ -314,6 +334,38 @@ mod tests {
             }
             assert!(steps.iter().any(|step| by_owner.iter().any(|index| step.contains(index))), "{steps:?}");
         }
+    }
+
+    /// Few of those that have ended, and the messages of few runs, are found without reading all the others.
+    #[tokio::test]
+    async fn what_is_rare_is_found_by_an_index() {
+        use queries::runs;
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        let here = Cursor { at: 1, id: uuid::Uuid::nil() };
+        let mut asked = vec![(runs::questions(&[RunId::new(), RunId::new()]), "messages_of_run (run_id=?)")];
+        for (after, status) in [None, Some(here)].into_iter().zip([RunStatus::Failed, RunStatus::Cancelled]) {
+            let of_all = RunFilter { status: Some(status), ..RunFilter::default() };
+            let of_ann = RunFilter { owner: Some(Owner::named("ann")), ..of_all.clone() };
+            asked.push((runs::page(&of_all, after, 20), "runs_of_all_ended_otherwise (status=?"));
+            asked.push((runs::page(&of_ann, after, 20), "runs_ended_otherwise (owner=? AND status=?"));
+        }
+        for (select, index) in asked {
+            let plan = format!("EXPLAIN QUERY PLAN {}", select.sql());
+            let rows = sqlx::query(&plan).fetch_all(&mut *engine.reader().await.unwrap()).await.unwrap();
+            let steps: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+            assert!(steps.iter().any(|step| step.contains(index)), "{steps:?}\n{}", select.sql());
+            let sorts = index.starts_with("runs") && steps.iter().any(|step| step.contains("TEMP B-TREE"));
+            assert!(!sorts && !steps.iter().any(|step| step.starts_with("SCAN")), "{steps:?}\n{}", select.sql());
+        }
+    }
+
+    #[tokio::test]
+    async fn the_log_beside_the_file_does_not_stay_as_large_as_it_once_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        let limit = sqlx::query_scalar::<_, i64>("PRAGMA journal_size_limit");
+        assert_eq!(limit.fetch_one(&mut *engine.writer().await.unwrap()).await.unwrap(), i64::from(LOG_BYTES));
     }
 
     #[tokio::test]

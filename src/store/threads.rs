@@ -1,10 +1,13 @@
 //! Threads, their messages and runs, and what the runs found.
 
-use std::{collections::HashMap, time::Instant};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use super::{
-    Admission, Created, Cursor, Delivery, Error, FirstAnswer, IdempotencyKey, Load, NewRun, NewThread, Page, RunFilter,
-    RunOverview, Store, ThreadChange, ThreadFilter,
+    Admission, Clock, Created, Cursor, Delivery, Error, ExpiredThread, FirstAnswer, IdempotencyKey, Load, NewRun,
+    NewThread, Page, RunFilter, RunOverview, Store, ThreadChange, ThreadFilter,
     attempts::{AGAIN_WITHIN, ask, attempt, change, ensure, remove},
 };
 use crate::domain::{
@@ -104,9 +107,9 @@ impl Store {
         ask!(self, engine => engine.question(run_id).await)
     }
 
-    /// Returns the beginnings of the messages that the runs of a thread answer.
-    pub async fn questions(&self, thread_id: ThreadId) -> Result<HashMap<RunId, String>, Error> {
-        ask!(self, engine => engine.questions(thread_id).await)
+    /// Returns the beginnings of the messages that these runs answer.
+    pub async fn questions(&self, run_ids: &[RunId]) -> Result<HashMap<RunId, String>, Error> {
+        ask!(self, engine => engine.questions(run_ids).await)
     }
 
     /// Returns the run whose message this one answers: itself, unless it is a retry.
@@ -166,14 +169,25 @@ impl Store {
         ask!(self, engine => engine.load().await)
     }
 
-    /// Takes webhooks that are due, at most `limit`, and keeps them from others until `until`.
-    pub async fn take_deliveries(&self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, Error> {
-        change!(self, engine => engine.take_deliveries(now, until, limit).await)
+    /// Takes webhooks that are due, at most `limit`, and keeps them from others for the time of the claim.
+    pub async fn take_deliveries(&self, claim: Duration, limit: u32, clock: Clock) -> Result<Vec<Delivery>, Error> {
+        change!(self, engine => engine.take_deliveries(claim, limit, clock).await)
     }
 
-    /// Lets a webhook be taken again from `next_at` on, unless it was meanwhile.
-    pub async fn put_off_delivery(&self, run_id: RunId, attempt: u32, next_at: Timestamp) -> Result<(), Error> {
-        change!(self, engine => engine.put_off_delivery(run_id, attempt, next_at).await)
+    /// Lets a webhook be taken again after `pause`, unless it was meanwhile.
+    pub async fn put_off_delivery(
+        &self,
+        run_id: RunId,
+        attempt: u32,
+        pause: Duration,
+        clock: Clock,
+    ) -> Result<(), Error> {
+        change!(self, engine => engine.put_off_delivery(run_id, attempt, pause, clock).await)
+    }
+
+    /// Forgets webhooks of runs that ended longer ago than that; returns how many.
+    pub async fn forget_deliveries(&self, age: Duration, clock: Clock) -> Result<u64, Error> {
+        ensure!(self, engine => engine.forget_deliveries(age, clock).await)
     }
 
     /// Forgets a webhook that was delivered, or given up.
@@ -287,7 +301,19 @@ impl Store {
     }
 
     /// Deletes a thread and all that belongs to it; `false` when there was none. A worker of its active run is fenced.
+    /// A thread that holds much goes in parts: when that is broken off, what is left of it is there to be deleted.
     pub async fn delete_thread(&self, thread_id: ThreadId) -> Result<bool, Error> {
-        remove!(self, engine => engine.delete_thread(thread_id, None).await)
+        self.delete_in_parts(thread_id, None).await
+    }
+
+    /// Deletes a thread as [`Store::delete_thread`] does, unless something happened in it since it was found expired.
+    pub async fn delete_expired(&self, expired: &ExpiredThread) -> Result<bool, Error> {
+        self.delete_in_parts(expired.id, Some(expired)).await
+    }
+
+    /// Deletes what may be much in short transactions, and then the rest with the thread itself.
+    async fn delete_in_parts(&self, thread_id: ThreadId, expired: Option<&ExpiredThread>) -> Result<bool, Error> {
+        while ensure!(self, engine => engine.thin_out_thread(thread_id, expired).await)? {}
+        remove!(self, engine => engine.delete_thread(thread_id, expired).await)
     }
 }

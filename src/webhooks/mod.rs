@@ -20,7 +20,7 @@ use url::Url;
 use crate::{
     domain::{Run, RunStatus, Timestamp},
     net::{self, Networks, Reach, Timeouts},
-    store::{Delivery, Store},
+    store::{Clock, Delivery, Store},
 };
 use sign::Signer;
 
@@ -34,6 +34,8 @@ const TIMEOUTS: Timeouts =
     Timeouts { connect: Duration::from_secs(5), total: Some(Duration::from_secs(15)), idle: None };
 /// Seconds after each failed attempt but the last; a day in all, less a quarter of an hour.
 const PAUSES: [u64; 11] = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 28_800];
+/// Longer than anything is tried, whatever pauses its receiver asks for.
+pub const KEPT: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 /// The longest pause a receiver may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
 /// The longest address that is accepted.
@@ -104,6 +106,11 @@ impl Webhooks {
         Ok(Self { signer, reach: settings.reach.clone(), client })
     }
 
+    /// Returns whether this process delivers anything.
+    pub fn are_sent(&self) -> bool {
+        self.signer.is_some()
+    }
+
     /// Returns the address, if it can be called.
     ///
     /// # Errors
@@ -161,7 +168,7 @@ impl Webhooks {
             Err(Failed::Later(why, asked)) => match pause(attempt) {
                 Some(pause) => {
                     tracing::info!(%run_id, attempt, why, "a webhook could not be delivered; trying again");
-                    store.put_off_delivery(run_id, attempt, Timestamp::now().plus(pause.max(asked))).await
+                    store.put_off_delivery(run_id, attempt, pause.max(asked), Clock::Database).await
                 }
                 None => {
                     tracing::warn!(%run_id, attempt, why, "a webhook was given up: it was tried for a day");
@@ -209,8 +216,7 @@ async fn due(store: &Store, room: usize, is_away: &mut bool) -> Vec<Delivery> {
     if room == 0 {
         return Vec::new();
     }
-    let now = Timestamp::now();
-    match store.take_deliveries(now, now.plus(CLAIM), u32::try_from(room).unwrap_or(1)).await {
+    match store.take_deliveries(CLAIM, u32::try_from(room).unwrap_or(1), Clock::Database).await {
         Ok(due) => {
             if std::mem::take(is_away) {
                 tracing::info!("webhooks that are due can be read again");

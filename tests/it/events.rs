@@ -26,7 +26,10 @@ mod notify {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_commit_that_alone_is_refused_waits_aside() {
-        super::a_commit_that_alone_is_refused_waits_aside(TestDatabase::postgres().await).await;
+        // A disk that is full, and a table that is missing.
+        for code in ["53100", "42P01"] {
+            super::a_commit_that_alone_is_refused_waits_aside(TestDatabase::postgres().await, code).await;
+        }
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -551,17 +554,16 @@ async fn a_commit_waits_for_a_database_that_stays_away(database: TestDatabase) {
 }
 
 /// One that is refused while others get through holds up nobody else, and is written when it can be.
-async fn a_commit_that_alone_is_refused_waits_aside(database: TestDatabase) {
+async fn a_commit_that_alone_is_refused_waits_aside(database: TestDatabase, code: &str) {
     let impatient = CommitRetry { total: Duration::from_millis(100), ..CommitRetry::default() };
     let world = world(&database, impatient).await;
     let (full, other) = (claimed(&world.store).await, claimed(&world.store).await);
-    database
-        .execute(
-            "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-             RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$; \
-             CREATE TRIGGER full_disk BEFORE INSERT ON steps FOR EACH ROW WHEN (NEW.key = 'big') EXECUTE FUNCTION full_disk()",
-        )
-        .await;
+    let refuse = format!(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         RAISE EXCEPTION 'not now' USING ERRCODE = '{code}'; END $$; \
+         CREATE TRIGGER refuse BEFORE INSERT ON steps FOR EACH ROW WHEN (NEW.key = 'big') EXECUTE FUNCTION refuse()"
+    );
+    database.rows(refuse).await.unwrap();
     let waits = tokio::spawn({
         let writer = world.writer.clone();
         async move { writer.commit(commit_of(full, "big")).await }
@@ -574,10 +576,10 @@ async fn a_commit_that_alone_is_refused_waits_aside(database: TestDatabase) {
         }
     });
     let mut stores = world.writer.stores();
-    stores.wait_for(|stores| !stores).await.unwrap();
+    tokio::time::timeout(SOON, stores.wait_for(|stores| !stores)).await.expect("it is tried again").unwrap();
     world.writer.commit(commit_of(other, "small")).await.unwrap();
     assert!(!waits.is_finished() && !follows.is_finished());
-    database.execute("DROP TRIGGER full_disk ON steps").await;
+    database.execute("DROP TRIGGER refuse ON steps").await;
     waits.await.unwrap().unwrap();
     follows.await.unwrap().unwrap();
     let keys: Vec<_> = world.store.journal(full.run_id).await.unwrap().into_iter().map(|step| step.key).collect();

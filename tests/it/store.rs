@@ -1233,3 +1233,35 @@ async fn a_new_data_folder_is_private() {
     let Database::Sqlite { path, .. } = &database.database else { panic!("not SQLite") };
     assert_eq!(path.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }
+
+/// Deliveries are taken by the database's clock: neither a worker whose clock is ahead nor one that looks keeps, or
+/// takes, what it should not.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn webhooks_are_due_by_the_clock_of_the_database(database: TestDatabase) {
+    const CLAIM: Duration = Duration::from_secs(60);
+    let store = database.open().await;
+    let url = Some("https://example.com/hook".to_owned());
+    let run = created(&store, &NewRun { webhook_url: url, ..new_run() }).await;
+    let lease = lease(store.claim(run.id, &claimant("a")).await.unwrap());
+    let mut finish = finish_of(lease);
+    // By a worker whose clock is an hour ahead.
+    let ended_at = Timestamp::now().plus(Duration::from_secs(3_600));
+    finish.finish = finish.finish.map(|finish| Finish { now: ended_at, ..finish });
+    assert_eq!(store.commit(vec![finish]).await, [Ok(())]);
+    let taken = async |clock| {
+        let taken = store.take_deliveries(CLAIM, 9, clock).await.unwrap();
+        taken.into_iter().map(|delivery| (delivery.run.id, delivery.attempt, delivery.ended_at)).collect::<Vec<_>>()
+    };
+    let in_seconds = async |seconds| Clock::At(store.clock().await.unwrap().plus(Duration::from_secs(seconds)));
+    assert_eq!(taken(Clock::Database).await, [(run.id, 1, ended_at)], "it is due at once");
+    assert_eq!(taken(Clock::Database).await, [], "it is being delivered");
+    assert_eq!(taken(in_seconds(50).await).await, []);
+    assert_eq!(taken(in_seconds(70).await).await, [(run.id, 2, ended_at)], "its first taker is gone");
+    store.put_off_delivery(run.id, 1, Duration::ZERO, Clock::Database).await.unwrap();
+    assert_eq!(taken(Clock::Database).await, [], "who lost it does not put it off");
+    store.put_off_delivery(run.id, 2, CLAIM, Clock::Database).await.unwrap();
+    assert_eq!(taken(in_seconds(50).await).await, []);
+    assert_eq!(taken(in_seconds(70).await).await, [(run.id, 3, ended_at)]);
+}

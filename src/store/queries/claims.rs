@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use sqlx::{Row as _, query, query_scalar};
-use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
@@ -11,9 +10,9 @@ use super::{
     rows::{owned, run, run_columns, unsigned},
 };
 use crate::{
-    domain::{Run, RunId, Timestamp, Waiting},
+    domain::{Moment, Run, RunId, Timestamp, Waiting},
     store::{
-        ClaimFilter, Claimant, Claimed, Clock, End, Error, HeldRun, Lease, Renewal,
+        ClaimFilter, Claimant, Claimed, Clock, End, EndedLeases, Error, HeldRun, Lease, Renewal,
         tables::{clean, signed},
     },
 };
@@ -117,7 +116,7 @@ impl Engine {
             claimed_columns!()
         );
         let mut connection = self.writer().await?;
-        let asked_at = Instant::now();
+        let asked_at = Moment::now();
         let claimed = query(CLAIM)
             .bind(run_id.0)
             .bind(owned(&claimant.worker))
@@ -176,7 +175,7 @@ impl Engine {
             .bind(wanted.suspects);
         let free: Option<Uuid> = next.fetch_optional(&mut *tx).await?;
         let Some(run_id) = free else { return Ok(Next::Nothing) };
-        let asked_at = Instant::now();
+        let asked_at = Moment::now();
         let row = query(CLAIM)
             .bind(run_id)
             .bind(owned(&claimant.worker))
@@ -345,13 +344,14 @@ impl Engine {
         Ok(query_scalar(SELECT).fetch_all(&mut *connection).await?)
     }
 
-    /// Ends the leases of a worker, which stays in the rows, so that the one who claims them counts an end that
-    /// nobody explains.
-    pub async fn end_leases(&self, worker: &str) -> Result<u64, Error> {
-        const END: &str =
-            "UPDATE runs SET lease_expires_at = 0 WHERE claimed_by = $1 AND status IN ('queued', 'running')";
+    /// Ends leases of a worker, which stays in the rows, so that the one who claims them counts an end that nobody
+    /// explains.
+    pub async fn end_leases(&self, worker: &str, of: EndedLeases) -> Result<u64, Error> {
+        const END: &str = "UPDATE runs SET lease_expires_at = 0 WHERE claimed_by = $1 \
+            AND status IN ('queued', 'running') AND ($2 OR (deaths = 0 AND unexplained = 0))";
         let mut connection = self.writer().await?;
-        Ok(query(END).bind(owned(worker)).execute(&mut *connection).await?.rows_affected())
+        let end = query(END).bind(owned(worker)).bind(of == EndedLeases::All);
+        Ok(end.execute(&mut *connection).await?.rows_affected())
     }
 }
 
@@ -360,7 +360,7 @@ pub fn ms(duration: Duration) -> i64 {
     signed(duration.as_millis())
 }
 
-fn lease_of(row: &Row, asked_at: Instant) -> Result<(Lease, Run), Error> {
+fn lease_of(row: &Row, asked_at: Moment) -> Result<(Lease, Run), Error> {
     let run = run(row)?;
     let lease = Lease {
         run_id: run.id,

@@ -43,8 +43,8 @@ mod webhooks;
 pub use schema::{check_schema, read_schema};
 
 use super::{
-    Db, Engine, FOR_UPDATE, KEEP_ROW, LIKE, LOCK_OWNER, SKIP_LOCKED, SNAPSHOT, WITHOUT_SNAPSHOT, is_thread_busy,
-    snapshot, write_group,
+    Db, Engine, FOR_UPDATE, KEEP_ROW, LIKE, LOCK_OWNER, SNAPSHOT, WITHOUT_SNAPSHOT, is_thread_busy, snapshot,
+    write_group,
 };
 
 /// A connection of the engine at hand.

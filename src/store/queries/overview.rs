@@ -18,8 +18,9 @@ const SELECT: &str = concat!(
     run_columns!(),
     ", runs.claimed_by, runs.lease_expires_at, runs.epoch, runs.deaths, runs.unexplained, newest.ts AS newest_at, \
      (SELECT COUNT(*) FROM steps WHERE steps.run_id = runs.id) AS steps, \
-     (SELECT SUBSTR(content, 1, 400) FROM messages WHERE messages.thread_id = runs.thread_id \
-      AND messages.run_id = COALESCE(runs.question_of, runs.id) AND messages.role = 'user' ORDER BY position LIMIT 1) AS question \
+     (SELECT SUBSTR(content, 1, 400) FROM messages \
+      WHERE messages.run_id = COALESCE(runs.question_of, runs.id) AND messages.role = 'user' \
+      ORDER BY position LIMIT 1) AS question \
      FROM runs JOIN threads ON threads.id = runs.thread_id LEFT JOIN events AS newest \
      ON newest.thread_id = runs.thread_id AND newest.seq = threads.last_seq AND newest.run_id = runs.id WHERE "
 );

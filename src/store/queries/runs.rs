@@ -12,7 +12,7 @@ use super::{
     rows::{named, owned, run, run_columns, unsigned},
 };
 use crate::{
-    domain::{Event, ModelUsage, Run, RunDetails, RunId, RunStatus, Scope, ThreadId, Timestamp, report::Report},
+    domain::{Event, ModelUsage, Run, RunDetails, RunId, RunStatus, Scope, Timestamp, report::Report},
     store::{Cancelling, Clock, Cursor, Error, Load, NewEvent, Page, RunFilter, off_runtime},
 };
 
@@ -84,20 +84,20 @@ impl Engine {
     }
 
     pub async fn question(&self, run_id: RunId) -> Result<Option<String>, Error> {
-        const SELECT: &str = "SELECT messages.content FROM runs JOIN messages ON messages.thread_id = runs.thread_id \
-            WHERE runs.id = $1 AND messages.run_id = COALESCE(runs.question_of, runs.id) AND messages.role = 'user' \
-            ORDER BY messages.position, messages.id LIMIT 1";
+        const SELECT: &str = "SELECT messages.content FROM runs \
+            JOIN messages ON messages.run_id = COALESCE(runs.question_of, runs.id) \
+            WHERE runs.id = $1 AND messages.role = 'user' ORDER BY messages.position, messages.id LIMIT 1";
         let mut connection = self.reader().await?;
         Ok(query_scalar(SELECT).bind(run_id.0).fetch_optional(&mut *connection).await?)
     }
 
-    /// Returns the beginnings of the messages that the runs of a thread answer.
-    pub async fn questions(&self, thread_id: ThreadId) -> Result<HashMap<RunId, String>, Error> {
-        const SELECT: &str = "SELECT runs.id, SUBSTR(messages.content, 1, 1000) AS content FROM runs JOIN messages \
-            ON messages.thread_id = runs.thread_id AND messages.run_id = COALESCE(runs.question_of, runs.id) \
-            WHERE runs.thread_id = $1 AND messages.role = 'user' ORDER BY messages.position DESC, messages.id DESC";
+    /// Returns the beginnings of the messages that these runs answer.
+    pub async fn questions(&self, run_ids: &[RunId]) -> Result<HashMap<RunId, String>, Error> {
+        if run_ids.is_empty() {
+            return Ok(HashMap::new());
+        }
         let mut connection = self.reader().await?;
-        let rows = query(SELECT).bind(thread_id.0).fetch_all(&mut *connection).await?;
+        let rows = questions(run_ids).build().fetch_all(&mut *connection).await?;
         // The first message of each run comes last, and stays.
         rows.iter().map(|row| Ok((RunId(row.try_get("id")?), row.try_get("content")?))).collect()
     }
@@ -183,6 +183,20 @@ impl Engine {
     }
 }
 
+/// Returns the beginnings of the messages that these runs answer, of at least one.
+pub fn questions(run_ids: &[RunId]) -> QueryBuilder<'static, Db> {
+    let mut select = QueryBuilder::<Db>::new(
+        "SELECT runs.id, SUBSTR(messages.content, 1, 1000) AS content FROM runs \
+         JOIN messages ON messages.run_id = COALESCE(runs.question_of, runs.id) WHERE runs.id IN (",
+    );
+    let mut list = select.separated(", ");
+    for id in padded(&run_ids.iter().map(|run_id| run_id.0).collect()) {
+        list.push_bind(id);
+    }
+    select.push(") AND messages.role = 'user' ORDER BY messages.position DESC, messages.id DESC");
+    select
+}
+
 /// Returns the runs of a page, and one more.
 pub fn page(filter: &RunFilter, after: Option<Cursor>, limit: u32) -> QueryBuilder<'static, Db> {
     let mut select = QueryBuilder::<Db>::new(concat!("SELECT ", run_columns!(), " FROM runs WHERE TRUE"));
@@ -202,11 +216,17 @@ pub fn page(filter: &RunFilter, after: Option<Cursor>, limit: u32) -> QueryBuild
     select
 }
 
-/// Adds the condition that runs are in that state and, for one that is not final, that of the indexes as `in_state!`
-/// does.
+/// Adds the condition that runs are in that state, and that of the index there is on such runs, as `in_state!` does.
+/// Most runs are completed, and have none.
 pub fn push_status(select: &mut QueryBuilder<'_, Db>, column: &str, status: RunStatus) {
-    if !status.is_final() {
-        select.push(format_args!(" AND {column} IN ('queued', 'running')"));
+    match status {
+        RunStatus::Queued | RunStatus::Running => {
+            select.push(format_args!(" AND {column} IN ('queued', 'running')"));
+        }
+        RunStatus::Failed | RunStatus::Cancelled => {
+            select.push(format_args!(" AND {column} IN ('failed', 'cancelled')"));
+        }
+        RunStatus::Completed => {}
     }
     select.push(format_args!(" AND {column} = ")).push_bind(status.as_str());
 }

@@ -4,7 +4,7 @@ use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 use uuid::Uuid;
 
 use super::{
-    Connection, Db, Engine, FOR_UPDATE, Row,
+    Connection, Db, Engine, Row,
     claims::ms,
     is_thread_busy, limits,
     owned::push_owner,
@@ -193,25 +193,6 @@ impl Engine {
         let mut connection = self.reader().await?;
         let select = query_scalar("SELECT last_seq FROM threads WHERE id = $1").bind(thread_id.0);
         Ok(select.fetch_optional(&mut *connection).await?)
-    }
-
-    /// Locks the runs first, as commits do, so that the cascade cannot deadlock with one. Idempotency keys stay,
-    /// without their answers, so that a late repetition does not start the work again.
-    /// With `last_seq` only if nothing has happened in it since that event.
-    pub async fn delete_thread(&self, thread_id: ThreadId, last_seq: Option<i64>) -> Result<bool, Error> {
-        const DELETE: &str = "DELETE FROM threads WHERE id = $1 AND last_seq = COALESCE($2, last_seq)";
-        const FORGET: &str =
-            "UPDATE idempotency_keys SET response = NULL WHERE thread_id = $1 AND response IS NOT NULL";
-        let mut tx = self.begin().await?;
-        let mut lock = QueryBuilder::<Db>::new("SELECT id FROM runs WHERE thread_id = ");
-        lock.push_bind(thread_id.0).push(" ORDER BY id").push(FOR_UPDATE);
-        lock.build().fetch_all(&mut *tx).await?;
-        if query(DELETE).bind(thread_id.0).bind(last_seq).execute(&mut *tx).await?.rows_affected() == 0 {
-            return Ok(false);
-        }
-        query(FORGET).bind(thread_id.0).execute(&mut *tx).await?;
-        tx.commit().await?;
-        Ok(true)
     }
 }
 

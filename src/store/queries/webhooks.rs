@@ -1,34 +1,40 @@
 //! Deliveries of webhooks: taken when due, put off, ended. Their rows come from a trigger, see the migration.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
-use sqlx::{QueryBuilder, Row as _, query};
+use sqlx::{Row as _, query};
 
 use super::{
-    Db, Engine, SKIP_LOCKED,
+    Engine,
+    claims::ms,
     rows::{run, run_columns, unsigned},
     runs::readable,
 };
 use crate::{
     domain::{RunId, Timestamp},
-    store::{Delivery, Error},
+    store::{Clock, Delivery, Error},
 };
 
 impl Engine {
-    /// Counts an attempt for each that is due, and keeps it from others until `until`. One of a run that cannot be read
-    /// is left to newer programs: no attempt counts for it, and it holds up nobody.
-    pub async fn take_deliveries(&self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<Delivery>, Error> {
-        if !self.has_delivery(now).await? {
+    /// Counts an attempt for each that is due, and keeps it from others for the time of the claim. One of a run that
+    /// cannot be read is left to newer programs: no attempt counts for it, and it holds up nobody.
+    pub async fn take_deliveries(&self, claim: Duration, limit: u32, clock: Clock) -> Result<Vec<Delivery>, Error> {
+        const TAKE: &str = concat!(
+            "UPDATE webhook_deliveries SET attempts = attempts + 1, next_at = $2 + ",
+            time!("$1"),
+            " WHERE run_id IN (SELECT run_id FROM webhook_deliveries WHERE next_at <= (SELECT ",
+            time!("$1"),
+            ") ORDER BY next_at LIMIT $3 + 0",
+            skip_locked!(),
+            ") RETURNING run_id, attempts, ended_at"
+        );
+        if !self.has_delivery(clock).await? {
             return Ok(Vec::new());
         }
         let mut tx = self.begin().await?;
-        let mut take = QueryBuilder::<Db>::new("UPDATE webhook_deliveries SET attempts = attempts + 1, next_at = ");
-        take.push_bind(until.0);
-        take.push(" WHERE run_id IN (SELECT run_id FROM webhook_deliveries WHERE next_at <= ").push_bind(now.0);
-        take.push(" ORDER BY next_at LIMIT ").push_bind(i64::from(limit)).push(" + 0").push(SKIP_LOCKED);
-        take.push(") RETURNING run_id, attempts, ended_at");
+        let take = query(TAKE).bind(clock.given()).bind(ms(claim)).bind(i64::from(limit));
         let mut taken = HashMap::new();
-        for row in take.build().fetch_all(&mut *tx).await? {
+        for row in take.fetch_all(&mut *tx).await? {
             let attempt: u32 = unsigned(row.try_get("attempts")?)?;
             taken.insert(RunId(row.try_get("run_id")?), (attempt, Timestamp(row.try_get("ended_at")?)));
         }
@@ -51,18 +57,37 @@ impl Engine {
     }
 
     /// Returns a look without a lock, since most looks find nothing.
-    async fn has_delivery(&self, now: Timestamp) -> Result<bool, Error> {
-        const SELECT: &str = "SELECT run_id FROM webhook_deliveries WHERE next_at <= $1 LIMIT 1";
+    async fn has_delivery(&self, clock: Clock) -> Result<bool, Error> {
+        const SELECT: &str =
+            concat!("SELECT run_id FROM webhook_deliveries WHERE next_at <= (SELECT ", time!("$1"), ") LIMIT 1");
         let mut connection = self.reader().await?;
-        Ok(query(SELECT).bind(now.0).fetch_optional(&mut *connection).await?.is_some())
+        Ok(query(SELECT).bind(clock.given()).fetch_optional(&mut *connection).await?.is_some())
     }
 
     /// Puts a delivery off, unless it has been taken again meanwhile.
-    pub async fn put_off_delivery(&self, run_id: RunId, attempt: u32, next_at: Timestamp) -> Result<(), Error> {
-        const UPDATE: &str = "UPDATE webhook_deliveries SET next_at = $3 WHERE run_id = $1 AND attempts = $2";
+    pub async fn put_off_delivery(
+        &self,
+        run_id: RunId,
+        attempt: u32,
+        pause: Duration,
+        clock: Clock,
+    ) -> Result<(), Error> {
+        const UPDATE: &str = concat!(
+            "UPDATE webhook_deliveries SET next_at = $3 + ",
+            time!("$4"),
+            " WHERE run_id = $1 AND attempts = $2"
+        );
         let mut connection = self.writer().await?;
-        query(UPDATE).bind(run_id.0).bind(i64::from(attempt)).bind(next_at.0).execute(&mut *connection).await?;
+        let update = query(UPDATE).bind(run_id.0).bind(i64::from(attempt)).bind(ms(pause)).bind(clock.given());
+        update.execute(&mut *connection).await?;
         Ok(())
+    }
+
+    pub async fn forget_deliveries(&self, age: Duration, clock: Clock) -> Result<u64, Error> {
+        const DELETE: &str = concat!("DELETE FROM webhook_deliveries WHERE ended_at < ", time!("$2"), " - $1");
+        let mut connection = self.writer().await?;
+        let delete = query(DELETE).bind(ms(age)).bind(clock.given());
+        Ok(delete.execute(&mut *connection).await?.rows_affected())
     }
 
     pub async fn end_delivery(&self, run_id: RunId) -> Result<(), Error> {

@@ -1,15 +1,17 @@
 //! Replay: what is stored is returned, what is not is done, and a request that differs ends the run.
 
-use std::{cell::Cell, time::Duration};
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
 
 use fathom::{
-    domain::{Event, FailureCode, RunStatus},
+    domain::{Event, FailureCode, Moment, RunStatus, Timestamp},
     events::{CommitRetry, EventLog, Writer},
     journal::{Entry, Journal, StepKind, Stop},
     store::{Lease, Step, Store},
 };
 use test_case::test_case;
-use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::{Engine, Site, script};
@@ -27,7 +29,7 @@ fn writer(store: &Store) -> (fathom::events::WriterHandle, TaskTracker) {
 }
 
 async fn journal(store: &Store, lease: Lease, stored: Vec<Step>) -> Journal {
-    Journal::new(lease, Instant::now() + Duration::from_secs(60), stored, writer(store).0)
+    Journal::new(lease, Moment::now().plus(Duration::from_secs(60)), stored, writer(store).0)
 }
 
 /// Asks for a step; says whether the work was done.
@@ -96,11 +98,16 @@ async fn a_step_is_stored_before_its_value_is_seen(database: TestDatabase) {
 async fn nothing_begins_once_the_lease_may_be_lost(database: TestDatabase) {
     let store = database.open().await;
     let lease = claimed(&store).await;
-    let journal = Journal::new(lease, Instant::now(), Vec::new(), writer(&store).0);
+    let journal = Journal::new(lease, Moment::now(), Vec::new(), writer(&store).0);
     let mut asked = std::pin::pin!(ask(&journal, "brief", "brief", "value"));
     let early = tokio::time::timeout(Duration::from_millis(50), &mut asked).await;
     assert!(early.is_err() && store.steps(lease.run_id).await.unwrap().is_empty());
-    journal.extend(Instant::now() + Duration::from_secs(60));
+    let minute = Duration::from_secs(60);
+    // As after the machine slept: the clock that runs evenly did not.
+    journal.extend(Moment::at(Instant::now() + minute, Timestamp::now()));
+    let asleep = tokio::time::timeout(Duration::from_millis(50), &mut asked).await;
+    assert!(asleep.is_err() && store.steps(lease.run_id).await.unwrap().is_empty());
+    journal.extend(Moment::now().plus(minute));
     assert!(matches!(asked.await, (Ok(_), true)), "the lease was still ours");
 }
 

@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::any,
 };
-use fathom::domain::RunStatus;
+use fathom::domain::{RunStatus, Timestamp};
 use fathom_testkit::program::tool;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ use crate::{
     crash::{Engine, QUESTION, Site, script, until},
     database::TestDatabase,
     fleet::Replica,
+    store::{claimed, finish_of},
     world::{Kind, Script, When, World, reply},
 };
 
@@ -289,6 +290,30 @@ async fn a_run_that_cannot_be_read_stops_no_webhook(database: TestDatabase) {
     })
     .await;
     service.stop().await;
+    world.finish();
+}
+
+/// A service without a secret can sign nothing. What has waited for long does not go out when it has one again.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_can_sign_is_given_up_after_two_days(database: TestDatabase) {
+    const WAITING: &str = "INSERT INTO webhook_deliveries (run_id, ended_at, next_at) SELECT id";
+    const HOUR: i64 = 60 * 60 * 1_000;
+    let (world, store, now) = (World::start(Script::new()).await, database.open().await, Timestamp::now().0);
+    for hours in [47, 49] {
+        let (lease, ended_at) = (claimed(&store).await, now - hours * HOUR);
+        assert_eq!(store.commit(vec![finish_of(lease)]).await, [Ok(())]);
+        let add = format!(
+            "{WAITING}, {ended_at}, {ended_at} FROM runs WHERE id NOT IN (SELECT run_id FROM webhook_deliveries)"
+        );
+        database.rows(add).await.unwrap();
+    }
+    let replica = Replica::start(&world, &database.database).await;
+    until("the older one is given up", async || (open_deliveries(&database).await == 1).then_some(())).await;
+    replica.stop().await;
+    let left = format!("SELECT run_id FROM webhook_deliveries WHERE ended_at = {}", now - 47 * HOUR);
+    assert_eq!(database.rows(left).await.unwrap(), 1);
     world.finish();
 }
 

@@ -9,7 +9,8 @@ use std::{collections::HashSet, time::Duration};
 use fathom::{
     domain::{Event, Run, RunId, RunStatus, ThreadId, Timestamp},
     store::{
-        Cancelling, ClaimFilter, Claimant, Claimed, Clock, Commit, End, Entry, Error, Lease, NewRun, Renewal, Store,
+        Cancelling, ClaimFilter, Claimant, Claimed, Clock, Commit, End, EndedLeases, Entry, Error, Lease, NewRun,
+        Renewal, Store,
     },
 };
 use proptest::{
@@ -48,6 +49,8 @@ enum Op {
     Finish(usize),
     /// The lease's worker is found dead; perhaps in the middle of our own work on the run.
     Settle(usize, bool),
+    /// A worker is found dead of which nobody knows what it was doing.
+    EndLeases(usize, EndedLeases),
     /// The lease's worker, which lost it, says that it lives.
     Survive(usize),
     Cancel(usize),
@@ -56,6 +59,7 @@ enum Op {
 
 fn op() -> impl Strategy<Value = Op> {
     let (worker, lease, run, thread) = (0..WORKERS.len(), 0..usize::MAX, 0..usize::MAX, 0..THREADS);
+    let worker_again = worker.clone();
     prop_oneof![
         4 => (-LEASE_MS..2 * LEASE_MS).prop_map(Op::Clock),
         4 => thread.clone().prop_map(Op::Add),
@@ -67,6 +71,9 @@ fn op() -> impl Strategy<Value = Op> {
         3 => lease.clone().prop_map(Op::Repeat),
         2 => lease.clone().prop_map(Op::Finish),
         3 => (lease.clone(), any::<bool>()).prop_map(|(a, b)| Op::Settle(a, b)),
+        2 => (worker_again, any::<bool>()).prop_map(|(worker, all)| {
+            Op::EndLeases(worker, if all { EndedLeases::All } else { EndedLeases::Unsuspected })
+        }),
         2 => lease.prop_map(Op::Survive),
         2 => run.prop_map(Op::Cancel),
         1 => thread.prop_map(Op::Delete),
@@ -193,6 +200,7 @@ impl Model {
             Op::Finish(lease) => self.with_lease(lease, |model, lease| model.commit(lease, false, true)),
             Op::Repeat(lease) => self.with_lease(lease, Self::repeat),
             Op::Settle(lease, in_own_work) => self.with_lease(lease, |model, lease| model.settle(lease, in_own_work)),
+            Op::EndLeases(worker, of) => self.end_leases(worker, of),
             Op::Survive(lease) => self.with_lease(lease, Self::survive),
             Op::Cancel(run) => self.with_run(run, Self::cancel),
             Op::Delete(thread) => {
@@ -284,6 +292,18 @@ impl Model {
         let Row { epoch, deaths, unexplained, .. } = *row;
         self.leases.push(ModelLease { run, epoch, worker, entry: None });
         Outcome::Claimed { run, epoch, deaths, unexplained }
+    }
+
+    fn end_leases(&mut self, worker: usize, of: EndedLeases) -> Outcome {
+        for run in 0..self.runs.len() {
+            let Some(row) = self.existing(run).filter(|row| row.is_active() && row.worker == Some(worker)) else {
+                continue;
+            };
+            if of == EndedLeases::All || (row.deaths, row.unexplained) == (0, 0) {
+                row.expires = 0;
+            }
+        }
+        Outcome::Done
     }
 
     /// The row, if the lease is the newest one and the run not over.
@@ -540,6 +560,10 @@ impl Real<'_> {
                     .settle(WORKERS[worker], &[End { run_id, epoch, in_own_work }], pauses, self.clock())
                     .await
                     .unwrap();
+                Outcome::Done
+            }
+            Op::EndLeases(worker, of) => {
+                store.end_leases(WORKERS[worker], of).await.unwrap();
                 Outcome::Done
             }
             Op::Survive(at) => {

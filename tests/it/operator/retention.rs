@@ -1,15 +1,17 @@
-//! Old events are removed, and readers who ask for them learn which.
+//! Old threads and events are removed, and readers who ask for events that are gone learn which.
 
 use std::{pin::pin, time::Duration};
 
 use fathom::{
     domain::{Envelope, Event, RunId, ThreadId, Timestamp},
     events::{EventLog, Opening, Subject},
-    store::{ClaimFilter, Commit, Lease, NewRun, Pruned, Store},
+    store::{ClaimFilter, Commit, Database, Error, Lease, NewRun, Pruned, Store},
 };
 use futures::StreamExt as _;
 use reqwest::{Client, StatusCode};
+use secrecy::ExposeSecret as _;
 use serde_json::Value;
+use sqlx::{Connection as _, Executor as _, PgConnection};
 use test_case::test_case;
 use tokio_util::task::TaskTracker;
 
@@ -51,6 +53,23 @@ async fn prune_all(store: &Store, before: Timestamp, limit: u32) -> u64 {
         events += removed;
         if threads == 0 {
             return events;
+        }
+    }
+}
+
+/// Deletes threads as the service does; which ones.
+async fn prune_threads(store: &Store, before: Timestamp) -> Vec<ThreadId> {
+    let (mut deleted, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.expired_threads(before, after, 1).await.unwrap();
+        for expired in page.items {
+            if store.delete_expired(&expired).await.unwrap() {
+                deleted.push(expired.id);
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return deleted;
         }
     }
 }
@@ -127,9 +146,9 @@ async fn threads_in_which_nothing_happens_are_deleted(database: TestDatabase) {
     let [busy, ..] = three_runs(&store).await;
     let (old, waiting) = (claimed(&store).await, claimed(&store).await);
     end(&store, old).await;
-    assert_eq!(store.prune_threads(Timestamp(NOW.0 - 1), 9).await.unwrap(), []);
-    assert_eq!(store.prune_threads(LATER, 9).await.unwrap(), [old.thread_id]);
-    assert_eq!(store.prune_threads(LATER, 9).await.unwrap(), []);
+    assert_eq!(prune_threads(&store, Timestamp(NOW.0 - 1)).await, []);
+    assert_eq!(prune_threads(&store, LATER).await, [old.thread_id]);
+    assert_eq!(prune_threads(&store, LATER).await, []);
     assert!(store.thread(old.thread_id).await.unwrap().is_none() && store.run(old.run_id).await.unwrap().is_none());
     for thread_id in [busy.thread_id, waiting.thread_id] {
         assert!(store.thread(thread_id).await.unwrap().is_some(), "a run of it is at work");
@@ -141,9 +160,105 @@ async fn threads_in_which_nothing_happens_are_deleted(database: TestDatabase) {
              SELECT id, id, 'a.txt', '', 1, 1, '[]', 9000000000000 FROM threads",
         )
         .await;
-    assert_eq!(store.prune_threads(LATER, 9).await.unwrap(), [], "documents were given since");
+    assert_eq!(prune_threads(&store, LATER).await, [], "documents were given since");
     database.execute("UPDATE documents SET created_at = 0").await;
-    assert_eq!(store.prune_threads(LATER, 9).await.unwrap(), [waiting.thread_id]);
+    assert_eq!(prune_threads(&store, LATER).await, [waiting.thread_id]);
+}
+
+/// One statement for all of it might take longer than any statement may, and keeps others waiting.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_that_holds_much_is_deleted_in_parts(database: TestDatabase) {
+    const MUCH: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 7000) INSERT INTO ";
+    const WATCH: &str = "CREATE TABLE deleted (count BIGINT NOT NULL); \
+        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+        INSERT INTO deleted SELECT COUNT(*) FROM gone; RETURN NULL; END $$; ";
+    let store = database.open().await;
+    let is_postgres = matches!(database.database, Database::Postgres { .. });
+    let (lease, bytes) = (claimed(&store).await, if is_postgres { "BYTEA" } else { "BLOB" });
+    end(&store, lease).await;
+    let fill = format!(
+        "{MUCH} steps (run_id, key, kind, request_hash, value, started_at, finished_at) \
+         SELECT id, 'many/' || i, 'value', '', '1', 1, 1 FROM n CROSS JOIN runs; \
+         {MUCH} sources (run_id, id, aliases, url, url_hash, title, engine, fetched_at, content_hash, snapshot) \
+         SELECT id, i, '[]', '', CAST(CAST(i AS TEXT) AS {bytes}), '', '', 1, '', '' FROM n CROSS JOIN runs; \
+         {MUCH} events (thread_id, seq, run_id, ts, agent, name, body) \
+         SELECT threads.id, last_seq + i, runs.id, 1, '', '', '' FROM n CROSS JOIN runs \
+         JOIN threads ON threads.id = runs.thread_id; UPDATE threads SET last_seq = last_seq + 7000"
+    );
+    database.rows(fill).await.unwrap();
+    let next = next_run(&store, lease.thread_id).await;
+    if is_postgres {
+        let watch = |table| {
+            format!(
+                "CREATE TRIGGER note AFTER DELETE ON {table} REFERENCING OLD TABLE AS gone \
+                 FOR EACH STATEMENT EXECUTE FUNCTION note();"
+            )
+        };
+        let watches = ["steps", "sources", "events"].map(watch).concat();
+        database.rows(format!("{WATCH}{watches}")).await.unwrap();
+    }
+    assert_eq!(store.commit(vec![commit_of(next, "a")]).await, [Ok(())]);
+    assert!(store.delete_thread(lease.thread_id).await.unwrap());
+    assert!(database.row_counts().await.iter().all(|(_, rows)| *rows == 0), "{:?}", database.row_counts().await);
+    assert_eq!(store.commit(vec![commit_of(next, "b")]).await, [Err(Error::Fenced)]);
+    if is_postgres {
+        let largest = database.count("SELECT MAX(count) FROM deleted").await;
+        assert!((1..=5_000).contains(&largest), "{largest} rows at once");
+    }
+}
+
+/// Its row is looked at when nobody else has it any more: the document counts that was just being given to it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_that_is_just_being_given_a_document_stays() {
+    const GIVE: &str = "BEGIN; UPDATE threads SET title = title; \
+        INSERT INTO documents (id, thread_id, name, content_hash, size_bytes, characters, sections, created_at) \
+        SELECT id, id, 'a.txt', '', 1, 1, '[]', 9000000000000 FROM threads";
+    const WAITS: &str = "SELECT COUNT(*) FROM pg_stat_activity \
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let database = TestDatabase::postgres().await;
+    let Database::Postgres { url, .. } = &database.database else { panic!("it is Postgres") };
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    end(&store, lease).await;
+    let mut giver = PgConnection::connect(url.expose_secret()).await.unwrap();
+    giver.execute(GIVE).await.unwrap();
+    let give = async {
+        until("the cleaning waits", async || (database.count(WAITS).await > 0).then_some(())).await;
+        giver.execute("COMMIT").await.unwrap();
+    };
+    let (deleted, ()) = tokio::join!(prune_threads(&store, LATER), give);
+    assert_eq!(deleted, []);
+    assert!(store.thread(lease.thread_id).await.unwrap().is_some());
+}
+
+/// One thread that cannot be deleted keeps none of the others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_service_deletes_old_threads_beside_one_that_stays() {
+    const OLD: &str = "UPDATE runs SET created_at = 1, finished_at = 2; UPDATE threads SET created_at = 1";
+    let site = Site::new(Engine::Postgres, script()).await;
+    let leases = [claimed(&site.store).await, claimed(&site.store).await, claimed(&site.store).await];
+    for lease in leases {
+        end(&site.store, lease).await;
+    }
+    let [first, stays, last] = leases.map(|lease| lease.thread_id);
+    site.database.execute(OLD).await;
+    let refuse = format!(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         RAISE EXCEPTION 'it takes too long' USING ERRCODE = '57014'; END $$; \
+         CREATE TRIGGER refuse BEFORE DELETE ON threads FOR EACH ROW WHEN (OLD.id = '{stays}') EXECUTE FUNCTION refuse()"
+    );
+    site.database.rows(refuse).await.unwrap();
+    let variables = [("FATHOM_THREAD_RETENTION_DAYS", "1")];
+    let mut service = site.spawn_with(&["serve", "--listen", "127.0.0.1:0"], &variables);
+    for thread_id in [first, last] {
+        until("it is deleted", async || site.store.thread(thread_id).await.unwrap().is_none().then_some(())).await;
+    }
+    assert!(site.store.thread(stays).await.unwrap().is_some());
+    service.terminate().await;
+    assert!(service.ends().await.success(), "{}", service.stderr());
+    site.world.finish();
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]

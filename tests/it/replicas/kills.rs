@@ -11,8 +11,9 @@ use futures::{StreamExt as _, stream};
 
 use super::{Fleet, LEASE, run_id};
 use crate::{
-    crash::{Engine, QUESTION, Site, Undisturbed, script, stored_before},
+    crash::{Engine, QUESTION, SHAPE, Site, Undisturbed, script, stored_before, until},
     fleet::{Replica, check_ledger, check_stream, worker_pid},
+    world::{Kind, Script, When, brain, reply},
 };
 
 /// Disturbed runs at the same time; they mostly wait for leases to end.
@@ -51,6 +52,53 @@ async fn a_service_that_is_started_again_does_not_wait_for_its_own_lease() {
     check_ledger(&site.store, &run).await;
     second.stop().await;
     site.world.finish();
+}
+
+/// Services of one machine with a data folder each do not see what the other one notes about its runs. Its death is
+/// proved all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_goes_on_at_once_in_a_replica_with_another_data_folder() {
+    let site = Site::new(Engine::Postgres, script()).await;
+    let mut first = replica_apart(&site, "first").await;
+    let asked = first.ask(QUESTION).await;
+    site.has_steps(8).await;
+    let second = replica_apart(&site, "second").await;
+    first.running.kill().await;
+    let killed_at = Timestamp::now();
+    let run = site.is_final(run_id(&asked)).await;
+    assert_eq!(run.status, RunStatus::Completed, "{:?}", run.error);
+    let resumed_at = site.resumed_at(&run).await;
+    assert!(matches!(resumed_at[..], [at] if at.after(killed_at) < Duration::from_secs(5)), "{resumed_at:?}");
+    check_ledger(&site.store, &run).await;
+    second.stop().await;
+    site.world.finish();
+}
+
+/// What one process may have died of, the next one may die of: nothing but the lease keeps them apart.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_a_process_may_have_died_of_waits_for_its_lease() {
+    let silent = Script::new().always(When::kind(Kind::Brief), reply::silence());
+    let site = Site::new(Engine::Postgres, silent.otherwise(|call| brain::reply(SHAPE, call))).await;
+    let mut first = replica_apart(&site, "first").await;
+    first.ask(QUESTION).await;
+    site.is_asked(Kind::Brief).await;
+    let second = replica_apart(&site, "second").await;
+    site.database.execute("UPDATE runs SET unexplained = 1").await;
+    first.running.kill().await;
+    // As long as another run waits at most.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(site.database.count("SELECT epoch FROM runs").await, 1, "its lease is not over");
+    site.database.execute("UPDATE runs SET lease_expires_at = 0").await;
+    until("it goes on", async || (site.database.count("SELECT epoch FROM runs").await == 2).then_some(())).await;
+    second.stop().await;
+    site.world.finish();
+}
+
+/// A service with a data folder of its own, and leases whose end nobody waits for.
+async fn replica_apart(site: &Site, folder: &str) -> Replica {
+    let folder = site.world.folder().join(folder).display().to_string();
+    let variables = [("FATHOM_LEASE_SECONDS", "600"), ("FATHOM_DATA_DIR", folder.as_str())];
+    Replica::start_with(&site.world, &site.database.database, &variables).await
 }
 
 async fn kill_along(engine: Engine, replicas: usize) {

@@ -55,6 +55,34 @@ async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDa
     world.finish();
 }
 
+/// The schema is changed beneath a run and mended again: an operator has to act, so it looks as if it were for ever. What
+/// was answered meanwhile is kept, not thrown away and paid for once more.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_that_was_away_for_a_while_costs_no_call(database: TestDatabase) {
+    let slow = reply::search(["dues"]).after(Duration::from_secs(1));
+    let script = Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), [slow]);
+    let world = World::start(script).await;
+    let engine = Engine::start(&world, &database, &[]).await;
+    let run = engine.submit(QUESTION).await.unwrap();
+    let trouble = async {
+        until("the first turn", || world.models.count(Kind::Researcher) > 0).await;
+        database.execute("ALTER TABLE steps RENAME TO steps_away").await;
+        let answered = || world.models.calls_of(Kind::Researcher)[0].ended() == crate::world::Ended::Finished;
+        until("the answer", answered).await;
+        // How long it is away is part of the story.
+        tokio::time::sleep(Duration::from_millis(2_500)).await;
+        database.execute("ALTER TABLE steps_away RENAME TO steps").await;
+    };
+    let (story, ()) = tokio::join!(engine.tell(run), trouble);
+    assert!(story.report.is_some(), "{:?}", story.ended);
+    let stored = story.steps.iter().filter(|step| step.call.is_some()).count();
+    assert_eq!(world.models.total(), stored, "each call is made once, and its answer stored");
+    engine.app.close().await;
+    world.finish();
+}
+
 /// The original had no way to stop it. The call in flight is dropped, and nothing is paid for any more.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
