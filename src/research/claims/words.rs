@@ -1,4 +1,4 @@
-//! Words that stand for numbers, months, multiples and units, in the languages that reports are written in.
+//! Words that stand for numbers, multiples and units, in the languages that reports are written in.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -7,7 +7,7 @@ use std::{
 
 use foldhash::fast::FixedState;
 
-use crate::text::is_in;
+use crate::text::{self, is_in};
 
 /// Numbers are counted in millionths.
 pub const ONE: i128 = 1_000_000;
@@ -322,9 +322,9 @@ static NUMBER_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     words.map(|(word, value)| (word, value * ONE)).collect()
 });
 
-/// All words that may begin a date or a number.
+/// All words that may begin a number.
 static BEGINNINGS: LazyLock<HashSet<&str, FixedState>> =
-    LazyLock::new(|| MONTH_OF.keys().chain(NUMBER_OF.keys()).chain(HALVES).copied().collect());
+    LazyLock::new(|| NUMBER_OF.keys().chain(HALVES).copied().collect());
 
 static ORDINAL_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     let of_line = |line: &'static str| line.split_whitespace().zip(1..);
@@ -450,7 +450,7 @@ fn pair(word: &str) -> Option<i128> {
 /// date, a number or a code.
 pub fn begins_no_figure(word: &str) -> bool {
     let is_small = word.bytes().all(|byte| byte.is_ascii_lowercase());
-    is_small && !BEGINNINGS.contains(word) && pair(word).is_none()
+    is_small && text::month(word).is_none() && !BEGINNINGS.contains(word) && pair(word).is_none()
 }
 
 /// Returns whether one language has both of these as numbers: `five` and `hundred`, not `five` and `cent`.
