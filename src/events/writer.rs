@@ -63,7 +63,7 @@ impl WriterHandle {
     /// Writes a commit and returns when it is durable.
     ///
     /// # Errors
-    /// Those of [`Store::commit`]; one that [`Error::may_be_mended`] only as [`CommitRetry::total`] says. Also, once
+    /// Those of [`Store::commit`]; one that [`Error::may_be_resolved`] only as [`CommitRetry::total`] says. Also, once
     /// and without writing, the error of an earlier [`WriterHandle::send`] under the same lease: the log has a hole
     /// there.
     ///
@@ -278,7 +278,7 @@ impl Writer {
         let mut written = Written::default();
         for ((entry, answer), result) in entries.into_iter().zip(answers).zip(results) {
             let result = match result {
-                Err(error) if error.may_be_mended() && !last => {
+                Err(error) if error.may_be_resolved() && !last => {
                     refused.jobs.push(Job { entry, answer });
                     refused.reason = error.to_string();
                     continue;

@@ -1,7 +1,7 @@
 //! The report without a writer: for each part of the question the sentences that answer it, or that none does; then the
 //! rest by topic, what no longer holds apart from it, and contradictions side by side.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::{
     Evidence, Finding, add, bounds,
@@ -74,7 +74,7 @@ pub(super) fn write(brief: &str, findings: &[Finding], sources: &[Evidence]) -> 
             if findings.len() == 1 { phrases.get("details").to_owned() } else { topic_heading(&finding.topic) };
         section(&mut report, &heading, &material.topic_lines(number, &mut shown));
     }
-    section(&mut report, phrases.get("outdated"), &material.outdated_lines());
+    section(&mut report, phrases.get("outdated"), &material.outdated_lines(&shown));
     section(&mut report, phrases.get("differing"), &material.conflict_lines(phrases));
     report
 }
@@ -261,9 +261,16 @@ impl Material<'_> {
         titles.into_iter().map(paragraph).collect()
     }
 
-    /// Lists the best of what no longer holds, with its date.
-    fn outdated_lines(&self) -> Vec<String> {
-        let good = best_from(&self.scores.overall, SHARE_OF_OUTDATED).into_iter();
+    /// Lists the best of what no longer holds, with its date; not what is older and has no figure but those of
+    /// statements that were shown as current.
+    fn outdated_lines(&self, shown: &HashSet<usize>) -> Vec<String> {
+        let current = shown.difference(&self.outdated);
+        let current: BTreeSet<_> = current.flat_map(|place| versions::figures(&self.statements[*place].text)).collect();
+        let still_holds = |place: &usize| {
+            let figures = versions::figures(&self.statements[*place].text);
+            !figures.is_empty() && figures.is_subset(&current)
+        };
+        let good = best_from(&self.scores.overall, SHARE_OF_OUTDATED).into_iter().filter(|place| !still_holds(place));
         let line = |place: usize| {
             let date = self.versions.date(&self.statements[place]).map(|date| format!("{date}: ")).unwrap_or_default();
             format!("- {date}{}", self.labelled(place))

@@ -353,7 +353,7 @@ fn asks_for_the_past(question: &str) -> bool {
 }
 
 /// Returns the figures of a sentence, each with what it counts or measures.
-fn figures(text: &str) -> Figures {
+pub(super) fn figures(text: &str) -> Figures {
     // One unit, however it is spelt.
     let text = text.replace("per cent", "percent").replace("Prozent", "percent").replace('%', " percent");
     let (words, language) = (words(&text), Language::of(&text));

@@ -74,7 +74,7 @@ impl Error {
 
     /// Returns whether the same call may succeed later, by itself or after an operator has acted. What was paid for is
     /// worth the wait.
-    pub fn may_be_mended(&self) -> bool {
+    pub fn may_be_resolved(&self) -> bool {
         self.may_pass() || matches!(self, Self::Unusable(_))
     }
 

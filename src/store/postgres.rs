@@ -20,8 +20,8 @@ use write::write_group;
 
 /// Lets several replicas look for work without waiting for one another.
 macro_rules! skip_locked {
-    () => {
-        " FOR UPDATE OF runs SKIP LOCKED"
+    ($table:literal) => {
+        concat!(" FOR UPDATE OF ", $table, " SKIP LOCKED")
     };
 }
 

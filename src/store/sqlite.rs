@@ -22,7 +22,7 @@ use writer::{InUse, Transaction, Writer};
 
 /// Nobody else writes meanwhile.
 macro_rules! skip_locked {
-    () => {
+    ($table:literal) => {
         ""
     };
 }

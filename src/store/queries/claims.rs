@@ -90,7 +90,7 @@ pub const CLAIM_NEXT: &str = concat!(
     claimable!(),
     " ORDER BY CASE runs.status WHEN 'running' THEN 0 ELSE 1 END, COALESCE(busy.runs, 0), runs.created_at, runs.id \
      LIMIT 1",
-    skip_locked!()
+    skip_locked!("runs")
 );
 
 pub const CLAIMABLE: &str = concat!("SELECT runs.id FROM runs WHERE ", claimable!(), " LIMIT 1");

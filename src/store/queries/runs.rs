@@ -203,8 +203,13 @@ pub fn page(filter: &RunFilter, after: Option<Cursor>, limit: u32) -> QueryBuild
     if let Some(thread_id) = filter.thread_id {
         select.push(" AND thread_id = ").push_bind(thread_id.0);
     }
-    if let Some(owner) = &filter.owner {
-        select.push(" AND owner = ").push_bind(owned(owner.as_str()));
+    match &filter.owner {
+        Some(owner) => _ = select.push(" AND owner = ").push_bind(owned(owner.as_str())),
+        // The condition of the index on such runs of all owners.
+        None if matches!(filter.status, Some(RunStatus::Failed | RunStatus::Cancelled)) => {
+            select.push(" AND finished_at IS NOT NULL");
+        }
+        None => {}
     }
     if let Some(status) = filter.status {
         push_status(&mut select, "status", status);

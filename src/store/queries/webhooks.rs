@@ -25,7 +25,7 @@ impl Engine {
             " WHERE run_id IN (SELECT run_id FROM webhook_deliveries WHERE next_at <= (SELECT ",
             time!("$1"),
             ") ORDER BY next_at LIMIT $3 + 0",
-            skip_locked!(),
+            skip_locked!("webhook_deliveries"),
             ") RETURNING run_id, attempts, ended_at"
         );
         if !self.has_delivery(clock).await? {

@@ -55,7 +55,7 @@ async fn a_database_that_goes_away_and_comes_back_loses_nothing(database: TestDa
     world.finish();
 }
 
-/// The schema is changed beneath a run and mended again: an operator has to act, so it looks as if it were for ever. What
+/// The schema is changed beneath a run and fixed again: an operator has to act, so it looks as if it were for ever. What
 /// was answered meanwhile is kept, not thrown away and paid for once more.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
