@@ -5,7 +5,7 @@ INSERT INTO schema_compatibility (version, oldest_program) VALUES (10, 2);
 
 -- The runs that failed or were cancelled, of an owner and of all, newest first: few among those that have ended.
 CREATE INDEX runs_ended_otherwise ON runs (owner, status, created_at, id) WHERE status IN ('failed', 'cancelled');
--- The second has a condition more, so that SQLite does not take it where only those of an owner are asked for.
+-- The second has a condition more, since SQLite would take it as well where only those of an owner are asked for.
 CREATE INDEX runs_of_all_ended_otherwise ON runs (status, created_at, id)
 WHERE status IN ('failed', 'cancelled') AND finished_at IS NOT NULL;
 

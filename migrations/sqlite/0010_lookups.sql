@@ -6,10 +6,12 @@
 INSERT INTO schema_compatibility (version, oldest_program) VALUES (10, 9);
 
 -- The runs that failed or were cancelled, of an owner and of all, newest first: few among those that have ended.
-CREATE INDEX runs_ended_otherwise ON runs (owner, status, created_at, id) WHERE status IN ('failed', 'cancelled');
--- The second has a condition more, so that SQLite does not take it where only those of an owner are asked for.
+-- SQLite sees that one state is among these, and not that it is in a list. The second has a condition more, so that it is
+-- not taken where only those of an owner are asked for.
+CREATE INDEX runs_ended_otherwise ON runs (owner, status, created_at, id)
+WHERE status = 'failed' OR status = 'cancelled';
 CREATE INDEX runs_of_all_ended_otherwise ON runs (status, created_at, id)
-WHERE status IN ('failed', 'cancelled') AND finished_at IS NOT NULL;
+WHERE (status = 'failed' OR status = 'cancelled') AND finished_at IS NOT NULL;
 
 -- The message that a run answers, in a thread however long.
 CREATE INDEX messages_of_run ON messages (run_id);

@@ -221,19 +221,13 @@ pub fn page(filter: &RunFilter, after: Option<Cursor>, limit: u32) -> QueryBuild
     select
 }
 
-/// Adds the condition that runs are in that state, and that of the index there is on such runs, as `in_state!` does.
-/// Most runs are completed, and have none.
+/// Adds the condition that runs are in that state, in words by which the database knows the index on such runs: that
+/// of active ones is named as `in_state!` does. Most runs are completed, and have none.
 pub fn push_status(select: &mut QueryBuilder<'_, Db>, column: &str, status: RunStatus) {
-    match status {
-        RunStatus::Queued | RunStatus::Running => {
-            select.push(format_args!(" AND {column} IN ('queued', 'running')"));
-        }
-        RunStatus::Failed | RunStatus::Cancelled => {
-            select.push(format_args!(" AND {column} IN ('failed', 'cancelled')"));
-        }
-        RunStatus::Completed => {}
+    if !status.is_final() {
+        select.push(format_args!(" AND {column} IN ('queued', 'running')"));
     }
-    select.push(format_args!(" AND {column} = ")).push_bind(status.as_str());
+    select.push(format_args!(" AND {column} = '{}'", status.as_str()));
 }
 
 /// Parses a stored report. A long one takes a while to be read, in which nobody else is to wait for the connection or
