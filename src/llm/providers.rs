@@ -1,5 +1,5 @@
 //! Every provider of models: one row each, from which settings, `fathom doctor`, the banner, `fathom config` and the
-//! example files follow. A provider that speaks a dialect of [`wire`] is a row here and nothing else.
+//! example files follow. A provider that speaks a dialect of [`super::wire`] is a row here and nothing else.
 //!
 //! Facts are the vendors' own, of November 2026.
 

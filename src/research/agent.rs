@@ -199,7 +199,7 @@ pub struct Answer {
     pub call_id: String,
     pub name: String,
     pub text: Text,
-    /// As in [`ToolOutput`](crate::tools::ToolOutput).
+    /// As in [`ToolOutput`].
     pub in_full: Option<Text>,
 }
 

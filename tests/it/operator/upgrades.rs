@@ -337,13 +337,16 @@ async fn the_rows_of_the_first_release_survive(database: TestDatabase) {
     assert_eq!(details[0].usage["openai:m"].tokens.input_tokens, 10, "the sums are made up from the journal");
 }
 
-/// The migrations of the releases before the newest.
-fn earlier_migrator(database: &Database) -> Migrator {
+/// The migrations before the one by which a document may be in a collection.
+const BEFORE_COLLECTIONS: usize = 7;
+
+/// The migrations of the releases up to that one.
+fn earlier_migrator(database: &Database, newest: usize) -> Migrator {
     let engine = if matches!(database, Database::Postgres { .. }) { "postgres" } else { "sqlite" };
     let folder = format!("{}/migrations/{engine}", env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
-    files.truncate(files.len() - 1);
+    files.truncate(newest);
     let migration = |(version, path): (i64, &std::path::PathBuf)| {
         let sql = std::fs::read_to_string(path).unwrap();
         let name = path.file_stem().unwrap().to_str().unwrap()[5..].to_owned();
@@ -357,7 +360,7 @@ fn earlier_migrator(database: &Database) -> Migrator {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn documents_of_threads_survive(database: TestDatabase) {
-    database.migrate(&earlier_migrator(&database.database)).await;
+    database.migrate(&earlier_migrator(&database.database, BEFORE_COLLECTIONS)).await;
     let (thread_id, run_id) = live(&database).await;
     let [kept, removed] = [uuid::Uuid::now_v7(), uuid::Uuid::now_v7()];
     let document = "INSERT INTO documents (id, thread_id, name, content_hash, size_bytes, characters, title, sections, \
