@@ -14,6 +14,8 @@ use crate::{
     text::{Language, english_month, is_number, is_row, is_stop_word, month_by_name, stem, terms, words},
 };
 
+/// The oldest year that is none of the figures of a sentence.
+const OLDEST_YEAR: &str = "1900";
 /// Words of a line that dates its document.
 const LONGEST_DATED_LINE: usize = 10;
 /// Titles are of the same document, in another edition, if they share so much.
@@ -107,7 +109,9 @@ impl<'a> Document<'a> {
 
     /// Returns whether its title or place says that it is not, or no longer, meant to be relied on.
     fn is_doubtful(&self) -> bool {
-        let (title, place) = (self.title.to_lowercase(), self.url.to_lowercase());
+        // Behind the path stands how it is asked for: `?alt=media`.
+        let path = self.url.split(['?', '#']).next().unwrap_or_default();
+        let (title, place) = (self.title.to_lowercase(), path.to_lowercase());
         has("doubtful", &title) || has("doubtful", &place) || has("old places", &place)
     }
 
@@ -347,8 +351,8 @@ fn is_negated(text: &str) -> bool {
 
 fn asks_for_the_past(question: &str) -> bool {
     // `for the first time` and `how old` ask for nothing that was.
-    let question = plan::lower_words(question).join(" ");
-    let past = listed("of now").fold(question, |question, phrase| question.replace(phrase, ""));
+    let question = format!(" {} ", plan::lower_words(question).join(" "));
+    let past = listed("of now").fold(question, |question, phrase| question.replace(&format!(" {phrase} "), " "));
     past.split(' ').any(|word| is_listed("of the past", word))
 }
 
@@ -357,7 +361,9 @@ pub(super) fn figures(text: &str) -> Figures {
     // One unit, however it is spelt.
     let text = text.replace("per cent", "percent").replace("Prozent", "percent").replace('%', " percent");
     let (words, language) = (words(&text), Language::of(&text));
-    let is_figure = |word: &str| is_number(word) && !is_year(word) || is_listed("counts", &word.to_lowercase());
+    // Sums up to 1,899 are more frequent than such years.
+    let is_recent_year = |word: &str| is_year(word) && word >= OLDEST_YEAR;
+    let is_figure = |word: &str| is_number(word) && !is_recent_year(word) || is_listed("counts", &word.to_lowercase());
     let figure = |place: usize| {
         let (before, behind) = (words[..place].last(), &words[place + 1..]);
         Some((words[place].to_owned(), unit(before.copied(), words[place], behind, language)?))
@@ -501,6 +507,18 @@ mod tests {
         ];
         check("How large was the reserve in 2030?", &statements, &[false, true, false]);
         check("How large was the reserve in 2029?", &statements, &[false, false, false]);
+    }
+
+    #[test]
+    fn questions_for_what_was_are_known_by_whole_words() {
+        let asking = ["What did the first timetable say?", "Show old prices", "Who was the former mayor?"];
+        assert!(asking.into_iter().all(asks_for_the_past));
+        let of_now = ["How old is the mill?", "When did they meet for the first time?", "What does first aid cost?"];
+        assert!(!of_now.into_iter().any(asks_for_the_past));
+        assert!(
+            ["La tarifa ya no es válida.", "Er ersetzte den Plan.", "Löst diesen Tarif ab."].into_iter().all(replaces)
+        );
+        assert_eq!(figures("Die Miete beträgt 1750 Euro.").len(), 1);
     }
 
     #[test]

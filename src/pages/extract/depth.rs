@@ -101,7 +101,7 @@ impl<'a> Open<'a> {
         let tag = markup.strip_prefix('/').unwrap_or(markup);
         let name = element(tag);
         if name.is_empty() {
-            return markup;
+            return self.after_no_element(markup);
         }
         let (rest, is_self_closed) = after_tag(&tag[name.len()..]);
         if closes {
@@ -113,6 +113,17 @@ impl<'a> Open<'a> {
         }
         self.open(name, is_self_closed);
         rest
+    }
+
+    /// Returns what follows a `<` behind which no element begins: a declaration, which ends at the next `>`, characters
+    /// of a drawing or formula, or a mere sign.
+    fn after_no_element(&self, markup: &'a str) -> &'a str {
+        let (declared, end) = match markup.strip_prefix("![CDATA[") {
+            Some(characters) if self.content() != Content::Html => (characters, "]]>"),
+            _ if markup.starts_with(['!', '?', '/']) => (markup, ">"),
+            _ => return markup,
+        };
+        declared.split_once(end).map_or("", |(_, rest)| rest)
     }
 
     fn open(&mut self, name: &'a str, is_self_closed: bool) {

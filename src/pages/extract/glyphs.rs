@@ -92,7 +92,7 @@ impl Glyphs {
 
     /// Begins a line of its own for text that runs another way than what is before it.
     fn turn(&mut self, turn: Turn) {
-        if turn != self.turn {
+        if turn != self.turn && self.count < MAX_GLYPHS {
             self.turn = turn;
             self.last = None;
             self.lines.push(Line { glyphs: Vec::new(), is_apart: !self.lines.is_empty() });

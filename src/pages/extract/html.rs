@@ -305,7 +305,9 @@ mod tests {
         for shape in ["<path/>", "<p-x>", "<svg><g>", "<svg><path d=x/>", "<svg><title><div>", "<div title='<svg>'>"] {
             assert_eq!(page(&shape.repeat(200_000)), None, "{shape}");
         }
-        for start in ["<svg><p>", "<!-- <svg> -->", "<p title='<svg>'>", "<!-- <script> -->", "<p><svg></p>"] {
+        let starts = ["<svg><p>", "<!-- <svg> -->", "<p title='<svg>'>", "<!-- <script> -->", "<p><svg></p>"];
+        let declared = ["<?x <!-- >", "<!x <script>", "</ <!-- >", "<svg><![CDATA[<!--]]></svg>"];
+        for start in starts.into_iter().chain(declared) {
             assert_eq!(page(&format!("{start}{}</script>", "<x/>".repeat(200_000))), None, "{start}");
         }
         assert!(page(&"<p>x<li>y".repeat(20_000)).is_some());
