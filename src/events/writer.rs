@@ -68,7 +68,8 @@ impl WriterHandle {
     /// there.
     ///
     /// # Cancel safety
-    /// When dropped after the commit was queued, it is written all the same.
+    /// When dropped after the commit was queued, it is written all the same, unless the database refuses it alone and the
+    /// run ends.
     pub async fn commit(&self, commit: Commit) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         self.queue.send(Job { entry: commit.into(), answer: Some(answer) }).await.map_err(|_| stopped())?;
@@ -265,7 +266,11 @@ impl Writer {
             } else if !sound.is_empty() {
                 let last = last || self.aside.len() >= QUEUE;
                 let refused = self.attempt(sound, last).await;
-                self.aside.extend(refused.jobs);
+                let refused = match end_of_abandoned(refused.jobs) {
+                    Ok(end) => self.attempt(vec![end], last).await.jobs,
+                    Err(jobs) => jobs,
+                };
+                self.aside.extend(refused);
             }
         }
     }
@@ -309,6 +314,18 @@ impl Writer {
         }
         self.unheard.insert(lease.run_id, (lease.epoch, error.clone()));
     }
+}
+
+/// Returns the end of a run alone, where nobody waits any more for what comes before it, as in a run that was cancelled:
+/// what is refused would keep it from ending. All of them otherwise.
+fn end_of_abandoned(mut jobs: Vec<Job>) -> Result<Job, Vec<Job>> {
+    let Some(last) = jobs.pop_if(|job| job.entry.commit.finish.is_some()) else { return Err(jobs) };
+    let mut waiting = jobs.iter().filter_map(|job| job.answer.as_ref()).peekable();
+    if waiting.peek().is_some() && waiting.all(oneshot::Sender::is_closed) {
+        return Ok(last);
+    }
+    jobs.push(last);
+    Err(jobs)
 }
 
 /// Answers with `result`; nobody listens when the sender was cancelled or did not want to know.

@@ -5,7 +5,7 @@
 
 use axum::{
     extract::{FromRequestParts, Request, State as Shared},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority},
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
@@ -29,6 +29,7 @@ const SESSIONS: &str = "/api/v1/session";
 const COOKIE: &str = "fathom_session";
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Lets a request through that needs no key, or has one that allows it.
 pub async fn check(Shared(state): Shared<State>, mut request: Request, next: Next) -> Response {
@@ -220,12 +221,26 @@ pub fn set_session_cookie(response: &mut Response, session: Session, cookie: &st
     set_cookie(response, cookie, session.ends.after(Timestamp::now()).as_secs(), is_over_tls);
 }
 
-/// Returns whether the browser speaks TLS. Proxies in front say so, of several in a row the outermost one first; and so
-/// does the address of the page that a change comes from.
+/// Returns whether the browser speaks TLS. Proxies in front say so, of several in a row the outermost one first; so does
+/// the address of the page that a change comes from; and so does what browsers add to requests (`Sec-Fetch-Site`), as they
+/// do over TLS and on their own machine alone.
 pub fn is_over_tls(headers: &HeaderMap) -> bool {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let forwarded = text(&FORWARDED_PROTO).split(',').next().unwrap_or_default();
-    forwarded.trim().eq_ignore_ascii_case("https") || text(&header::ORIGIN).starts_with("https://")
+    forwarded.trim().eq_ignore_ascii_case("https")
+        || text(&header::ORIGIN).starts_with("https://")
+        || headers.contains_key(&SEC_FETCH_SITE) && is_elsewhere(text(&header::HOST))
+}
+
+/// Returns whether a host, which may have a port, is known to be another machine than the browser's own.
+fn is_elsewhere(host: &str) -> bool {
+    let authority = host.parse::<Authority>().ok();
+    match authority.and_then(|authority| url::Host::parse(authority.host()).ok()) {
+        Some(url::Host::Domain(name)) => name != "localhost" && !name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(address)) => !address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => !address.is_loopback(),
+        None => false,
+    }
 }
 
 /// Returns what a cookie says of TLS.
@@ -262,6 +277,19 @@ mod tests {
         check("origin", "https://research.example.com", true);
         check("origin", "http://research.example.com", false);
         check("referer", "https://research.example.com/", false);
+    }
+
+    /// A browser renews its session by a request without `Origin`.
+    #[test]
+    fn what_browsers_add_over_tls_says_so_but_on_their_own_machine() {
+        let of_host = |host| is_over_tls(&headers(&[("sec-fetch-site", "same-origin"), ("host", host)]));
+        for host in ["research.example.com", "research:8443", "10.0.0.7:8080", "[2001:db8::1]:443"] {
+            assert!(of_host(host), "{host}");
+        }
+        for host in ["localhost:8080", "a.localhost", "127.0.0.1:8080", "127.0.0.2", "[::1]:8080", "", "a b"] {
+            assert!(!of_host(host), "{host}");
+        }
+        assert!(!is_over_tls(&headers(&[("host", "research.example.com")])));
     }
 
     #[test]

@@ -286,9 +286,15 @@ fn snapshots(parts: &Parts, run_id: RunId) -> Snapshots {
     Snapshots::new(move |ids| {
         let store = store.clone();
         async move {
+            let mut is_noted = false;
             loop {
                 match store.snapshots_of(run_id, &ids).await {
-                    Err(error) if error.may_pass() => tokio::time::sleep(DATABASE_PAUSE).await,
+                    Err(error) if error.may_be_resolved() => {
+                        if !std::mem::replace(&mut is_noted, true) {
+                            tracing::warn!(%run_id, %error, "texts of sources cannot be read; trying again");
+                        }
+                        tokio::time::sleep(DATABASE_PAUSE).await;
+                    }
                     loaded => return loaded.map_err(Stop::Storage),
                 }
             }

@@ -311,9 +311,17 @@ impl Store {
         self.delete_in_parts(expired.id, Some(expired)).await
     }
 
-    /// Deletes what may be much in short transactions, and then the rest with the thread itself.
+    /// Deletes what may be much in short transactions, and then the rest with the thread itself. Once a part is gone, the
+    /// thread goes too, even if it is used now: its citations would lead nowhere.
     async fn delete_in_parts(&self, thread_id: ThreadId, expired: Option<&ExpiredThread>) -> Result<bool, Error> {
-        while ensure!(self, engine => engine.thin_out_thread(thread_id, expired).await)? {}
-        remove!(self, engine => engine.delete_thread(thread_id, expired).await)
+        let mut unless_used = expired;
+        while ensure!(self, engine => engine.thin_out_thread(thread_id, unless_used).await)? {
+            unless_used = None;
+        }
+        match unless_used {
+            // That nothing is deleted the second time does not say that the first time deleted it.
+            Some(_) => ensure!(self, engine => engine.delete_thread(thread_id, unless_used).await),
+            None => remove!(self, engine => engine.delete_thread(thread_id, None).await),
+        }
     }
 }

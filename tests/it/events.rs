@@ -8,7 +8,7 @@ use std::{
 };
 
 use fathom::{
-    domain::{Envelope, Event, RunId, ThreadId},
+    domain::{Envelope, Event, RunId, RunStatus, ThreadId},
     events::{CommitRetry, EventLog, Frame, Opening, Subject, Writer, WriterHandle},
     store::{ClaimFilter, Commit, Error, Lease, NewRun, Store},
 };
@@ -30,6 +30,11 @@ mod notify {
         for code in ["53100", "42P01"] {
             super::a_commit_that_alone_is_refused_waits_aside(TestDatabase::postgres().await, code).await;
         }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_run_ends_behind_a_commit_that_nobody_waits_for() {
+        super::a_run_ends_behind_a_commit_that_nobody_waits_for(TestDatabase::postgres().await).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -558,12 +563,7 @@ async fn a_commit_that_alone_is_refused_waits_aside(database: TestDatabase, code
     let impatient = CommitRetry { total: Duration::from_millis(100), ..CommitRetry::default() };
     let world = world(&database, impatient).await;
     let (full, other) = (claimed(&world.store).await, claimed(&world.store).await);
-    let refuse = format!(
-        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-         RAISE EXCEPTION 'not now' USING ERRCODE = '{code}'; END $$; \
-         CREATE TRIGGER refuse BEFORE INSERT ON steps FOR EACH ROW WHEN (NEW.key = 'big') EXECUTE FUNCTION refuse()"
-    );
-    database.rows(refuse).await.unwrap();
+    refuse_big(&database, code).await;
     let waits = tokio::spawn({
         let writer = world.writer.clone();
         async move { writer.commit(commit_of(full, "big")).await }
@@ -584,4 +584,31 @@ async fn a_commit_that_alone_is_refused_waits_aside(database: TestDatabase, code
     follows.await.unwrap().unwrap();
     let keys: Vec<_> = world.store.journal(full.run_id).await.unwrap().into_iter().map(|step| step.key).collect();
     assert_eq!(keys.len(), 2, "{keys:?}");
+}
+
+/// Makes the database refuse one step.
+async fn refuse_big(database: &TestDatabase, code: &str) {
+    let refuse = format!(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         RAISE EXCEPTION 'not now' USING ERRCODE = '{code}'; END $$; \
+         CREATE TRIGGER refuse BEFORE INSERT ON steps FOR EACH ROW WHEN (NEW.key = 'big') EXECUTE FUNCTION refuse()"
+    );
+    database.rows(refuse).await.unwrap();
+}
+
+/// A cancelled run has dropped what made the commit, and would never end.
+async fn a_run_ends_behind_a_commit_that_nobody_waits_for(database: TestDatabase) {
+    let impatient = CommitRetry { total: Duration::from_millis(100), ..CommitRetry::default() };
+    let world = world(&database, impatient).await;
+    let lease = claimed(&world.store).await;
+    refuse_big(&database, "42P01").await;
+    let (writer, mut stores) = (world.writer.clone(), world.writer.stores());
+    let waits = tokio::spawn(async move { writer.commit(commit_of(lease, "big")).await });
+    tokio::time::timeout(SOON, stores.wait_for(|stores| !stores)).await.expect("it is tried again").unwrap();
+    waits.abort();
+    let ends = world.writer.commit(finish_of(lease));
+    tokio::time::timeout(SOON, ends).await.expect("it ends").unwrap();
+    assert_eq!(world.store.journal(lease.run_id).await.unwrap(), []);
+    let run = world.store.run(lease.run_id).await.unwrap().unwrap();
+    assert_eq!(run.status, RunStatus::Completed);
 }

@@ -89,9 +89,10 @@ impl Engine {
     }
 
     /// Deletes some of what a thread holds; `false` where the rest is little enough to be deleted with it, and where
-    /// [`Engine::delete_thread`] would not delete it. What belongs to a run at work stays: its worker goes on until the
-    /// run is gone.
+    /// [`Engine::delete_thread`] would not delete it. A run at work goes first, which fences its worker: it would pay
+    /// for calls that nobody wants any more.
     pub async fn thin_out_thread(&self, thread_id: ThreadId, expired: Option<&ExpiredThread>) -> Result<bool, Error> {
+        const ACTIVE: &str = "DELETE FROM runs WHERE thread_id = $1 AND finished_at IS NULL";
         let mut tx = self.begin().await?;
         if !lock(&mut tx, thread_id, expired).await? {
             return Ok(false);
@@ -106,6 +107,9 @@ impl Engine {
                 query(delete).bind(thread_id.0).bind(ROWS_AT_ONCE).execute(&mut *tx).await?;
                 deleted = true;
             }
+        }
+        if deleted {
+            query(ACTIVE).bind(thread_id.0).execute(&mut *tx).await?;
         }
         tx.commit().await?;
         Ok(deleted)

@@ -165,19 +165,10 @@ async fn threads_in_which_nothing_happens_are_deleted(database: TestDatabase) {
     assert_eq!(prune_threads(&store, LATER).await, [waiting.thread_id]);
 }
 
-/// One statement for all of it might take longer than any statement may, and keeps others waiting.
-#[test_case(TestDatabase::sqlite(); "sqlite")]
-#[test_case(TestDatabase::postgres().await; "postgres")]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thread_that_holds_much_is_deleted_in_parts(database: TestDatabase) {
+/// Gives the one run there is 7,000 steps, sources and events more.
+async fn fill(database: &TestDatabase) {
     const MUCH: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 7000) INSERT INTO ";
-    const WATCH: &str = "CREATE TABLE deleted (count BIGINT NOT NULL); \
-        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-        INSERT INTO deleted SELECT COUNT(*) FROM gone; RETURN NULL; END $$; ";
-    let store = database.open().await;
-    let is_postgres = matches!(database.database, Database::Postgres { .. });
-    let (lease, bytes) = (claimed(&store).await, if is_postgres { "BYTEA" } else { "BLOB" });
-    end(&store, lease).await;
+    let bytes = if matches!(database.database, Database::Postgres { .. }) { "BYTEA" } else { "BLOB" };
     let fill = format!(
         "{MUCH} steps (run_id, key, kind, request_hash, value, started_at, finished_at) \
          SELECT id, 'many/' || i, 'value', '', '1', 1, 1 FROM n CROSS JOIN runs; \
@@ -188,6 +179,21 @@ async fn a_thread_that_holds_much_is_deleted_in_parts(database: TestDatabase) {
          JOIN threads ON threads.id = runs.thread_id; UPDATE threads SET last_seq = last_seq + 7000"
     );
     database.rows(fill).await.unwrap();
+}
+
+/// One statement for all of it might take longer than any statement may, and keeps others waiting.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_that_holds_much_is_deleted_in_parts(database: TestDatabase) {
+    const WATCH: &str = "CREATE TABLE deleted (count BIGINT NOT NULL); \
+        CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+        INSERT INTO deleted SELECT COUNT(*) FROM gone; RETURN NULL; END $$; ";
+    let store = database.open().await;
+    let is_postgres = matches!(database.database, Database::Postgres { .. });
+    let lease = claimed(&store).await;
+    end(&store, lease).await;
+    fill(&database).await;
     let next = next_run(&store, lease.thread_id).await;
     if is_postgres {
         let watch = |table| {
@@ -207,6 +213,42 @@ async fn a_thread_that_holds_much_is_deleted_in_parts(database: TestDatabase) {
         let largest = database.count("SELECT MAX(count) FROM deleted").await;
         assert!((1..=5_000).contains(&largest), "{largest} rows at once");
     }
+}
+
+/// What is deleted of it does not come back: a thread that is used while it is deleted would keep reports whose citations
+/// lead nowhere.
+#[test_case(TestDatabase::sqlite(), "CREATE TRIGGER used AFTER DELETE ON steps BEGIN \
+    UPDATE threads SET last_seq = last_seq + 1; END"; "sqlite")]
+#[test_case(TestDatabase::postgres().await, "CREATE FUNCTION used() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+    UPDATE threads SET last_seq = last_seq + 1; RETURN NULL; END $$; \
+    CREATE TRIGGER used AFTER DELETE ON steps FOR EACH STATEMENT EXECUTE FUNCTION used()"; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_thread_of_which_a_part_is_deleted_goes_as_a_whole(database: TestDatabase, uses: &str) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    end(&store, lease).await;
+    fill(&database).await;
+    database.rows(uses.to_owned()).await.unwrap();
+    assert_eq!(prune_threads(&store, LATER).await, [lease.thread_id]);
+    assert!(database.row_counts().await.iter().all(|(_, rows)| *rows == 0), "{:?}", database.row_counts().await);
+}
+
+/// Nobody wants what it pays for, however long the rest takes, or if it fails.
+#[test_case(TestDatabase::sqlite(), "CREATE TRIGGER refuse BEFORE DELETE ON threads BEGIN \
+    SELECT RAISE(ABORT, 'not now'); END"; "sqlite")]
+#[test_case(TestDatabase::postgres().await, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+    RAISE EXCEPTION 'it takes too long' USING ERRCODE = '57014'; END $$; \
+    CREATE TRIGGER refuse BEFORE DELETE ON threads FOR EACH ROW EXECUTE FUNCTION refuse()"; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_at_work_is_fenced_before_the_first_part_of_its_thread_is_deleted(database: TestDatabase, refuse: &str) {
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    end(&store, lease).await;
+    fill(&database).await;
+    let next = next_run(&store, lease.thread_id).await;
+    database.rows(refuse.to_owned()).await.unwrap();
+    store.delete_thread(lease.thread_id).await.unwrap_err();
+    assert_eq!(store.commit(vec![commit_of(next, "a")]).await, [Err(Error::Fenced)]);
 }
 
 /// Its row is looked at when nobody else has it any more: the document counts that was just being given to it.
