@@ -1,4 +1,7 @@
 //! Files of our own, for their owner alone, and files of others, read without being led elsewhere.
+//!
+//! What root makes in somebody else's folder is theirs: an administrator runs a command on a service's data folder, and
+//! the service has to go on with what that left there.
 
 use std::{
     fs::{File, OpenOptions},
@@ -11,11 +14,25 @@ use std::{
 /// # Errors
 /// As [`std::fs::create_dir_all`].
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() || path.as_os_str().is_empty() {
+        return Ok(());
+    }
+    if let Some(above) = path.parent() {
+        create_private_folder(above)?;
+    }
     let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    match builder.create(path) {
+        Ok(()) => {
+            #[cfg(unix)]
+            give_to_owner_of_folder(path, || open_last(path))?;
+            Ok(())
+        }
+        // Somebody else was faster.
+        Err(_) if path.is_dir() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes sure that a file exists and that nobody but its owner may read or write it; its content is left as it is.
@@ -23,14 +40,25 @@ pub fn create_private_folder(path: &Path) -> io::Result<()> {
 /// What SQLite puts beside a database gets the permissions of the database itself.
 ///
 /// # Errors
-/// When it cannot be opened for writing. Permissions that cannot be changed are left as they are: then the file is
-/// somebody else's, who decided on them.
+/// When it cannot be opened for reading and writing. Permissions that cannot be changed are left as they are: then the
+/// file is somebody else's, who decided on them.
 pub fn keep_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
+    options.read(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
+    // A file that is new is nothing that somebody put there to be given to them.
+    let new = options.clone().create_new(true).open(path);
+    #[cfg(unix)]
+    if let Ok(file) = &new {
+        give_to_owner_of_folder(path, || file.try_clone())?;
+    }
+    let file = match new {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            options.create(true).truncate(false).open(path)?
+        }
+        new => new?,
+    };
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -131,6 +159,21 @@ fn open_beneath(root: &Path, path: &Path) -> io::Result<File> {
     File::open(root.join(path))
 }
 
+/// Gives what root has just made to whom the folder around it belongs.
+#[cfg(unix)]
+fn give_to_owner_of_folder(path: &Path, made: impl FnOnce() -> io::Result<File>) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let around = folder.metadata()?;
+    match around.uid() {
+        0 => Ok(()),
+        owner => fchown(made()?, Some(owner), Some(around.gid())),
+    }
+}
+
 /// Opens a path whose last part is no link; the others may be.
 #[cfg(unix)]
 fn open_last(path: &Path) -> io::Result<File> {
@@ -159,6 +202,29 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         keep_private(&path).unwrap();
         assert_eq!((mode(&path), fs::read_to_string(&path).unwrap()), (0o600, "kept".to_owned()));
+    }
+
+    /// Tests run as root in CI; elsewhere there is nothing to give.
+    #[test]
+    fn what_root_makes_in_a_folder_of_somebody_else_is_theirs() {
+        use std::os::unix::fs::{MetadataExt as _, chown};
+        const OTHER: u32 = 65_534;
+        let folder = tempfile::tempdir().unwrap();
+        let is_root = chown(folder.path(), Some(OTHER), Some(OTHER)).is_ok();
+        let expected = if is_root { OTHER } else { folder.path().metadata().unwrap().uid() };
+        let inner = folder.path().join("a/b");
+        create_private_folder(&inner).unwrap();
+        keep_private(&inner.join("file")).unwrap();
+        for made in ["a", "a/b", "a/b/file"] {
+            let made = folder.path().join(made).metadata().unwrap();
+            assert_eq!((made.uid(), made.mode() & 0o077), (expected, 0));
+        }
+        // A link that was there before leads to a file that stays whose it is.
+        let of_root = tempfile::NamedTempFile::new().unwrap();
+        let owner = of_root.path().metadata().unwrap().uid();
+        symlink(of_root.path(), inner.join("link")).unwrap();
+        keep_private(&inner.join("link")).unwrap();
+        assert_eq!(of_root.path().metadata().unwrap().uid(), owner);
     }
 
     #[test]

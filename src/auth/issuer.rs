@@ -156,7 +156,7 @@ impl Issuer {
         let scope = scope.ok_or_else(|| Refused::Invalid(format!("{roles_claim} names no role of Fathom")))?;
         let hash = digest::sha256(format!("{issuer}\n{owner}").as_bytes());
         let id = hash.first_chunk::<16>().copied().unwrap_or_default();
-        let time = |name: &str| claims[name].as_i64().map(|seconds| Timestamp(seconds.saturating_mul(1_000)));
+        let time = |name: &str| milliseconds(&claims[name]).map(Timestamp);
         Ok(ApiKey {
             id: ApiKeyId(Uuid::from_bytes(id)),
             name: "signed in".to_owned(),
@@ -180,9 +180,17 @@ impl Issuer {
     }
 }
 
+/// Returns a time, which may have fractions of a second (RFC 7519, 2).
+fn milliseconds(time: &Value) -> Option<i64> {
+    #[expect(clippy::cast_possible_truncation, reason = "what is beyond the range becomes its end")]
+    let rounded = |seconds: f64| (seconds * 1_000.0) as i64;
+    time.as_i64().map(|seconds| seconds.saturating_mul(1_000)).or_else(|| time.as_f64().map(rounded))
+}
+
 /// Returns the highest role of Fathom among those of the claim, a list or words separated by spaces.
 fn scope(claims: &Value, path: &str) -> Option<KeyScope> {
-    let claim = path.split('.').try_fold(claims, |value, part| value.get(part))?;
+    // A name of its own first: some issuers want addresses, which have dots.
+    let claim = claims.get(path).or_else(|| path.split('.').try_fold(claims, |value, part| value.get(part)))?;
     let words: Vec<&str> = match claim {
         Value::Array(roles) => roles.iter().filter_map(Value::as_str).collect(),
         Value::String(roles) => roles.split_whitespace().collect(),
@@ -206,9 +214,20 @@ mod tests {
         check(json!({ "roles": ["staff", "fathom:read", "fathom-admin"] }), "roles", Some(KeyScope::Admin));
         check(json!({ "scope": "openid fathom:write" }), "scope", Some(KeyScope::Write));
         check(json!({ "realm_access": { "roles": ["fathom:read"] } }), "realm_access.roles", Some(KeyScope::Read));
+        let name = "https://fathom.example.com/roles";
+        check(json!({ name: ["fathom:admin"] }), name, Some(KeyScope::Admin));
         check(json!({ "roles": ["admin", "fathom:root"] }), "roles", None);
         check(json!({ "roles": 7 }), "roles", None);
         check(json!({}), "roles", None);
+    }
+
+    #[test]
+    fn times_may_have_fractions() {
+        let read = |time: Value| milliseconds(&time);
+        assert_eq!(read(json!(1_795_654_969)), Some(1_795_654_969_000));
+        assert_eq!(read(json!(1_795_654_969.5)), Some(1_795_654_969_500));
+        assert_eq!((read(json!(i64::MAX)), read(json!(1e300))), (Some(i64::MAX), Some(i64::MAX)));
+        assert_eq!((read(json!("1795654969")), read(json!(null))), (None, None));
     }
 
     #[test]

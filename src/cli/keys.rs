@@ -232,9 +232,6 @@ async fn revoke(keys: &Keys, id: ApiKeyId) -> Result<Exit, Error> {
             }
             Ok(print::answer(&format!("key {} of {} is revoked", key.id, key.owner)))
         }
-        None => {
-            complain(&format!("there is no key {id}"));
-            Ok(Exit::Failed)
-        }
+        None => Ok(print::usage(&format!("there is no key {id}"))),
     }
 }

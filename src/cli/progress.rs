@@ -79,7 +79,7 @@ impl Plain {
             self.chars += text.chars().count();
             return;
         }
-        let Some(text) = described(&envelope.event, LOG_WIDTH) else { return };
+        let Some(text) = begun(envelope).or_else(|| described(&envelope.event, LOG_WIDTH)) else { return };
         let who = envelope.scope.id.as_ref().map(|id| format!("{id} ")).unwrap_or_default();
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of a run are few")]
         let seconds = envelope.ts.since(first) as f64 / 1000.0;
@@ -116,6 +116,9 @@ impl Live {
 
     fn take(&mut self, envelope: &Envelope) {
         self.count(&envelope.event);
+        if let Some(text) = begun(envelope) {
+            let _ = self.bars.println(text);
+        }
         match (&envelope.scope.agent, &envelope.scope.id) {
             (Agent::Researcher, Some(id)) => self.researcher(id.clone(), &envelope.event),
             _ => self.lasting(&envelope.event),
@@ -215,6 +218,11 @@ fn decided(questions: &[SubQuestion]) -> String {
     format!("questions: {answered} answered, {partly} in part, {not_found} not found")
 }
 
+/// Names a run that begins: after a kill, `fathom resume` wants its id.
+fn begun(envelope: &Envelope) -> Option<String> {
+    matches!(envelope.event, Event::RunStarted { .. }).then(|| format!("run {} started", envelope.run_id))
+}
+
 /// One line about an event; `None` for those that only count.
 // table of contents: an arm per event
 fn described(event: &Event, width: usize) -> Option<String> {
@@ -222,13 +230,13 @@ fn described(event: &Event, width: usize) -> Option<String> {
     Some(match event {
         Event::RunCreated { .. }
         | Event::RunQueued { .. }
+        | Event::RunStarted { .. }
         | Event::ModelStarted { .. }
         | Event::PhaseFinished { .. }
         | Event::ReportDelta { .. }
         | Event::ReportCitation { .. }
         | Event::StreamGap { .. } => return None,
         Event::ThreadDeleted {} => "deleted, with all that was found".to_owned(),
-        Event::RunStarted { .. } => "run started".to_owned(),
         Event::RunResumed { attempt } => format!("run resumed, attempt {attempt}"),
         Event::PhaseStarted { phase } => format!("phase: {}", phase.as_str()),
         Event::FollowUpDecided { action, reason: None } => format!("follow-up: {}", action.as_str()),

@@ -49,12 +49,14 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
 
 /// Returns the database of the settings, in which something is looked for: none is made where there is none.
 pub(super) async fn existing_store(config: &Config) -> Result<Store, Exit> {
-    match &config.database {
-        Database::Sqlite { path, .. } if !path.exists() => Err(print::usage(&format!(
+    let Database::Sqlite { path, .. } = &config.database else { return open_store(config).await };
+    match path.try_exists() {
+        Ok(true) => open_store(config).await,
+        Ok(false) => Err(print::usage(&format!(
             "there is no database at {}: nothing was stored with this data folder (--data-dir names another)",
             path.display()
         ))),
-        _ => open_store(config).await,
+        Err(error) => Err(print::usage(&format!("the database {} cannot be read: {error}", path.display()))),
     }
 }
 

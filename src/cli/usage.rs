@@ -71,6 +71,9 @@ pub async fn run(args: UsageArgs, config: Config) -> Exit {
 }
 
 async fn show(store: &Store, args: &UsageArgs, from: Timestamp, to: Timestamp) -> Result<Exit, Error> {
+    if args.owner.as_deref().is_some_and(|owner| owner.trim().is_empty()) {
+        return Ok(print::usage("--owner must not be empty"));
+    }
     let filter = UsageFilter { owner: args.owner.as_deref().map(Owner::named), from, to: to.next_day() };
     if args.breakdown {
         return show_breakdown(store, &filter, args.json).await;

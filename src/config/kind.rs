@@ -374,7 +374,10 @@ mod tests {
         check(Kind::HeaderName, "X-User", Some(json!("X-User")));
         check(Kind::HeaderName, "X User", None);
         check(Kind::Filter, "info,fathom=debug", Some(json!("info,fathom=debug")));
-        check(Kind::Filter, "fathom=loud", None);
+        check(Kind::Filter, "DEBUG,hyper=off,fathom::llm,audit,", Some(json!("DEBUG,hyper=off,fathom::llm,audit,")));
+        for wrong in ["fathom=loud", "loud", "warning", "info,verbose"] {
+            check(Kind::Filter, wrong, None);
+        }
         check(Kind::Choice(&["text", "json"]), "xml", None);
         check(Kind::Model, "acme:x", None);
         for good in [

@@ -35,6 +35,8 @@ pub enum Origin {
         own: String,
     },
     File(PathBuf),
+    /// Nobody, but it follows from this setting.
+    Follows(&'static str),
     Default,
 }
 
@@ -45,6 +47,7 @@ impl fmt::Display for Origin {
             Self::Variable(name) => write!(formatter, "environment variable {name}"),
             Self::OtherVariable { name, own } => write!(formatter, "environment variable {name}, read as {own}"),
             Self::File(path) => write!(formatter, "file {}", path.display()),
+            Self::Follows(key) => write!(formatter, "follows from {key}"),
             Self::Default => formatter.write_str("default"),
         }
     }
@@ -54,7 +57,7 @@ impl Origin {
     /// Returns the rank of an origin; the greater one wins.
     fn rank(&self) -> u8 {
         match self {
-            Self::Default => 0,
+            Self::Default | Self::Follows(_) => 0,
             Self::File(_) => 1,
             Self::OtherVariable { .. } => 2,
             Self::Variable(_) => 3,
@@ -265,6 +268,6 @@ fn place(setting: &Setting, origin: &Origin) -> String {
         Origin::Flag(name) => (*name).to_owned(),
         Origin::Variable(name) => name.clone(),
         Origin::OtherVariable { name, own } => format!("{name} (read as {own})"),
-        Origin::File(_) | Origin::Default => setting.key.to_string(),
+        Origin::File(_) | Origin::Follows(_) | Origin::Default => setting.key.to_string(),
     }
 }

@@ -2,6 +2,8 @@
 //! `docs/settings.md`, the table in `docs/providers.md`, and the help of flags. A test holds the files up to date
 //! (`just generate` writes them).
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{
@@ -123,7 +125,7 @@ pub fn variables() -> String {
         text.push_str(&heading(&table));
         for setting in &table.settings {
             text.push_str(&about(setting, &table));
-            text.push_str(&format!("#{}={}\n", setting.variable, in_variable(setting)));
+            text.push_str(&format!("#{}={}\n", setting.variable, quoted(&in_variable(setting))));
         }
     }
     text
@@ -369,6 +371,14 @@ fn in_variable(setting: &Setting) -> String {
     }
 }
 
+/// Puts a value into quotes that a shell would take apart.
+fn quoted(value: &str) -> Cow<'_, str> {
+    match value.contains([' ', '"', '{', '*', '&', ';', '$', '(', '#', '<', '>']) {
+        true => format!("'{value}'").into(),
+        false => value.into(),
+    }
+}
+
 /// Renders the value of a setting in TOML, which takes JSON's texts, numbers and lists as they are.
 fn in_file(setting: &Setting) -> String {
     let text = match (setting.default, setting.kind) {
@@ -461,6 +471,19 @@ mod tests {
     }
 
     /// Every value that stands there is one that is accepted.
+    /// As the guide says, with `set -a; . ./.env`.
+    #[test]
+    fn a_shell_takes_the_example_of_variables() {
+        let example: String = commented(&variables()).flat_map(|line| [line, "\n"]).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("env");
+        fs::write(&file, &example).unwrap();
+        let script = ". \"$0\"; printf %s \"$FATHOM_MCP_CONFIG\"";
+        let output = std::process::Command::new("sh").args(["-eu", "-c", script]).arg(&file).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        assert!(serde_json::from_slice::<Value>(&output.stdout).unwrap().is_object());
+    }
+
     #[test]
     fn the_example_file_lists_exactly_the_settings_there_are() {
         let example: String = commented(&file()).flat_map(|line| [line, "\n"]).collect();

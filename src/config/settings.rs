@@ -141,7 +141,11 @@ impl Setting {
         let address = provider.base_url.map_or(Unset, Computed);
         let about = "address of its API, with /v1 where it has one";
         let further = provider.others.iter().map(|other| {
-            let kind = if other.is_secret { Kind::Secret } else { Kind::Text };
+            let kind = match other.name {
+                _ if other.is_secret => Kind::Secret,
+                name if name.ends_with("_url") => Kind::Url,
+                _ => Kind::Text,
+            };
             let further = setting(other.name, other.variable, kind, Unset, other.meaning);
             Self { other_variable: other.other_variable.map(Cow::from), ..further }
         });

@@ -14,7 +14,10 @@ use super::{
     settings::{self, Fallback, Setting},
 };
 use crate::{
-    domain::{ModelName, options::MODEL_OPTIONS},
+    domain::{
+        ModelName,
+        options::{MODEL_OPTIONS, OptionSpec},
+    },
     llm::{
         self, Endpoint, Tuning,
         providers::{PROVIDERS, Provider},
@@ -121,7 +124,10 @@ pub fn effective(config: &Config, layers: &Layers<'_>) -> Vec<Effective> {
             Kind::Research(spec) => options[spec.name].clone(),
             _ => value(config, layers, setting),
         },
-        source: source(layers, setting),
+        source: match setting.kind {
+            Kind::Research(spec) => option_source(config, layers, spec, &options[spec.name]),
+            _ => layers.given(&setting.key).map_or(Origin::Default, |given| given.origin.clone()),
+        },
     };
     let mut all: Vec<_> = settings::all().iter().map(one).collect();
     let mut models: Vec<_> = config.llm.models.iter().collect();
@@ -159,16 +165,20 @@ fn value(config: &Config, layers: &Layers<'_>, setting: &Setting) -> Value {
     }
 }
 
-/// Returns where the value of a setting comes from. A role's model may follow from `model`.
-fn source(layers: &Layers<'_>, setting: &Setting) -> Origin {
-    let given = match setting.kind {
-        Kind::Research(spec) => {
-            let all = layers.given("model").filter(|_| MODEL_OPTIONS.contains(&spec.name));
-            layers.option(spec.name).or(all)
-        }
-        _ => layers.given(&setting.key),
-    };
-    given.map_or(Origin::Default, |given| given.origin.clone())
+/// Returns where the value of an option comes from. A role's model may follow from `model`, others from the effort, and
+/// what nobody set may be brought down to a cap.
+fn option_source(config: &Config, layers: &Layers<'_>, spec: &OptionSpec, value: &Value) -> Origin {
+    let all = layers.given("model").filter(|_| MODEL_OPTIONS.contains(&spec.name));
+    if let Some(given) = layers.option(spec.name).or(all) {
+        return given.origin.clone();
+    }
+    if config.caps.most(spec.name).is_some_and(|most| *value == most && *value != spec.default_value()) {
+        return Origin::Follows("limits.option_caps");
+    }
+    match config.options.effort.options().get(spec.name) {
+        Some(usual) if usual == value => Origin::Follows("options.effort"),
+        _ => Origin::Default,
+    }
 }
 
 fn fit_to_be_shown(kind: Kind, value: Value) -> Value {
@@ -219,6 +229,20 @@ mod tests {
     fn a_shown_database_has_no_password() {
         let url = SecretString::from("postgres://me:pa55@db.test:5433/fathom");
         assert_eq!(shown_database(&Database::Postgres { url, max_connections: 1 }), "Postgres at db.test:5433/fathom");
+    }
+
+    #[test]
+    fn what_follows_from_another_setting_says_so() {
+        let caps = "max_run_seconds=3600,max_searches=20";
+        let config = config_of(&[("FATHOM_EFFORT", "quick"), ("FATHOM_OPTION_CAPS", caps), ("FATHOM_MAX_PAGES", "7")]);
+        let source = |name: &str| {
+            let key = format!("options.{name}");
+            config.effective.iter().find(|one| one.key == key).unwrap().source.to_string()
+        };
+        assert_eq!(source("max_run_seconds"), "follows from options.effort");
+        assert_eq!(source("max_searches"), "follows from limits.option_caps");
+        assert_eq!(source("max_pages"), "environment variable FATHOM_MAX_PAGES");
+        assert_eq!(source("max_tokens"), "default");
     }
 
     #[test]

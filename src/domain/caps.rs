@@ -148,6 +148,17 @@ impl Caps {
         }
     }
 
+    /// Returns the most that an option may be, where there is a cap.
+    pub fn most(&self, name: &str) -> Option<u32> {
+        self.most.get(name).copied()
+    }
+
+    /// Returns a value of an option, or its cap where it is above that.
+    pub(super) fn lowered(&self, name: &str, value: Value) -> Value {
+        let above = |most: &&u32| value.as_u64().is_some_and(|value| value > u64::from(**most));
+        self.most.get(name).filter(above).map_or(value, |most| json!(most))
+    }
+
     fn check_cost(&self, name: &str, value: &Value) -> Result<(), OptionError> {
         let Some(most) = self.most_cost.filter(|_| name == COST_OPTION) else { return Ok(()) };
         match value.as_f64().is_some_and(|dollars| dollars <= most.dollars()) {

@@ -201,6 +201,11 @@ impl RunOptions {
     /// # Errors
     /// Unknown name, wrong type or value out of range; nothing is changed then.
     pub fn set(&mut self, name: &str, value: Value) -> Result<(), OptionError> {
+        self.set_under(&Caps::default(), name, value)
+    }
+
+    /// Sets one as [`RunOptions::set`] does, where the options were brought below `caps` before.
+    fn set_under(&mut self, caps: &Caps, name: &str, value: Value) -> Result<(), OptionError> {
         let spec = OptionSpec::find(name)?;
         let value = spec.check(value)?;
         let Ok(Value::Object(mut fields)) = serde_json::to_value(&*self) else {
@@ -208,7 +213,7 @@ impl RunOptions {
         };
         let given = spec.kind.shown(&value);
         if spec.name == EFFORT {
-            follow_effort(&mut fields, self.effort, Effort::deserialize(&value).unwrap_or_default());
+            follow_effort(&mut fields, caps, self.effort, Effort::deserialize(&value).unwrap_or_default());
         }
         fields.insert(spec.name.to_owned(), value);
         *self = serde_json::from_value(Value::Object(fields)).map_err(|error| OptionError::Invalid {
@@ -239,7 +244,7 @@ impl RunOptions {
                 break;
             }
             let checked = caps.check(name, value);
-            let set = checked.and_then(|()| self.set(name, value.clone()));
+            let set = checked.and_then(|()| self.set_under(caps, name, value.clone()));
             if set.is_ok() && name == EFFORT {
                 let own = self.clone();
                 caps.lower(self, &own);
@@ -323,7 +328,8 @@ impl OptionSpec {
         Err(OptionError::Unknown { name: name.to_owned(), nearest })
     }
 
-    fn default_value(&self) -> Value {
+    /// Returns the value that counts where nobody chose one.
+    pub fn default_value(&self) -> Value {
         serde_json::from_str(self.default).expect("a test parses every default")
     }
 
@@ -385,12 +391,12 @@ impl OptionSpec {
 }
 
 /// Sets what goes with another effort, but for what somebody has chosen: a value that is not the one of the effort
-/// before.
-fn follow_effort(fields: &mut Map<String, Value>, before: Effort, after: Effort) {
+/// before, nor the cap it was brought down to.
+fn follow_effort(fields: &mut Map<String, Value>, caps: &Caps, before: Effort, after: Effort) {
     let (before, after) = (before.options(), after.options());
     for spec in OPTIONS.iter().filter(|spec| before.contains_key(spec.name) || after.contains_key(spec.name)) {
         let usual = |of: &Map<String, Value>| of.get(spec.name).cloned().unwrap_or_else(|| spec.default_value());
-        if fields.get(spec.name) == Some(&usual(&before)) {
+        if fields.get(spec.name) == Some(&caps.lowered(spec.name, usual(&before))) {
             fields.insert(spec.name.to_owned(), usual(&after));
         }
     }
@@ -589,6 +595,21 @@ mod tests {
         assert_eq!(numbers(&laid(&own, json!({"effort": "deep"}))), (10, 4));
         assert_eq!(numbers(&laid(&deep, json!({"effort": "quick"}))), (2, 3));
         assert_eq!(laid(&deep, json!({"effort": "standard"})), RunOptions::default());
+    }
+
+    /// A cap is no choice: a quick run stays quick where the usual values are above it.
+    #[test]
+    fn effort_sets_what_was_only_brought_down_to_a_cap() {
+        let mut caps = Caps::default();
+        for cap in ["max_run_seconds=3600", "max_researcher_iterations=4", "max_react_tool_calls=2"] {
+            caps.add(cap).unwrap();
+        }
+        let mut own = RunOptions::default();
+        caps.lower(&mut own, &RunOptions::default());
+        assert_eq!((own.max_run_seconds, own.max_researcher_iterations), (3_600, 4));
+        let Value::Object(given) = json!({"effort": "quick"}) else { panic!() };
+        assert_eq!(own.lay_over(&given, &caps, 8), []);
+        assert_eq!((own.max_run_seconds, own.max_researcher_iterations, own.max_react_tool_calls), (900, 2, 2));
     }
 
     #[test]

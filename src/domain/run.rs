@@ -100,7 +100,8 @@ pub enum FailureCode {
     SearchUnavailable,
     /// The provider refused the key: fix it.
     ModelAuth,
-    /// The provider could not be reached, stayed overloaded, or what came was no answer of its own: try again later.
+    /// The provider could not be reached, stayed overloaded, has no quota left for us, or what came was no answer of
+    /// its own: try again later.
     ModelUnavailable,
     /// The provider rejected the request (unknown model, unsupported parameter): fix the settings.
     ModelRequest,

@@ -68,8 +68,8 @@ impl WriterHandle {
     /// there.
     ///
     /// # Cancel safety
-    /// When dropped after the commit was queued, it is written all the same, unless the database refuses it alone and the
-    /// run ends.
+    /// When dropped after the commit was queued, it is written all the same, unless the database refuses it alone and
+    /// the run ends.
     pub async fn commit(&self, commit: Commit) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         self.queue.send(Job { entry: commit.into(), answer: Some(answer) }).await.map_err(|_| stopped())?;
@@ -316,8 +316,8 @@ impl Writer {
     }
 }
 
-/// Returns the end of a run alone, where nobody waits any more for what comes before it, as in a run that was cancelled:
-/// what is refused would keep it from ending. All of them otherwise.
+/// Returns the end of a run alone, where nobody waits any more for what comes before it, as in a run that was
+/// cancelled: what is refused would keep it from ending. All of them otherwise.
 fn end_of_abandoned(mut jobs: Vec<Job>) -> Result<Job, Vec<Job>> {
     let Some(last) = jobs.pop_if(|job| job.entry.commit.finish.is_some()) else { return Err(jobs) };
     let mut waiting = jobs.iter().filter_map(|job| job.answer.as_ref()).peekable();

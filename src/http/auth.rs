@@ -3,6 +3,8 @@
 //! Handlers below `/api/` run only for a request with a key that allows its method; what it may see follows from the
 //! key's owner (`owned.rs`). Probes, the contract and the page itself need none: they show nothing of anybody.
 
+use std::time::Duration;
+
 use axum::{
     extract::{FromRequestParts, Request, State as Shared},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority},
@@ -23,6 +25,8 @@ use crate::{
     domain::{ApiKey, Caller, KeyScope, Owner, Timestamp},
 };
 
+/// How often it is looked whether who reads a stream may still do so.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 const API: &str = "/api/";
 /// The path where browsers sign in, which needs no key before.
 const SESSIONS: &str = "/api/v1/session";
@@ -55,6 +59,26 @@ async fn identified(state: &State, headers: &HeaderMap) -> Result<Option<Princip
         Some((text, kind)) => state.keys.verify(text, kind).await?,
         None => None,
     })
+}
+
+/// Waits until the key or session of a request counts no more; for ever where none has to be sent. While nobody can
+/// say, it counts.
+pub async fn refused(state: State, headers: HeaderMap) {
+    if state.settings.authentication == Authentication::None {
+        return std::future::pending().await;
+    }
+    loop {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        if matches!(identified(&state, &headers).await, Ok(None)) {
+            return;
+        }
+    }
+}
+
+/// Returns the headers that say who sent a request.
+pub fn credentials(headers: &HeaderMap) -> HeaderMap {
+    let of = |name: HeaderName| headers.get_all(&name).iter().map(move |value| (name.clone(), value.clone()));
+    [header::AUTHORIZATION, API_KEY, header::COOKIE].into_iter().flat_map(of).collect()
 }
 
 /// Returns the key or session of a request; a header counts before the cookie, which browsers send unasked.
@@ -221,9 +245,9 @@ pub fn set_session_cookie(response: &mut Response, session: Session, cookie: &st
     set_cookie(response, cookie, session.ends.after(Timestamp::now()).as_secs(), is_over_tls);
 }
 
-/// Returns whether the browser speaks TLS. Proxies in front say so, of several in a row the outermost one first; so does
-/// the address of the page that a change comes from; and so does what browsers add to requests (`Sec-Fetch-Site`), as they
-/// do over TLS and on their own machine alone.
+/// Returns whether the browser speaks TLS. Proxies in front say so, of several in a row the outermost one first; so
+/// does the address of the page that a change comes from; and so does what browsers add to requests (`Sec-Fetch-Site`),
+/// as they do over TLS and on their own machine alone.
 pub fn is_over_tls(headers: &HeaderMap) -> bool {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let forwarded = text(&FORWARDED_PROTO).split(',').next().unwrap_or_default();

@@ -364,7 +364,7 @@ fn beginning(mut text: String) -> String {
 }
 
 /// Returns a name as part of a JSON pointer (RFC 6901).
-fn escaped(name: &str) -> String {
+pub fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 

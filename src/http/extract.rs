@@ -25,7 +25,7 @@ use super::{
     outgoing::{self, Buffers},
 };
 use crate::{
-    domain::{GivenKeys, printable_line},
+    domain::{GivenKeys, printable_line, shows_nothing},
     runs::Cursor,
 };
 
@@ -112,7 +112,7 @@ const MAX_LINE_CHARS: usize = 200;
 pub fn line(pointer: &str, text: &str, it_has: &str) -> Result<String, ApiError> {
     let printable = printable_line(text);
     match text.chars().count() {
-        1..=MAX_LINE_CHARS if !printable.is_empty() => Ok(printable),
+        1..=MAX_LINE_CHARS if !shows_nothing(text) => Ok(printable),
         _ => {
             let detail = format!("{it_has} 1 to {MAX_LINE_CHARS} characters");
             Err(ApiError::invalid(Place::Pointer(pointer.to_owned()), detail))
@@ -353,7 +353,9 @@ pub fn wait(headers: &HeaderMap) -> Option<Duration> {
     let seconds = preferences.flat_map(|value| value.split(',')).find_map(|preference| {
         let (name, value) = preference.split(';').next()?.split_once('=')?;
         let value = value.trim().trim_matches('"');
-        name.trim().eq_ignore_ascii_case("wait").then(|| value.parse::<u64>().ok())?
+        let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        // What is no number of this size is more than the longest wait.
+        (is_number && name.trim().eq_ignore_ascii_case("wait")).then(|| value.parse::<u64>().unwrap_or(u64::MAX))
     });
     seconds.map(|seconds| Duration::from_secs(seconds.min(LONGEST_WAIT)))
 }
@@ -508,6 +510,7 @@ mod tests {
         assert_eq!(of("wait=5"), Some(5));
         assert_eq!(of("respond-async, Wait = \"7\"; x=1"), Some(7));
         assert_eq!(of("wait=100000"), Some(60));
+        assert_eq!(of("wait=99999999999999999999"), Some(60));
         assert_eq!(of("wait=-1"), None);
         assert_eq!(of("respond-async"), None);
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{
     State, audit,
     auth::Administrator,
-    error::{ApiError, Place},
+    error::{ApiError, Place, escaped},
     extract::{JsonBody, line},
     json::{self, ListBody},
 };
@@ -101,7 +101,8 @@ fn wanted(request: &KeyRequest) -> Result<Wanted, ApiError> {
 
 /// Reads limits, each of them known and in its range.
 fn limits(given: &Map<String, Value>) -> Result<UseLimits, ApiError> {
-    let wrong = |name: &str, detail: String| ApiError::invalid(Place::Pointer(format!("/limits/{name}")), detail);
+    let wrong =
+        |name: &str, detail: String| ApiError::invalid(Place::Pointer(format!("/limits/{}", escaped(name))), detail);
     let mut limits = UseLimits::default();
     for (name, value) in given {
         limits.set(name, value).map_err(|expected| wrong(name, expected))?;

@@ -195,7 +195,9 @@ impl<S: Send + Sync> FromRequestParts<S> for SourceParameter {
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
         let text = path_text(parts, "source_id").await?;
-        let number = text.strip_prefix('S').unwrap_or(&text).parse().ok();
+        let digits = text.strip_prefix('S').unwrap_or(&text);
+        let is_written_so = !digits.starts_with(['0', '+']);
+        let number = digits.parse().ok().filter(|_| is_written_so);
         let number = number.ok_or_else(|| ApiError::parameter("source_id", "source_id must look like S1003"))?;
         Ok(Self(SourceId(number)))
     }

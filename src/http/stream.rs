@@ -12,7 +12,7 @@ use axum::{
 use futures::StreamExt as _;
 
 use super::{
-    State,
+    State, auth,
     error::{ApiError, Code, Problem},
     extract::{Query, negotiate},
     queue,
@@ -56,7 +56,7 @@ async fn events(state: &State, log: OwnedEvents, headers: &HeaderMap, query: &Qu
             let limit = query.number("limit", PAGE, 1..=LARGEST_PAGE)?;
             page(&log, after, limit, &types).await?
         }
-        Some(_) => stream(state, log, after, types, naming).await?,
+        Some(_) => stream(state, log, after, (types, naming), auth::credentials(headers)).await?,
         None => return Err(ApiError::new(Code::NotAcceptable, format!("offered are {EVENT_STREAM} and {JSON}"))),
     };
     let headers = response.headers_mut();
@@ -74,8 +74,8 @@ async fn stream(
     state: &State,
     log: OwnedEvents,
     after: i64,
-    types: Types,
-    naming: Naming,
+    (types, naming): (Types, Naming),
+    credentials: HeaderMap,
 ) -> Result<Response, ApiError> {
     if state.shutdown.is_cancelled() {
         return Err(ApiError::new(Code::ShuttingDown, "the service is stopping; another one will have the events"));
@@ -92,6 +92,7 @@ async fn stream(
         Opening::Frames(frames) => frames,
     };
     let permitted = queue::with_places(log, after, frames).inspect(move |_| _ = &permit);
+    let permitted = permitted.take_until(Box::pin(auth::refused(state.clone(), credentials)));
     Ok(answer(sse::body(permitted, Native { types, naming }, state.shutdown.clone())))
 }
 

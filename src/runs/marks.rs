@@ -20,7 +20,7 @@ use std::{
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use crate::{domain::RunId, store::End};
+use crate::{domain::RunId, files, store::End};
 
 /// The worker's name, padded with line ends.
 const HEAD: usize = 512;
@@ -102,10 +102,10 @@ impl Drop for Marks {
 
 /// Locks before it writes; a file that somebody took for a dead one's in between is made again.
 fn open(folder: &Path, worker: &str) -> io::Result<(PathBuf, File)> {
-    fs::create_dir_all(folder)?;
+    files::create_private_folder(folder)?;
     for _ in 0..3 {
         let path = folder.join(format!("{}.at-work", Uuid::new_v4().simple()));
-        let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        let mut file = files::keep_private(&path)?;
         match file.try_lock() {
             Ok(()) if path.exists() => {}
             Ok(()) | Err(TryLockError::WouldBlock) => continue,
@@ -224,7 +224,7 @@ impl Dead {
 /// as it starts, so the folder is its own, whatever user takes the command line later.
 pub fn dead(folder: &Path) -> Vec<Dead> {
     // Best effort, as with the marks.
-    let _ = fs::create_dir_all(folder);
+    let _ = files::create_private_folder(folder);
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
     let paths = paths.filter(|path| path.extension().is_some_and(|extension| extension == "at-work"));

@@ -45,7 +45,7 @@ impl OwnedThread {
 
     /// Returns its links, newest first.
     pub async fn shares(&self) -> Result<Vec<Share>, store::Error> {
-        self.access.store().shares(self.thread.id).await
+        self.access.store().shares(self.thread.id, Timestamp::now()).await
     }
 
     /// Ends a link of the thread; `None` when there is none.

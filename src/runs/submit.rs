@@ -12,7 +12,7 @@ use super::{
 use crate::{
     domain::{
         Allowance, Caller, GivenKeys, Message, MessageId, Owner, Run, RunId, RunOptions, ThreadId, Timestamp,
-        digest::sha256_hex, printable_line,
+        digest::sha256_hex, shows_nothing,
     },
     search::Engine,
     store::{Admission, Created, FirstAnswer, IdempotencyKey, NewRun, NewThread, QueueLimits},
@@ -237,7 +237,7 @@ impl Runs {
         means: &Means,
     ) -> Result<NewRun, Refusal> {
         let content = content.trim();
-        if printable_line(content).is_empty() {
+        if shows_nothing(content) {
             return Err(Refusal::Empty);
         }
         if content.chars().count() > MAX_MESSAGE_CHARS {

@@ -28,12 +28,12 @@ impl Store {
         change!(self, engine => engine.add_share(new).await)
     }
 
-    /// Returns the links of a thread, newest first.
+    /// Returns the links by which a thread can be read now, newest first.
     ///
     /// # Errors
     /// Those of every method here.
-    pub async fn shares(&self, thread_id: ThreadId) -> Result<Vec<Share>, Error> {
-        ask!(self, engine => engine.shares(thread_id).await)
+    pub async fn shares(&self, thread_id: ThreadId, now: Timestamp) -> Result<Vec<Share>, Error> {
+        ask!(self, engine => engine.shares(thread_id, now).await)
     }
 
     /// Returns a link with the thread that it shows and the SHA-256 of its secret.

@@ -186,7 +186,8 @@ fn create_privately(path: &Path) -> Result<(), Error> {
 
 /// Compares the schema with what this program needs. The file has to be writable, as it will be written to.
 pub async fn look(path: &Path) -> Result<Schema, Error> {
-    if !path.exists() {
+    let exists = path.try_exists().map_err(|error| Error::Unusable(format!("{}: {error}", path.display())))?;
+    if !exists {
         return Ok(Schema::Lacks(migrations::NEWEST_SCHEMA));
     }
     let mut connection = common_options(path).connect().await?;

@@ -311,8 +311,8 @@ impl Store {
         self.delete_in_parts(expired.id, Some(expired)).await
     }
 
-    /// Deletes what may be much in short transactions, and then the rest with the thread itself. Once a part is gone, the
-    /// thread goes too, even if it is used now: its citations would lead nowhere.
+    /// Deletes what may be much in short transactions, and then the rest with the thread itself. Once a part is gone,
+    /// the thread goes too, even if it is used now: its citations would lead nowhere.
     async fn delete_in_parts(&self, thread_id: ThreadId, expired: Option<&ExpiredThread>) -> Result<bool, Error> {
         let mut unless_used = expired;
         while ensure!(self, engine => engine.thin_out_thread(thread_id, unless_used).await)? {

@@ -17,7 +17,7 @@ use secrecy::SecretString;
 use tracing::Subscriber;
 use tracing_subscriber::{
     EnvFilter, Layer,
-    filter::{FilterExt as _, filter_fn},
+    filter::{FilterExt as _, LevelFilter, filter_fn},
     layer::SubscriberExt,
     registry::LookupSpan,
 };
@@ -81,9 +81,17 @@ impl Telemetry {
     }
 }
 
-/// Returns whether these are directives of a filter.
+/// Returns whether these are directives of a filter. A word alone is a level or names something of Fathom: the library
+/// takes any other word for the name of a target, so that a level misspelt would turn the log off.
 pub fn is_filter(text: &str) -> bool {
-    EnvFilter::try_new(text).is_ok()
+    let is_known = |directive: &str| {
+        directive.contains(['=', '[', ':'])
+            || directive.is_empty()
+            || directive == AUDIT
+            || directive.starts_with("fathom")
+            || directive.parse::<LevelFilter>().is_ok()
+    };
+    text.split(',').all(|directive| is_known(directive.trim())) && EnvFilter::try_new(text).is_ok()
 }
 
 /// Starts the log on standard error, and traces if there is a collector. A second start in a process changes nothing.

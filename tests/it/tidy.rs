@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "runs",
         &[
+            "files",
             "webhooks",
             "research",
             "context",

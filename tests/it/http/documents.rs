@@ -45,6 +45,23 @@ pub fn found(world: &World) -> String {
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_title_that_somebody_chose_stays(database: TestDatabase) {
+    let world = searching_world().await;
+    let service = Service::start(&world, &database).await;
+    let begun = give(&service, "/api/v1/documents?name=dues.md", DUES).await.expect(201).json();
+    let thread = begun["thread"]["id"].as_str().unwrap();
+    let path = format!("/api/v1/threads/{thread}");
+    let typed = [("content-type", "application/json")];
+    service.ask("PATCH", &path, &typed, r#"{"title": "Harbour"}"#).await.expect(200);
+    service.ended(&service.say(thread, QUESTION).await).await;
+    assert_eq!(service.thread(thread).await["title"], "Harbour");
+    service.stop().await;
+    world.finish();
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thread_that_begins_with_a_document_searches_it(database: TestDatabase) {
     let world = searching_world().await;
     let service = Service::start(&world, &database).await;

@@ -206,6 +206,25 @@ async fn a_key_that_another_process_revokes_is_refused_within_seconds() {
     world.finish();
 }
 
+/// A thread's stream has no end of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_when_its_key_is_revoked() {
+    let database = TestDatabase::sqlite();
+    let (world, service) = service(&database).await;
+    let ann = service.key("ann", KeyScope::Write, None).await;
+    let started = ask(&service, &ann, "POST", "/api/v1/threads", &json!({ "message": QUESTION })).await.expect(201);
+    let path = format!("{}/events", started.started().thread_path());
+    let mut stream = service.stream(&path, &[("x-api-key", &ann)]).await;
+    stream.until("run.completed").await;
+    let keys = Keys::new(database.open().await);
+    let id = keys.list().await.unwrap().into_iter().find(|key| key.owner.as_str() == "ann").unwrap().id;
+    keys.revoke(id).await.unwrap();
+    let end = tokio::time::timeout(Duration::from_secs(30), stream.next()).await.expect("it ends");
+    assert_eq!(end, None);
+    service.stop().await;
+    world.finish();
+}
+
 /// Half of a session's time is over: the browser gets another one, and the old one is taken a moment longer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_session_is_renewed() {

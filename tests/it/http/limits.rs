@@ -209,6 +209,7 @@ async fn administrators_give_keys_limits() {
     for (wrong, pointer) in [
         (json!({ "runs_per_year": 1 }), "/limits/runs_per_year"),
         (json!({ "runs_per_day": 0 }), "/limits/runs_per_day"),
+        (json!({ "a/b~c": 1 }), "/limits/a~1b~0c"),
         (json!({ "cost_per_month_usd": null }), "/limits/cost_per_month_usd"),
     ] {
         let problem =

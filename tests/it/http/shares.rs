@@ -81,6 +81,11 @@ async fn who_has_the_link_reads_the_report_until_it_is_revoked(database: TestDat
     service.get(&simple(report)).await.refused(404, "not_found");
     let revoked = ask(&service, &ann, "DELETE", &revoke, "").await.expect(200).json();
     assert!(revoked["revoked_at"].is_string());
+    // Revoking it twice says the same, whatever was made in between, and what shows nothing is not listed.
+    let second = shared(&service, &ann, &started, "{}").await;
+    assert_eq!(ask(&service, &ann, "DELETE", &revoke, "").await.expect(200).json(), revoked);
+    let listed = ask(&service, &ann, "GET", &shares, "").await.expect(200).json();
+    assert_eq!((listed["data"].as_array().unwrap().len(), &listed["data"][0]["id"]), (1, &second["id"]));
     for path in [url, report] {
         service.get(path).await.refused(404, "not_found");
         let page = service.ask("GET", path, &[("accept", "text/html,*/*;q=0.8")], "").await.expect(404);

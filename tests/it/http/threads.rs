@@ -35,6 +35,7 @@ async fn a_thread_is_renamed_and_its_metadata_merged(database: TestDatabase) {
 
     for wrong in [
         json!({"title": ""}),
+        json!({"title": "\u{200b}\u{2060}"}),
         json!({"title": "x".repeat(201)}),
         json!({"title": format!("x{}", " ".repeat(200))}),
         json!({"title": null}),

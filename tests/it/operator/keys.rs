@@ -57,7 +57,7 @@ async fn keys_are_made_listed_and_revoked(engine: Engine) {
     assert!(code == Some(0) && revoked.contains("is revoked") && !said.contains("audit"), "{said}");
     assert!(keys(&site, &["list"]).await.1.contains("revoked "));
     let (code, _, said) = keys(&site, &["revoke", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d"]).await;
-    assert!(code == Some(1) && said.contains("there is no key"), "{said}");
+    assert!(code == Some(2) && said.contains("there is no key"), "{said}");
     site.world.finish();
 }
 

@@ -215,8 +215,8 @@ async fn a_thread_that_holds_much_is_deleted_in_parts(database: TestDatabase) {
     }
 }
 
-/// What is deleted of it does not come back: a thread that is used while it is deleted would keep reports whose citations
-/// lead nowhere.
+/// What is deleted of it does not come back: a thread that is used while it is deleted would keep reports whose
+/// citations lead nowhere.
 #[test_case(TestDatabase::sqlite(), "CREATE TRIGGER used AFTER DELETE ON steps BEGIN \
     UPDATE threads SET last_seq = last_seq + 1; END"; "sqlite")]
 #[test_case(TestDatabase::postgres().await, "CREATE FUNCTION used() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \

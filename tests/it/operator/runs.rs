@@ -153,6 +153,9 @@ async fn what_is_not_there_is_bad_usage() {
         assert!(stderr.contains("there is no database at"), "{stderr}");
         assert!(!mistyped.exists());
     }
+    // One that cannot be looked into is not called empty.
+    let (code, _, stderr) = output(&site, &["runs", "list", "--data-dir", "/dev/null"]).await;
+    assert!(code == Some(2) && stderr.contains("cannot be read"), "{stderr}");
     site.world.finish();
 }
 
