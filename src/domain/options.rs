@@ -287,6 +287,11 @@ impl RunOptions {
         distinct
     }
 
+    /// Returns whether a run may call tools of MCP servers, those that it names: `all` is resolved before.
+    pub fn has_mcp(&self) -> bool {
+        self.mcp_config.is_some() || self.mcp_servers.names().next().is_some()
+    }
+
     /// Returns the search engines that are named, those that stand in included.
     pub fn engines(&self) -> impl Iterator<Item = &str> {
         self.search_api.names().chain(self.search_fallback.names())

@@ -228,11 +228,12 @@ pub async fn run(cx: &Cx, agent: &mut Agent<'_>, messages: &mut Vec<Message>) ->
         let completion = without_withheld(completion);
         let wants_end = agent.wants_end(&completion.tool_calls);
         if completion.tool_calls.is_empty() && agent.gathered.has_worked {
-            if was_silent || turn == agent.max_turns || !is_silent(&completion) {
+            let is_cut = completion.stop == StopReason::Length;
+            if was_silent || turn == agent.max_turns || !(is_cut || is_silent(&completion)) {
                 return Ok(End::Finished);
             }
             was_silent = true;
-            break_silence(cx, &path, messages).await?;
+            break_silence(cx, &path, messages, is_cut.then_some(completion.text)).await?;
             continue;
         }
         if completion.tool_calls.is_empty() {
@@ -274,10 +275,15 @@ fn is_silent(completion: &Completion) -> bool {
     completion.stop != StopReason::Refused && completion.is_without_words()
 }
 
-/// Asks for a reply after one in which nothing stands. The same conversation would bring the same again.
-async fn break_silence(cx: &Cx, path: &str, messages: &mut Vec<Message>) -> Result<(), Stop> {
-    messages.push(Message::user(cx.prompts().text("nudge_silent", ())));
-    let detail = "the model answered the results of its tools with nothing";
+/// Asks for a reply after one in which nothing stands, or that was `cut` off before it called a tool. The same
+/// conversation would bring the same again.
+async fn break_silence(cx: &Cx, path: &str, messages: &mut Vec<Message>, cut: Option<String>) -> Result<(), Stop> {
+    let nudge = cx.prompts().text("nudge_silent", json!({"is_cut": cut.is_some()}));
+    let detail = match &cut {
+        Some(_) => "the model's reply was cut off by the output limit before it called a tool",
+        None => "the model answered the results of its tools with nothing",
+    };
+    append_idle(messages, cut.unwrap_or_default(), nudge);
     cx.warn(&format!("{path}/nudged"), WarningCode::ModelMisuse, detail).await
 }
 

@@ -104,7 +104,7 @@ async fn admit<'c>(
     };
     let (tool_called, name) = agent.tools.get(tool);
     let (is_one_step, name) = (tool_called.is_one_step(), name.to_owned());
-    if is_one_step && !agent.gathered.made.insert(format!("{name} {}", admitted.arguments)) {
+    if is_one_step && !agent.gathered.made.insert(key_of(tool_called.kind(), turn, &name, &admitted.arguments)) {
         return Ok(Err(Answer::to(call, cx.prompts().text("repeated_call", json!({"name": name})))));
     }
     let Some(first_source) = agent.reserve(admitted.source_ids) else {
@@ -162,6 +162,10 @@ async fn made(
             Err(ToolError::Limit(refusal)) => ToolOutput::failed(cx, &job.call.name, refusal.message),
         };
         let gathered = &mut agent.gathered;
+        if output.has_failed() {
+            // The model may try it once more.
+            gathered.made.remove(&key_of(kind, turn, &job.call.name, &job.admitted.arguments));
+        }
         gathered.record(kind, &output);
         gathered.add(kind, output.evidence, &output.texts, output.links.into_iter().map(|link| link.url));
         let note = job.admitted.left_out.map(|left_out| Part::Fixed(format!("\n\n{}", left_out.note).into()));
@@ -169,6 +173,15 @@ async fn made(
         answers.push((job.index, Answer { in_full: output.in_full, ..Answer::to(job.call, output.text) }));
     }
     Ok((answers, ends))
+}
+
+/// Returns by what a call is known that was made before. A tool of an MCP server may answer the same call differently
+/// in a later turn: how far a job is, say.
+fn key_of(kind: ToolKind, turn: &str, name: &str, arguments: &Value) -> String {
+    match kind {
+        ToolKind::Mcp => format!("{turn} {name} {arguments}"),
+        _ => format!("{name} {arguments}"),
+    }
 }
 
 /// Makes one call, with its span, and with its events where the tool has none of its own.

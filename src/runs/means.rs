@@ -53,14 +53,14 @@ impl Means {
     ///
     /// # Errors
     /// [`Refusal`] that says what is missing.
-    pub(super) fn check(&self, options: &RunOptions, has_documents: bool) -> Result<(), Refusal> {
+    pub(super) fn check(&self, options: &RunOptions, has_other_sources: bool) -> Result<(), Refusal> {
         for (option, models) in MODEL_OPTIONS.into_iter().zip(options.roles()) {
             for model in models.iter() {
                 let Some(variable) = self.llm.missing(model) else { continue };
                 return Err(Refusal::MissingKey { option, model: model.clone(), remedy: self.remedy(model, variable) });
             }
         }
-        match self.resolve(&options.search_api, has_documents)? {
+        match self.resolve(&options.search_api, has_other_sources || options.has_mcp())? {
             resolved if resolved.is_none() => Ok(()),
             resolved => Ok(self.engines.select(&resolved, &options.search_fallback).map(drop)?),
         }
@@ -105,13 +105,18 @@ impl Means {
         }
     }
 
-    /// Resolves as [`Engines::resolve`] does; with documents of the thread a run can do without an engine.
+    /// Resolves as [`Engines::resolve`] does; with documents of the thread, or tools of MCP servers, a run can do
+    /// without an engine.
     ///
     /// # Errors
     /// [`search::Missing`].
-    pub(super) fn resolve(&self, search_api: &SearchApi, has_documents: bool) -> Result<SearchApi, search::Missing> {
+    pub(super) fn resolve(
+        &self,
+        search_api: &SearchApi,
+        has_other_sources: bool,
+    ) -> Result<SearchApi, search::Missing> {
         match self.engines.resolve(search_api) {
-            Err(search::Missing::Nothing { .. }) if has_documents => Ok(SearchApi::none()),
+            Err(search::Missing::Nothing { .. }) if has_other_sources => Ok(SearchApi::none()),
             Err(search::Missing::Nothing { .. }) if self.are_of_request() && search_api.is_auto() => {
                 let usable: Vec<_> = self.engines.usable().collect();
                 let remedy = format!(
@@ -124,7 +129,8 @@ impl Means {
         }
     }
 
-    /// Returns the engine of a run: that of its options, beside the documents of its thread, if it may search any.
+    /// Returns the engine of a run: that of its options, beside the documents of its thread, if it may search any;
+    /// `None` where it has the tools of MCP servers alone.
     ///
     /// # Errors
     /// [`search::Missing`].
@@ -133,14 +139,14 @@ impl Means {
         options: &RunOptions,
         uploads_of: Option<RunId>,
         store: &Store,
-    ) -> Result<Engine, search::Missing> {
-        let (search_api, fallback) = (&options.search_api, &options.search_fallback);
-        let Some(run_id) = uploads_of else { return self.engines.select(search_api, fallback) };
-        let beside = match self.resolve(search_api, true)? {
+    ) -> Result<Option<Engine>, search::Missing> {
+        let fallback = &options.search_fallback;
+        let beside = match self.resolve(&options.search_api, uploads_of.is_some() || options.has_mcp())? {
             resolved if resolved.is_none() => None,
             resolved => Some(self.engines.select(&resolved, fallback)?),
         };
+        let Some(run_id) = uploads_of else { return Ok(beside) };
         let store = store.clone();
-        Ok(Engine::of_uploads(beside, move || super::uploads::load(store.clone(), run_id)))
+        Ok(Some(Engine::of_uploads(beside, move || super::uploads::load(store.clone(), run_id))))
     }
 }

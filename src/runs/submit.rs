@@ -255,10 +255,10 @@ impl Runs {
         means: &Means,
     ) -> Result<NewRun, Refusal> {
         let has_documents = has_documents || !options.collections.is_empty();
-        means.check(&options, has_documents)?;
-        options.search_api = means.resolve(&options.search_api, has_documents)?;
-        means.check_use(&options)?;
         self.parts.settings.caps.resolve(&mut options);
+        means.check(&options, has_documents)?;
+        options.search_api = means.resolve(&options.search_api, has_documents || options.has_mcp())?;
+        means.check_use(&options)?;
         let engine = match options.search_api.is_none() {
             true => None,
             false => Some(means.engines.select(&options.search_api, &options.search_fallback)?),

@@ -14,8 +14,8 @@ use super::{
 use crate::{
     context::{Cx, EarlierLives, Services, Snapshots, Spending},
     domain::{
-        Event, Failure, FailureCode, FollowUp, MessageRole, Note, Outcome, Run, RunId, Scope, Source, Timestamp,
-        WarningCode, report::Report,
+        Event, Failure, FailureCode, FollowUp, MessageRole, Note, Outcome, Run, RunId, RunStatus, Scope, Source,
+        Timestamp, WarningCode, report::Report,
     },
     journal::{self, Journal, Stop},
     research::{self, Conversation, Earlier},
@@ -238,13 +238,13 @@ async fn prepare(parts: &Parts, lease: &Lease, run: &Run) -> Result<Prepared, Wo
         .ending_at(now + time_left);
     let journal = Arc::new(journal);
     let mut events = vec![root(begin)];
-    events.extend(skipped_documents(&search));
+    events.extend(search.as_ref().map(skipped_documents).unwrap_or_default());
     // Waited for: nothing is paid for before a write has shown that its result can be stored.
     journal.emit_stored(events).await.map_err(stopped)?;
     let services = Services {
         llm: means.llm.clone(),
         prompts: Arc::clone(&parts.prompts),
-        search: Some(search),
+        search,
         snapshots: snapshots(parts, run.id),
     };
     let cx = Cx::new(
@@ -369,14 +369,21 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
     let newest_id = before[newest].id;
     let (mut sources, mut notes) = (parts.store.snapshots(newest_id).await?, parts.store.notes(newest_id).await?);
     let other_texts = parts.store.other_texts(newest_id).await?;
+    let mut found_more = false;
     if let Some((more, newer)) = unfinished {
+        let is_known =
+            |note: &Note| notes.iter().any(|known| known.researcher == note.researcher && known.text == note.text);
+        found_more = !newer.iter().all(is_known);
         // It took over what the report rests on, and went on numbering from there; otherwise the report's own count.
         let is_known = |known: &Source| more.iter().any(|source| is_same(source, known));
         if sources.iter().all(|known| !texts_cite(&texts, known) || is_known(known)) {
             (sources, notes) = (more, newer);
         }
     }
-    Ok(Some(Earlier { texts, sources, notes, other_texts, is_latest: newest == 0 }))
+    // What was cancelled before it found anything is no step of the conversation: the report is still what is talked
+    // of.
+    let is_latest = !found_more && before[..newest].iter().all(|run| run.status == RunStatus::Cancelled);
+    Ok(Some(Earlier { texts, sources, notes, other_texts, is_latest }))
 }
 
 /// Returns whether two runs know the page by the same address and under a common id: a run that took nothing over gives

@@ -383,7 +383,7 @@ impl Toolbox {
     pub fn of_researcher(&self, cx: &Cx) -> ToolSet {
         let web = self.web.as_ref();
         let own = [
-            Some(boxed(search_web::SearchWeb::new(cx, web))),
+            search_web::SearchWeb::offered(cx, web).map(boxed),
             web.and_then(|web| read_page::ReadPage::offered(cx, web)).map(boxed),
             open_document::OpenDocument::offered(cx).map(boxed),
         ];
@@ -421,7 +421,8 @@ pub fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
     if let Some(problem) = &call.problem {
         return Err(problem.clone());
     }
-    let text = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+    // So some models write that there are none.
+    let text = if matches!(call.arguments.trim(), "" | "null") { "{}" } else { &call.arguments };
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 

@@ -54,7 +54,7 @@ struct Arguments {
 impl ReadPage {
     /// Offers the tool; `None` when the run reads no pages: it may not, or searches documents only.
     pub fn offered(cx: &Cx, web: &Web) -> Option<Self> {
-        let may = cx.options().read_pages && super::search_web::corpus(cx) == Corpus::Web;
+        let may = cx.options().read_pages && cx.search().is_some_and(|engine| engine.corpus() == Corpus::Web);
         may.then(|| Self { spec: specification(cx.prompts()), web: web.clone() })
     }
 

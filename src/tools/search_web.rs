@@ -84,7 +84,12 @@ pub struct SearchWeb {
 }
 
 impl SearchWeb {
-    pub fn new(cx: &Cx, web: Option<&Web>) -> Self {
+    /// Offers the tool; `None` when there is nothing that it could search.
+    pub fn offered(cx: &Cx, web: Option<&Web>) -> Option<Self> {
+        cx.search().map(|_| Self::new(cx, web))
+    }
+
+    fn new(cx: &Cx, web: Option<&Web>) -> Self {
         let results = cx.options().effort.results();
         let per_turn = SourceId::PER_RESEARCHER / results / (cx.options().max_react_tool_calls + 1);
         Self {
@@ -465,7 +470,8 @@ fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<
         Many(Vec<String>),
     }
     let queries = match OneOrMany::deserialize(deserializer)? {
-        OneOrMany::One(query) => vec![query],
+        // Some models send the list as a text.
+        OneOrMany::One(query) => serde_json::from_str(&query).unwrap_or_else(|_| vec![query]),
         OneOrMany::Many(queries) => queries,
     };
     let queries: Vec<_> =
@@ -486,6 +492,8 @@ mod tests {
         assert_eq!(read(r#"{"queries":["a"," b "]}"#).unwrap(), ["a", "b"]);
         assert_eq!(read(r#"{"queries":"a"}"#).unwrap(), ["a"]);
         assert_eq!(read(r#"{"query":"a"}"#).unwrap(), ["a"]);
+        assert_eq!(read(r#"{"queries":"[\"a\", \"b\"]"}"#).unwrap(), ["a", "b"]);
+        assert_eq!(read(r#"{"queries":"[gate] cost"}"#).unwrap(), ["[gate] cost"]);
         assert!(read(r#"{"queries":[" "]}"#).is_err());
     }
 }

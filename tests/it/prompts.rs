@@ -151,6 +151,7 @@ fn samples(name: &str) -> Vec<Value> {
             again["earlier"] = json!([{"topic": "Tolls.", "text": "- One crown [S1002]"}]);
             return vec![whole, plain, again];
         }
+        "nudge_silent" => return [false, true].map(|is_cut| json!({"is_cut": is_cut})).to_vec(),
         "research_failed" => {
             let sample = |code, reason| json!({"topic": "The gate.", "code": code, "reason": reason});
             return vec![

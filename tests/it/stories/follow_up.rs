@@ -358,7 +358,7 @@ async fn after_a_failed_follow_up_the_report_is_still_known() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_cancelled_follow_up_the_report_is_still_known() {
     let database = TestDatabase::sqlite();
-    let world = world(small().first(decides(), [reply::silence()])).await;
+    let world = world(small().first(decides(), [reply::silence(), reply::follow_up("revise")])).await;
     let engine = Engine::start(&world, &database, &[]).await;
     let first = engine.research(QUESTION).await;
     let run = engine.app.runs.reply(first.run.thread_id, "And the loan?", engine.options.clone()).await.unwrap();
@@ -369,8 +369,9 @@ async fn after_a_cancelled_follow_up_the_report_is_still_known() {
     };
     let (cancelled, ()) = tokio::join!(engine.tell(run), cancel);
     assert!(matches!(cancelled.ended, Ended::Cancelled));
-    let story = next(&engine, &cancelled, "Well, what about the loan?").await;
-    assert_eq!((decided(&story), ids(&story)), (None, vec![1001, 1002, 2001]));
+    // It left nothing, so the report is still what is talked of.
+    let story = next(&engine, &cancelled, "Write it shorter, please.").await;
+    assert_eq!((decided(&story), ids(&story)), (Some(FollowUpAction::Revise), vec![1001, 1002]));
     engine.app.close().await;
     world.finish();
 }

@@ -104,6 +104,28 @@ async fn what_a_server_finds_is_cited_by_its_address(transport: Transport) {
     world.finish();
 }
 
+/// A search engine is not asked for where there are tools; a server may be asked the same in a later turn, since its
+/// answer may be another one, and not twice in one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_alone_are_researched_with() {
+    let look_up = ("look_up", json!({"query": "dues"}));
+    let replies =
+        [reply::calls([look_up.clone(), look_up.clone()]), reply::calls([look_up.clone()]), reply::complete_research()];
+    let world = World::start(Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), replies)).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Stdio, "");
+    let variables = servers(&world, &[("register", fake.settings())]);
+    let story = story_of(&world, &["search_api=none"], &variables).await;
+    let tools = offered(&world);
+    assert!(tools.iter().any(|tool| tool == "look_up"), "{tools:?}");
+    for name in ["read_page", "open_document", "register__search_web"] {
+        assert!(tools.iter().all(|tool| tool != name), "{name}: {tools:?}");
+    }
+    assert_eq!(fake.count("tools/call"), 2);
+    assert!(answers(&world)[1].contains("already called"), "{:?}", answers(&world));
+    assert!(story.report.is_some() && story.markdown().contains("https://register.test/dues"), "{}", story.markdown());
+    world.finish();
+}
+
 /// The process ends after the call; the next one sees the same tools and has the answer, though the server is gone.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]

@@ -290,6 +290,24 @@ async fn an_empty_reply_to_results_is_nudged_once() {
     world.finish();
 }
 
+/// So is one that was cut off before it called anything; what it said stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_was_cut_off_before_a_call_is_nudged_once() {
+    let database = TestDatabase::sqlite();
+    let cut = || reply::text("Next I want to know who lends, and").cut_by_length();
+    let replies = [reply::search(["dues"]), cut(), reply::search(["loan"]), cut()];
+    let world = world_of_one_page(small().first(researcher(), replies)).await;
+    let story = research(&world, &database, &[]).await;
+    let turns = world.models.calls_of(Kind::Researcher);
+    assert_eq!((turns.len(), world.web.queries()), (4, vec!["dues".to_owned(), "loan".to_owned()]));
+    assert!(turns[2].last_text().contains("Your last reply was cut off"), "{}", turns[2].last_text());
+    assert!(turns[2].said_by("assistant").iter().any(|text| text.contains("Next I want")));
+    let [warned] = &story.warned(WarningCode::ModelMisuse)[..] else { panic!("{:?}", story.warnings()) };
+    assert!(warned.contains("was cut off by the output limit"), "{warned}");
+    assert!(story.report.is_some());
+    world.finish();
+}
+
 /// Nobody can answer any more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_reply_in_the_last_turn_is_an_end() {
