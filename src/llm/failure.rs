@@ -148,6 +148,11 @@ pub(super) fn of_error_field(model: &ModelName, error: &Value) -> Failure {
     Reported::from_error(error).failure(model, None)
 }
 
+/// Returns the failure reported by a body or stream chunk that is nothing but an error, and came with status 200.
+pub(super) fn of_body(model: &ModelName, body: &str) -> Failure {
+    Reported::from_body(body).failure(model, None)
+}
+
 /// Returns the failure that a stream of Amazon's reports in place of an event.
 pub(super) fn of_exception(model: &ModelName, name: &str, message: &Value) -> Failure {
     let status = match name {

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use fathom::{
     domain::Usage,
     llm::{
-        BrokenOff, Caller, Completion, Delta, Endpoint, Error, Failed, Llm, Message, Request, Settings, ToolCall, Wait,
+        BrokenOff, Caller, Completion, Delta, Endpoint, Error, Failed, Llm, Message, Request, Settings, StopReason,
+        ToolCall, Wait,
     },
 };
 use futures::StreamExt as _;
@@ -71,8 +72,8 @@ fn gemini(reason: &str) -> Value {
         "usageMetadata": {"promptTokenCount": 40, "candidatesTokenCount": 2}})
 }
 
-fn chat() -> Reply {
-    Reply::message(json!({"role": "assistant", "content": ""}), "error")
+fn chat(reason: &str) -> Reply {
+    Reply::message(json!({"role": "assistant", "content": "Half a rep"}), reason)
 }
 
 fn converse(reason: &str) -> Reply {
@@ -91,7 +92,10 @@ async fn a_broken_answer_is_asked_for_three_times_and_each_is_billed() {
         (GEMINI, whole_gemini("MALFORMED_FUNCTION_CALL")),
         (GEMINI, whole_gemini("TOO_MANY_TOOL_CALLS")),
         (GEMINI, whole_gemini("OTHER")),
-        (CHAT, chat()),
+        (CHAT, chat("error")),
+        (CHAT, chat("insufficient_system_resource")),
+        (CHAT, chat("network_error")),
+        (CHAT, chat("abort")),
         (BEDROCK, converse("malformed_tool_use")),
         (BEDROCK, converse("malformed_model_output")),
     ];
@@ -116,6 +120,36 @@ async fn a_broken_stream_is_billed_and_the_next_answer_is_taken() {
     let pieces: Vec<_> = stream.map(Result::unwrap).collect().await;
     assert_eq!((pieces.len(), vendor.sent().len()), (2, 2));
     assert_eq!(caller.billed.into_inner().iter().map(Usage::total).collect::<Vec<_>>(), [42]);
+}
+
+/// vLLM's, whose fields stand at the top of a chunk, with the mark of a good end behind it.
+#[tokio::test]
+async fn an_error_in_the_middle_of_a_stream_makes_no_whole_answer() {
+    let engine = json!({"object": "error", "message": "EngineCore encountered an issue.", "type": "InternalServerError",
+        "code": 500});
+    let data = |value: &Value| format!("data: {value}\n\n");
+    let pieces = [chunk(json!({"content": "Half a rep"}), None), data(&engine), DONE.to_owned()];
+    let vendor = FakeVendor::start([Reply::stream(pieces)]).await;
+    let stream = llm(&vendor, CHAT).stream(&question(CHAT), &Patient::default()).await.unwrap();
+    let pieces: Vec<_> = stream.collect().await;
+    let [Ok(Delta::Text(_)), Err(BrokenOff { error: Error::Overloaded { detail, .. }, .. })] = &pieces[..] else {
+        panic!("{pieces:?}")
+    };
+    assert_eq!(detail, "500 EngineCore encountered an issue.");
+    for reply in [Reply::stream([data(&engine), DONE.to_owned()]), Reply::json(200, &engine.to_string())] {
+        let asked = ask(&request(CHAT), [reply, Reply::says("Deep.")]).await;
+        assert_eq!(asked.done.map(|done| (done.text, done.attempts)), Ok(("Deep.".to_owned(), 2)));
+    }
+}
+
+/// What Z.ai says of a filter and of a full window.
+#[tokio::test]
+async fn reasons_of_one_vendor_are_known() {
+    for (reason, expected) in
+        [("sensitive", StopReason::Refused), ("model_context_window_exceeded", StopReason::Length)]
+    {
+        assert_eq!(ask(&request(CHAT), [chat(reason)]).await.done.unwrap().stop, expected, "{reason}");
+    }
 }
 
 /// Its text has been passed on, so it is not asked for again here; what it took is known all the same.

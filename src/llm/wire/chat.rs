@@ -5,14 +5,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::fields::{First, Word};
+use super::fields::{Content, First, Word};
 use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, kept, short_id, tool_name, unreadable};
 use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
@@ -260,6 +258,15 @@ struct Answer<'a> {
     usage: Value,
     #[serde(default)]
     error: Value,
+    #[serde(borrow, default)]
+    object: Word<'a>,
+}
+
+impl Answer<'_> {
+    /// Returns whether it is an error whose fields stand at the top, as vLLM sends them.
+    fn is_error(&self) -> bool {
+        self.object.0 == "error"
+    }
 }
 
 #[derive(Deserialize)]
@@ -376,52 +383,6 @@ impl State {
 /// Fields of a detail that come in pieces.
 const GROWS: [&str; 3] = ["text", "summary", "data"];
 
-/// A text, or typed chunks, of which those of type `thinking` have no `text`.
-#[derive(Default)]
-struct Content<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyContent)
-    }
-}
-
-struct AnyContent;
-
-impl<'de> Visitor<'de> for AnyContent {
-    type Value = Content<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text or a list of chunks")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Content(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Content(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Content::default())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-        let mut text = String::new();
-        while let Some(part) = parts.next_element::<ContentPart>()? {
-            text.extend(part.text);
-        }
-        Ok(Content(Cow::Owned(text)))
-    }
-}
-
-#[derive(Deserialize)]
-struct ContentPart {
-    #[serde(default)]
-    text: Option<String>,
-}
-
 #[derive(Deserialize)]
 struct Piece {
     #[serde(default)]
@@ -446,6 +407,9 @@ struct FunctionPiece {
 pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
     let source = Source::new(json);
     let mut answer: Answer<'_> = source.read().map_err(|problem| unreadable(json, assembly, &problem))?;
+    if answer.is_error() {
+        return Err(failure::of_body(assembly.model(), json));
+    }
     if answer.error.is_null() && answer.choices.as_ref().is_none_or(|choices| choices.0.is_none()) {
         return Err(malformed(assembly.model(), "an answer without choices").into());
     }
@@ -462,7 +426,10 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
 
 pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> Result<(), Failure> {
     let source = Source::new(json);
-    let answer = source.read().map_err(|problem| malformed(assembly.model(), problem))?;
+    let answer: Answer<'_> = source.read().map_err(|problem| malformed(assembly.model(), problem))?;
+    if answer.is_error() {
+        return Err(failure::of_body(assembly.model(), json));
+    }
     if let Some(error) = state.quirks.error_beside.and_then(|field| error_in(field, json)) {
         return Err(failure::of_error_field(assembly.model(), &error));
     }
@@ -524,11 +491,13 @@ fn take_in(answer: Answer<'_>, is_marked: bool, state: &mut State, assembly: &mu
 
 fn stop(reason: &str) -> Stop {
     match reason {
-        "length" | "max_tokens" | "model_length" => Stop::Length,
-        "refusal" | "safety" => Stop::Refused,
+        // The last is Z.ai's, as are `sensitive` and `network_error`.
+        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => Stop::Length,
+        "refusal" | "safety" | "sensitive" => Stop::Refused,
         // Gemini's door says why behind it.
         filter if filter.starts_with("content_filter") => Stop::Refused,
-        "error" => Stop::Broken,
+        // DeepSeek's, when its machines are full, and what vLLM and SGLang say of a call that was given up.
+        "error" | "network_error" | "insufficient_system_resource" | "abort" => Stop::Broken,
         _ => Stop::End,
     }
 }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A text; empty where something else stands.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +62,52 @@ impl<'de> Visitor<'de> for AnyWord {
     fn visit_map<A: MapAccess<'de>>(self, all: A) -> Result<Self::Value, A::Error> {
         IgnoredAny.visit_map(all).map(|_| Word::default())
     }
+}
+
+/// A text, or typed chunks, of which those of type `thinking` have no `text`.
+#[derive(Default)]
+pub(super) struct Content<'a>(pub Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyContent)
+    }
+}
+
+struct AnyContent;
+
+impl<'de> Visitor<'de> for AnyContent {
+    type Value = Content<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or a list of chunks")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Content(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Content(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut text = String::new();
+        while let Some(part) = parts.next_element::<ContentPart>()? {
+            text.extend(part.text);
+        }
+        Ok(Content(Cow::Owned(text)))
+    }
+}
+
+#[derive(Deserialize)]
+struct ContentPart {
+    #[serde(default)]
+    text: Option<String>,
 }
 
 /// The first of a list, of which the others are not looked at; `None` for an empty one.
