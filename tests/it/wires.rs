@@ -776,6 +776,25 @@ mod reasoning {
             assert_eq!(sent_back("openrouter", MODEL, &completion).await["reasoning_details"], details);
         }
     }
+
+    /// Each token of a thought comes with half a line of JSON around it, which is no part of the thought.
+    #[tokio::test]
+    async fn what_is_around_the_words_of_a_thought_does_not_make_it_too_long() {
+        const MODEL: &str = "openrouter:anthropic/claude-sonnet-5";
+        let detail = |text: &str| {
+            json!({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": text, "id": null,
+                "format": "anthropic-claude-v1"}]})
+        };
+        let thought = vec![detail(" so"); 16_000];
+        let call = || [json!({"tool_calls": calls()})];
+        let (_, done) = streamed("openrouter", chunks(&[&thought[..], &call()].concat()), &with_tools(MODEL)).await;
+        let sent = sent_back("openrouter", MODEL, &done.unwrap()).await;
+        assert_eq!(sent["reasoning_details"][0]["text"], " so".repeat(16_000));
+
+        let endless = vec![detail(&"so ".repeat(100)); 4_000];
+        let (_, done) = streamed("openrouter", chunks(&endless), &with_tools(MODEL)).await;
+        assert!(matches!(done, Err(Error::TooLong { .. })), "{done:?}");
+    }
 }
 
 /// Gemini's OpenAI-compatible door signs the first call of a turn beside it, and refuses the next turn without that.

@@ -328,30 +328,39 @@ impl State {
             Carries::ReasoningDetails => {
                 let Value::Array(details) = details else { return Ok(()) };
                 for detail in details {
-                    assembly.think(&detail.to_string())?;
-                    self.take_detail(detail);
+                    self.take_detail(detail, assembly)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Takes a detail, or a further piece of the last one.
-    fn take_detail(&mut self, detail: Value) {
+    /// Takes a detail, or a further piece of the last one, of which only what is new counts: each piece repeats the
+    /// rest, which is longer than a word of a thought.
+    fn take_detail(&mut self, detail: Value, assembly: &mut Assembly) -> Result<(), Failure> {
         let same = |last: &Value| last["type"] == detail["type"] && last["index"] == detail["index"];
         let last = self.reasoning.last_mut().filter(|last| detail["index"].is_u64() && same(last));
         let (Some(Value::Object(last)), Value::Object(fields)) = (last, &detail) else {
-            return self.reasoning.push(detail);
+            assembly.think(&detail.to_string())?;
+            self.reasoning.push(detail);
+            return Ok(());
         };
         for (name, value) in fields {
             match (last.get_mut(name), value) {
                 (Some(Value::String(before)), Value::String(more)) if GROWS.contains(&name.as_str()) => {
+                    assembly.think(more)?;
                     before.push_str(more);
                 }
+                (Some(before), value) if before == value => {}
                 (_, Value::Null) => {}
-                _ => _ = last.insert(name.clone(), value.clone()),
+                _ => {
+                    assembly.think(name)?;
+                    assembly.think(&value.to_string())?;
+                    last.insert(name.clone(), value.clone());
+                }
             }
         }
+        Ok(())
     }
 
     /// Takes what came beside a call: Gemini's door has the signature of its thoughts there, and refuses the
