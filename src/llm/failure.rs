@@ -479,9 +479,15 @@ const OVERFLOWS: &[(&str, &str)] = &[
     ("maximum prompt length is", "maximum prompt length is"),
     // vLLM: "The decoder prompt (length 5034) is longer than the maximum model length of 4096."
     ("longer than the maximum model length", "maximum model length of"),
+    // vLLM: "… the model's context length is only 32768 tokens, resulting in a maximum input length of 22768 tokens."
+    ("context length is only", "context length is only"),
     // LM Studio: "Trying to keep the first 5034 tokens when context the overflows. However, the model is loaded with
     // context length of only 4096 tokens"
     ("when context the overflows", "context length of only"),
+    // LM Studio: "cannot truncate prompt with n_keep (5034) >= n_ctx (4096)"
+    ("cannot truncate prompt with n_keep", ">= n_ctx"),
+    // llama.cpp and LM Studio, where the answer has no room left: a 500 with "Context size has been exceeded."
+    ("context size has been exceeded", ""),
     // Ollama: "the input length exceeds the context length"; Mistral: "… too large for model with 32768 maximum
     // context length"; Bedrock: "Input is too long for requested model."; Groq: "Please reduce the length of the …".
     ("exceeds the context length", ""),
@@ -511,6 +517,10 @@ const OVERFLOWS: &[(&str, &str)] = &[
     ("exceeds the maximum allowed input length", "input length of"),
     // MiniMax: "invalid params, context window exceeds limit"
     ("context window exceeds limit", ""),
+    // DashScope: "Range of input length should be [1, 30720]"
+    ("range of input length should be", ","),
+    // Z.ai: "Prompt exceeds max length"
+    ("prompt exceeds max length", ""),
     // Copilot: "prompt token count of 140034 exceeds the limit of 131072"
     ("prompt token count of", "exceeds the limit of"),
     // Cohere: "too many tokens: size limit exceeded by 42 tokens."
@@ -661,8 +671,28 @@ mod tests {
         check("prompt token count of 140034 exceeds the limit of 131072", 131_072);
         check("too many tokens: size limit exceeded by 42 tokens. Try a shorter prompt.", None);
         check("Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000", 4096);
+        check(
+            "You passed 31745 input tokens and requested 10000 output tokens. However, the model's context length is only 32768 tokens, resulting in a maximum input length of 22768 tokens. Please reduce the length of the input prompt.",
+            32_768,
+        );
+        check(
+            "Trying to keep the first 5034 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.",
+            4096,
+        );
+        check("cannot truncate prompt with n_keep (5034) >= n_ctx (4096)", 4096);
+        check("<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]", 30_720);
+        check("Prompt exceeds max length", None);
         check("litellm.ContextWindowExceededError: litellm.BadRequestError: model=m. fallbacks=None.", None);
         check("litellm.ContextWindowExceededError: maximum context length is 8192 tokens. However, …", 8192);
+    }
+
+    /// Asked again as it is, it would fail again for as long as there is time.
+    #[test]
+    fn a_server_error_may_be_an_overflow() {
+        let error = json!({"code": 500, "message": "Context size has been exceeded.", "type": "server_error"});
+        assert_eq!(reported(500, &json!({ "error": error }).to_string()), window(None));
+        assert_eq!(of_error_field(&model(), &error).error, window(None));
+        assert_eq!(of_error_field(&model(), &json!("Context size has been exceeded.")).error, window(None));
     }
 
     #[test]
