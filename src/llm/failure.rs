@@ -752,6 +752,19 @@ mod tests {
         assert_eq!(error, Error::Quota { model: model(), detail: "402 Insufficient credits".to_owned() });
     }
 
+    /// With statuses of a bad request, a wrong key or a limit of rate.
+    #[test]
+    fn a_limit_of_money_may_be_said_in_words_alone() {
+        let anthropic =
+            "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.";
+        let xai = "Your team t has either used all available credits or reached its monthly spending limit.";
+        for (status, message) in [(400, anthropic), (403, xai), (429, xai)] {
+            let error = openai(status, "invalid_request_error", Value::Null, message);
+            assert_eq!(error, Error::Quota { model: model(), detail: format!("{status} {message}") });
+            assert!(error.is_of_provider(), "another model is asked");
+        }
+    }
+
     /// Z.ai's accounts without money and plans that are used up; with other statuses such numbers may be anybody's.
     #[test]
     fn an_account_may_say_by_a_number_that_it_is_used_up() {

@@ -27,8 +27,15 @@ const USED_UP: [&str; 10] = [
     "contract_spend_limit_reached",
     "exceeded_current_quota_error",
 ];
-/// What some say in words alone: Anthropic in a 400, OpenRouter of its free models until midnight (UTC) in a 429.
-const USED_UP_WORDS: [&str; 2] = ["credit balance is too low", "free-models-per-day"];
+/// What some say in words alone: Anthropic of accounts and of limits that their owners set, in a 400; OpenRouter of its
+/// free models until midnight (UTC), in a 429; xAI in a 403 or 429.
+const USED_UP_WORDS: [&str; 5] = [
+    "credit balance is too low",
+    "reached your specified API usage limits",
+    "reached your specified workspace API usage limits",
+    "free-models-per-day",
+    "used all available credits or reached its monthly spending limit",
+];
 
 /// What a vendor of plans has in place of such codes, in a 429: no money, a plan that is used up or over, an account
 /// that is held back. The number between them is that of a model with too much to do, which passes.
@@ -133,7 +140,14 @@ mod tests {
         for code in USED_UP {
             assert!(is_used_up(["rate_limit_error", code], ""), "{code}");
         }
-        assert!(is_used_up([], "Your credit balance is too low to access the API."));
+        for words in [
+            "Your credit balance is too low to access the API.",
+            "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
+            "You have reached your specified workspace API usage limits. You will regain access on 2026-12-01.",
+            "Your team t has either used all available credits or reached its monthly spending limit.",
+        ] {
+            assert!(is_used_up([], words), "{words}");
+        }
         assert!(!is_used_up(["rate_limit_exceeded", "", "quota"], "insufficient_quota of minutes"));
     }
 
