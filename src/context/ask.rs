@@ -320,7 +320,6 @@ impl Cx {
         let asked_for = call.request.max_tokens;
         let learned = (made.role, call.request.model.clone());
         let known = self.run.raises.lock().get(&learned).copied().unwrap_or_default();
-        let most = self.run.services.llm.facts(&call.request.model).max_output.unwrap_or(u32::MAX);
         for raise in known..=RAISES {
             call.request.max_tokens = asked_for.saturating_mul(1 << raise);
             paid.lock().begin_call();
@@ -331,6 +330,8 @@ impl Cx {
             };
             self.pay(&call.request.model, &mut completion, &mut paid.lock());
             let is_empty = completion.text.trim().is_empty() && completion.tool_calls.is_empty();
+            // The call may have shown how much that is.
+            let most = self.run.services.llm.facts(&call.request.model).max_output.unwrap_or(u32::MAX);
             let limit = call.request.max_tokens.min(most);
             let is_last = raise == RAISES || limit == most;
             self.learn_raise(&learned, raise);

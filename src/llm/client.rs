@@ -19,8 +19,9 @@ use super::structured::Strategy;
 use super::transport::{self, Answer};
 use super::wire::{Reader, Wire};
 use super::{
-    BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Message, Request, ToolChoice, Tuning,
+    BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Request, ToolChoice, Tuning,
     limits::{self, Measure},
+    refusals,
 };
 use crate::domain::{Cost, ModelName, Usage};
 use crate::net::{self, ApiClients, Limiter, Permit, RetryPolicy};
@@ -50,6 +51,17 @@ struct Inner {
     servers: Servers,
     policy: RetryPolicy,
     memory: Memory,
+}
+
+/// What is no longer as it was first asked for, since a provider refused it; each is changed once.
+#[derive(Debug, Default)]
+struct Changed {
+    /// The limit of the output.
+    output: bool,
+    /// The field in which that stands.
+    limit_field: bool,
+    /// Whether a stream's usage is asked for.
+    usage: bool,
 }
 
 /// The servers by the name of their provider.
@@ -146,10 +158,9 @@ impl Llm {
     /// # Cancel safety
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
     pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
-        let mut request = self.unforced(request);
+        let mut request = self.as_taken(request);
         let mut is_whole = self.gives_whole_answers(&request.model);
-        let mut is_other_limit = false;
-        let mut before = 0;
+        let (mut changed, mut before) = (Changed::default(), 0);
         // Nothing that was refused is asked for again, so there is an end.
         loop {
             let begun = Instant::now();
@@ -158,15 +169,11 @@ impl Llm {
                 Err(failed) => Failed { attempts: failed.attempts + before, ..failed },
             };
             before = failed.attempts;
-            if is_whole && wants_stream(&failed) {
+            if is_whole && refusals::wants_stream(&failed) {
                 self.inner.memory.streamed.learn(&request.model, Instant::now());
                 is_whole = false;
-            } else if !is_other_limit && self.wants_other_limit(&request.model, &failed, begun) {
-                is_other_limit = true;
-            } else if let Some(milder) = self.milder(&request, &failed) {
-                request = Cow::Owned(milder);
             } else {
-                return Err(failed);
+                request = self.otherwise(&request, &failed, begun, &mut changed).ok_or(failed)?;
             }
         }
     }
@@ -203,10 +210,53 @@ impl Llm {
         Cow::Borrowed(request)
     }
 
+    /// Returns the request without what its model is known to refuse.
+    fn as_taken<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+        let mut request = self.unforced(request);
+        let most = self.inner.memory.outputs.get(&request.model, Instant::now());
+        if let Some(most) = most.filter(|most| *most < request.max_tokens) {
+            request.to_mut().max_tokens = most;
+        }
+        request
+    }
+
+    /// Returns the request to be made once more, when its provider refused something of it that can be left out or asked
+    /// for in another way; `begun` is when it was made.
+    fn otherwise<'a>(
+        &self,
+        request: &Cow<'a, Request>,
+        failed: &Failed,
+        begun: Instant,
+        changed: &mut Changed,
+    ) -> Option<Cow<'a, Request>> {
+        if !changed.output
+            && let Some(shorter) = self.with_less_output(request, failed)
+        {
+            changed.output = true;
+            return Some(Cow::Owned(shorter));
+        }
+        if !changed.limit_field && self.wants_other_limit(&request.model, failed, begun) {
+            changed.limit_field = true;
+            return Some(request.clone());
+        }
+        if !changed.usage && self.refuses_usage(&request.model, failed) {
+            changed.usage = true;
+            return Some(request.clone());
+        }
+        self.milder(request, failed).map(Cow::Owned)
+    }
+
+    /// Returns the request with the longest answer that its model gives, when it asked for a longer one.
+    fn with_less_output(&self, request: &Request, failed: &Failed) -> Option<Request> {
+        let max_tokens = refusals::most_output(failed).filter(|most| *most < request.max_tokens)?;
+        self.inner.memory.outputs.learn(&request.model, max_tokens, Instant::now());
+        Some(Request { max_tokens, ..request.clone() })
+    }
+
     /// Returns the request without what its provider refused, when that can be done without.
     fn milder(&self, request: &Request, failed: &Failed) -> Option<Request> {
-        if !refuses_force(request, failed) {
-            return without_carry(request, failed);
+        if !refusals::refuses_force(request, failed) {
+            return refusals::without_carry(request, failed);
         }
         self.inner.memory.unforced.learn(&request.model, Instant::now());
         Some(self.unforced(request).into_owned())
@@ -214,9 +264,19 @@ impl Llm {
 
     /// Returns whether the provider refused the field that limits the output; then the model gets the other one.
     fn wants_other_limit(&self, model: &ModelName, failed: &Failed, begun: Instant) -> bool {
-        let server = self.inner.server(model).filter(|server| server.wire() == Wire::ChatCompletions);
-        let refusing = server.filter(|_| refuses_limit(failed));
+        let refusing = self.chat_server(model).filter(|_| refusals::refuses_limit(failed));
         refusing.inspect(|server| server.limit_fields.refused(model, begun, Instant::now())).is_some()
+    }
+
+    /// Returns whether the provider does not know how to count a stream; then the model is no longer asked to.
+    fn refuses_usage(&self, model: &ModelName, failed: &Failed) -> bool {
+        let refusing = self.chat_server(model).filter(|_| refusals::refuses_usage(failed));
+        refusing.inspect(|server| server.uncounted.learn(model, Instant::now())).is_some()
+    }
+
+    /// Returns the server of a model that speaks Chat Completions, whose copies differ in their fields.
+    fn chat_server(&self, model: &ModelName) -> Option<&Arc<Server>> {
+        self.inner.server(model).filter(|server| server.wire() == Wire::ChatCompletions)
     }
 
     /// Asks for an answer piece by piece. Returns with the first piece of text, or the end; until then attempts are
@@ -231,20 +291,19 @@ impl Llm {
         if self.facts(&request.model).streaming == Some(false) {
             return self.complete(request, caller).await.map(ReplyStream::whole);
         }
-        let request = self.unforced(request);
+        let mut request = self.as_taken(request);
         let limit = self.inner.settings.stream_timeout;
-        let begin = |server, tokens| self.begin(server, &request, tokens, caller, limit);
-        let (begun, mut before) = (Instant::now(), 0);
-        let mut done = self.attempts(&request, caller, begin).await;
-        if let Err(failed) = &done
-            && self.wants_other_limit(&request.model, failed, begun)
-        {
+        let (mut changed, mut before) = (Changed::default(), 0);
+        let ((mut reading, first), attempts) = loop {
+            let begun = Instant::now();
+            let begin = |server, tokens| self.begin(server, &request, tokens, caller, limit);
+            let failed = match self.attempts(&request, caller, begin).await {
+                Ok((begun, attempts)) => break (begun, attempts + before),
+                Err(failed) => Failed { attempts: failed.attempts + before, ..failed },
+            };
             before = failed.attempts;
-            done = self.attempts(&request, caller, begin).await;
-        }
-        let of_all = |failed: Failed| Failed { attempts: failed.attempts + before, ..failed };
-        let ((mut reading, first), attempts) = done.map_err(of_all)?;
-        let attempts = attempts + before;
+            request = self.otherwise(&request, &failed, begun, &mut changed).ok_or(failed)?;
+        };
         reading.attempts = attempts;
         let first = match first {
             Some(Delta::End(completion)) => Some(Delta::End(Completion { attempts, ..completion })),
@@ -260,7 +319,7 @@ impl Llm {
     /// Servers that may know better than we do are asked for 3 seconds at most, and again a minute after they did not
     /// answer.
     pub async fn context_window(&self, model: &ModelName) -> u32 {
-        if let Some(tokens) = self.inner.memory.window(model, Instant::now()) {
+        if let Some(tokens) = self.inner.memory.windows.get(model, Instant::now()) {
             return tokens;
         }
         if let Some(tokens) = self.inner.settings.models.get(&model.to_string()).and_then(|own| own.window) {
@@ -285,7 +344,7 @@ impl Llm {
 
     /// Returns the window as [`Self::context_window`] does, as far as it is known without asking or guessing.
     pub fn known_window(&self, model: &ModelName) -> Option<u32> {
-        let learned = self.inner.memory.window(model, Instant::now());
+        let learned = self.inner.memory.windows.get(model, Instant::now());
         let set = || self.inner.settings.models.get(&model.to_string())?.window;
         let listed = || self.inner.server(model)?.listing.known()?.context_window(&model.model);
         learned.or_else(set).or_else(listed).or_else(|| self.facts(model).window)
@@ -303,9 +362,12 @@ impl Llm {
         self.list(server).await?.context_window(&model.model)
     }
 
-    /// Returns what is known of `model`: what the settings say, and the catalogue where they say nothing.
+    /// Returns what is known of `model`: what the settings say, and the catalogue where they say nothing. The longest
+    /// answer is the one that its server reported in an error, if it did.
     pub fn facts(&self, model: &ModelName) -> Facts {
-        self.inner.server(model).map(|server| server.facts(model)).unwrap_or_default()
+        let facts = self.inner.server(model).map(|server| server.facts(model)).unwrap_or_default();
+        let reported = self.inner.memory.outputs.get(model, Instant::now());
+        Facts { max_output: reported.or(facts.max_output), ..facts }
     }
 
     /// Returns what is sent with the calls of that role; `None` when nothing is set.
@@ -453,7 +515,7 @@ impl Llm {
 
     fn learn(&self, error: &Error) {
         if let Error::ContextWindow { model, limit: Some(tokens) } = error {
-            self.inner.memory.learn_window(model, *tokens, Instant::now());
+            self.inner.memory.windows.learn(model, *tokens, Instant::now());
         }
     }
 
@@ -494,67 +556,6 @@ impl Llm {
 async fn may_begin(request: &Request, caller: &dyn Caller) {
     caller.gate().pass().await;
     tracing::debug!(model = %request.model, "a model call begins");
-}
-
-/// Returns whether the provider refused that a call is demanded. Vendors say so in many words, with a 400 each.
-fn refuses_force(request: &Request, failed: &Failed) -> bool {
-    let (Error::BadRequest { detail, .. } | Error::Malformed { detail, .. }) = &failed.error else { return false };
-    let detail = detail.to_lowercase();
-    let words =
-        ["tool_choice", "tool choice", "toolchoice", "function_calling_config", "functioncallingconfig", "forced"];
-    request.tool_choice == ToolChoice::Required && words.iter().any(|word| detail.contains(word))
-}
-
-/// Returns whether the provider does not know the field that limits the output: it names both, or one as unknown.
-fn refuses_limit(failed: &Failed) -> bool {
-    let Error::BadRequest { detail, .. } = &failed.error else { return false };
-    let detail = detail.to_lowercase();
-    match ["max_tokens", "max_completion_tokens"].map(|field| detail.contains(field)) {
-        [true, true] => true,
-        [false, false] => false,
-        _ => UNKNOWN_FIELD.iter().any(|words| detail.contains(words)),
-    }
-}
-
-/// How servers say that they do not know a field, in lower case: OpenAI's, older ones of Azure, those that check with
-/// Pydantic.
-const UNKNOWN_FIELD: [&str; 4] =
-    ["unsupported parameter", "unrecognized request argument", "unknown parameter", "extra inputs are not permitted"];
-
-/// Returns whether the provider says that it streams the answer, and gives it in no other way.
-fn wants_stream(failed: &Failed) -> bool {
-    let Error::BadRequest { detail, .. } = &failed.error else { return false };
-    let detail = detail.to_lowercase();
-    WANTS_STREAM.iter().any(|words| detail.contains(words))
-}
-
-/// The words of such refusals, in lower case: DashScope's of models that only stream, and of those that think;
-/// ModelScope's; Fireworks' of long answers; those of proxies before OpenAI's Codex.
-const WANTS_STREAM: [&str; 6] = [
-    "only support stream",
-    "only supports stream",
-    "for non-streaming calls",
-    "when `stream=false`",
-    "must have stream=true",
-    "stream must be set to true",
-];
-
-/// Returns the request without what its turns carry, when that was refused: some providers bind it to the very
-/// conversation it came from, which may have been shortened since.
-fn without_carry(request: &Request, failed: &Failed) -> Option<Request> {
-    let Error::BadRequest { detail, .. } = &failed.error else { return None };
-    let detail = detail.to_lowercase();
-    if !["thinking", "signature", "reasoning", "encrypted"].iter().any(|word| detail.contains(word)) {
-        return None;
-    }
-    let mut plain = request.clone();
-    let mut carries = false;
-    for message in &mut plain.messages {
-        if let Message::Assistant { carry, .. } = message {
-            carries |= carry.take().is_some();
-        }
-    }
-    carries.then_some(plain)
 }
 
 /// Waits for all of an answer that is streamed.

@@ -546,7 +546,7 @@ fn overflow_in(message: &str) -> Option<Option<u32>> {
 }
 
 /// Returns the number that begins `text`, after a few marks.
-fn leading_number(text: &str) -> Option<u32> {
+pub(super) fn leading_number(text: &str) -> Option<u32> {
     let text = text.trim_start_matches([' ', ':', '(', '=']);
     let digits: String =
         text.chars().take_while(|c| c.is_ascii_digit() || *c == ',').filter(char::is_ascii_digit).collect();

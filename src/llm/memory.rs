@@ -11,7 +11,7 @@ use crate::domain::ModelName;
 
 /// Models that something is known of; when there are more, what is no longer valid goes.
 const MAX_MODELS: usize = 1_000;
-/// How long a window counts that one error reported.
+/// How long a number of tokens counts that one error reported.
 const ONE_ERROR: Duration = Duration::from_secs(15 * 60);
 /// How long it counts when the error came again after that.
 const REPEATED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -22,10 +22,12 @@ const REFUSAL: Duration = STRATEGY;
 /// Answers that cannot be read say that a model cannot give that form when there were so many.
 const MISSES: u32 = 2;
 
-/// Windows that servers reported in errors, and the forms of answers that models can give. Locked for map access only.
+/// What servers reported in errors, and the forms of answers that models can give. Locked for map access only.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    windows: Mutex<HashMap<ModelName, Window>>,
+    pub(super) windows: TokenLimits,
+    /// The longest answers.
+    pub(super) outputs: TokenLimits,
     strategies: Mutex<HashMap<ModelName, KnownStrategy>>,
     /// Models that refused a forced tool call.
     pub(super) unforced: Refusals,
@@ -87,10 +89,34 @@ impl LimitFields {
     }
 }
 
+/// Numbers of tokens that servers reported in errors, by model. Locked for map access only.
+#[derive(Debug, Default)]
+pub(super) struct TokenLimits(Mutex<HashMap<ModelName, TokenLimit>>);
+
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct TokenLimit {
     tokens: u32,
     until: Instant,
+}
+
+impl TokenLimits {
+    pub(super) fn get(&self, model: &ModelName, now: Instant) -> Option<u32> {
+        self.0.lock().get(model).filter(|limit| now < limit.until).map(|limit| limit.tokens)
+    }
+
+    /// Notes what a server reported of a model. Reported again after it had been forgotten, it is believed for a day.
+    pub(super) fn learn(&self, model: &ModelName, tokens: u32, now: Instant) {
+        let mut limits = self.0.lock();
+        let before = limits.get(model).copied().filter(|before| before.tokens == tokens);
+        let until = match before {
+            // Calls made side by side fail for one and the same reason.
+            Some(before) if now < before.until => before.until,
+            Some(_) => now + REPEATED,
+            None => now + ONE_ERROR,
+        };
+        forget(&mut limits, |limit| now < limit.until);
+        limits.insert(model.clone(), TokenLimit { tokens, until });
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -102,26 +128,6 @@ struct KnownStrategy {
 }
 
 impl Memory {
-    pub(super) fn window(&self, model: &ModelName, now: Instant) -> Option<u32> {
-        let windows = self.windows.lock();
-        windows.get(model).filter(|window| now < window.until).map(|window| window.tokens)
-    }
-
-    /// Notes the window of a model that a server reported. Reported again after it had been forgotten, it is believed
-    /// for a day.
-    pub(super) fn learn_window(&self, model: &ModelName, tokens: u32, now: Instant) {
-        let mut windows = self.windows.lock();
-        let before = windows.get(model).copied().filter(|before| before.tokens == tokens);
-        let until = match before {
-            // Calls made side by side fail for one and the same reason.
-            Some(before) if now < before.until => before.until,
-            Some(_) => now + REPEATED,
-            None => now + ONE_ERROR,
-        };
-        forget(&mut windows, |window| now < window.until);
-        windows.insert(model.clone(), Window { tokens, until });
-    }
-
     /// Returns the strategy to begin with when a model is asked for a structured answer.
     pub(super) fn strategy(&self, model: &ModelName, now: Instant) -> Strategy {
         let strategies = self.strategies.lock();
@@ -168,15 +174,15 @@ mod tests {
 
     #[test]
     fn a_window_stated_once_is_forgotten_and_one_stated_again_is_kept() {
-        let (memory, model, begun) = (Memory::default(), model(), Instant::now());
+        let (windows, model, begun) = (TokenLimits::default(), model(), Instant::now());
         let at = |minutes: u64| begun + Duration::from_secs(60 * minutes);
-        memory.learn_window(&model, 4_096, at(0));
-        memory.learn_window(&model, 4_096, at(1));
-        assert_eq!((memory.window(&model, at(14)), memory.window(&model, at(16))), (Some(4_096), None));
-        memory.learn_window(&model, 4_096, at(20));
-        assert_eq!(memory.window(&model, at(600)), Some(4_096));
-        memory.learn_window(&model, 8_192, at(700));
-        assert_eq!((memory.window(&model, at(701)), memory.window(&model, at(716))), (Some(8_192), None));
+        windows.learn(&model, 4_096, at(0));
+        windows.learn(&model, 4_096, at(1));
+        assert_eq!((windows.get(&model, at(14)), windows.get(&model, at(16))), (Some(4_096), None));
+        windows.learn(&model, 4_096, at(20));
+        assert_eq!(windows.get(&model, at(600)), Some(4_096));
+        windows.learn(&model, 8_192, at(700));
+        assert_eq!((windows.get(&model, at(701)), windows.get(&model, at(716))), (Some(8_192), None));
     }
 
     #[test]
@@ -232,13 +238,13 @@ mod tests {
         let (memory, fields, now) = (Memory::default(), LimitFields::default(), Instant::now());
         for number in 0..3 * MAX_MODELS {
             let model = format!("openai:m{number}").parse().unwrap();
-            memory.learn_window(&model, 4_096, now);
+            memory.windows.learn(&model, 4_096, now);
             memory.answered_by(&model, Strategy::Tool, true, now);
             memory.streamed.learn(&model, now);
             fields.refused(&model, now, now);
         }
         assert!(fields.0.lock().len() <= MAX_MODELS);
-        assert!(memory.windows.lock().len() <= MAX_MODELS);
+        assert!(memory.windows.0.lock().len() <= MAX_MODELS);
         assert!(memory.streamed.0.lock().len() <= MAX_MODELS);
         assert!(memory.strategies.lock().len() <= MAX_MODELS);
     }

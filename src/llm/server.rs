@@ -12,7 +12,7 @@ use super::access::Access;
 use super::catalogue::{self, Facts, KnownModels};
 use super::circuits::Circuits;
 use super::failure::{Failure, one_line};
-use super::memory::LimitFields;
+use super::memory::{LimitFields, Refusals};
 use super::models::Listing;
 use super::providers::{Auth, Key, Lists, OutputLimit, Place, Provider, Quirks};
 use super::settings::{Endpoint, Settings};
@@ -52,6 +52,8 @@ pub(super) struct Server {
     pub(super) listing: Listing,
     pub(super) circuits: Circuits,
     pub(super) limit_fields: LimitFields,
+    /// Models that refused to count what a stream takes.
+    pub(super) uncounted: Refusals,
 }
 
 impl Server {
@@ -93,6 +95,7 @@ impl Server {
             listing: Listing::default(),
             circuits: Circuits::default(),
             limit_fields: LimitFields::default(),
+            uncounted: Refusals::default(),
         })
     }
 
@@ -137,7 +140,9 @@ impl Server {
         let is_vendors = self.is_own_cloud || self.provider.base_url.is_none();
         let longest_id = if is_vendors { quirks.longest_id } else { usize::MAX };
         let output_limit = self.output_limit(&request.model);
-        let quirks = Quirks { cache_key: quirks.cache_key && self.is_own_cloud, longest_id, output_limit, ..quirks };
+        let cache_key = quirks.cache_key && self.is_own_cloud;
+        let stream_options = quirks.stream_options && !self.uncounted.has(&request.model, Instant::now());
+        let quirks = Quirks { cache_key, longest_id, output_limit, stream_options, ..quirks };
         self.provider.wire.encode(request, &quirks, is_stream)
     }
 

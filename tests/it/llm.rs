@@ -1021,6 +1021,70 @@ async fn who_refuses_both_fields_is_asked_twice_and_one_that_is_too_large_once()
     }
 }
 
+#[tokio::test]
+async fn an_answer_is_no_longer_than_its_model_says_it_writes() {
+    for words in [
+        "`max_completion_tokens` must be less than or equal to `8192`, the maximum value for `max_completion_tokens` is less than the `context_window` for this model",
+        "The maximum tokens you requested exceeds the model limit of 8192. Try again with a maximum tokens value that is lower than 8192.",
+        "max_tokens: 20000 > 8192, which is the maximum allowed number of output tokens for m",
+        "max_tokens is too large: 20000. This model supports at most 8192 completion tokens, whereas you provided 20000.",
+    ] {
+        let refused = || refuses_field(400, words);
+        let script =
+            [refused(), Reply::says("Yes."), Reply::says("No."), Reply::streams(&["So."]), Reply::says("Nor.")];
+        let (vendor, llm) = world(script).await;
+        let asked = Request { max_tokens: 20_000, ..request() };
+        assert_eq!(llm.facts(&asked.model).max_output, None);
+        assert_eq!(llm.complete(&asked, &quietly).await, Ok(Completion { attempts: 2, ..answer("Yes.") }), "{words}");
+        assert_eq!(llm.facts(&asked.model).max_output, Some(8_192));
+        assert_eq!(llm.clone().complete(&asked, &quietly).await, Ok(answer("No.")));
+        assert_eq!(llm.stream(&asked, &quietly).await.unwrap().count().await, 2);
+        let other = Request { model: model("openai:other"), ..asked };
+        llm.complete(&other, &quietly).await.unwrap();
+        let limits: Vec<_> = vendor.sent().iter().map(|sent| sent.body["max_tokens"].clone()).collect();
+        assert_eq!(limits, [20_000, 8_192, 8_192, 8_192, 20_000], "{words}");
+
+        let (vendor, llm) = world([refused(), Reply::streams(&["So."])]).await;
+        let asked = Request { max_tokens: 20_000, ..request() };
+        assert_eq!(llm.stream(&asked, &quietly).await.unwrap().count().await, 2);
+        assert_eq!(vendor.sent()[1].body["max_tokens"], 8_192);
+        let (vendor, llm) = world([refused(), refused()]).await;
+        assert_eq!(llm.complete(&asked, &quietly).await.unwrap_err().attempts, 2, "asked again once");
+        assert_eq!(vendor.sent().len(), 2);
+    }
+}
+
+// What counts a stream.
+
+#[tokio::test]
+async fn a_stream_is_begun_again_without_being_counted_where_that_is_refused() {
+    for words in [
+        "Unrecognized request argument supplied: stream_options",
+        "Unknown parameter: 'stream_options'.",
+        "body.stream_options: Extra inputs are not permitted",
+    ] {
+        let uncounted = || Reply::stream([chunk(json!({"content": "Yes."}), Some("stop")), DONE.to_owned()]);
+        let script = [refuses_field(400, words), uncounted(), uncounted(), Reply::streams(&["So."])];
+        let (vendor, llm) = world(script).await;
+        let deltas: Vec<_> = llm.stream(&request(), &quietly).await.unwrap().map(Result::unwrap).collect().await;
+        let end = Delta::End(Completion { attempts: 2, usage: Usage::default(), ..answer("Yes.") });
+        assert_eq!(deltas, [Delta::Text("Yes.".into()), end], "{words}");
+        assert_eq!(llm.stream(&request(), &quietly).await.unwrap().count().await, 2);
+        let other = Request { model: model("openai:other"), ..request() };
+        assert_eq!(llm.stream(&other, &quietly).await.unwrap().count().await, 2);
+        let asked: Vec<_> = vendor.sent().iter().map(|sent| sent.body.get("stream_options").is_some()).collect();
+        assert_eq!(asked, [true, false, false, true], "{words}");
+    }
+    let words = "Unknown parameter: 'stream_options'.";
+    let (vendor, llm) = world([refuses_field(400, words), Reply::streams(&["Yes."])]).await;
+    let streamed = Request { model: model("fireworks:m"), ..request() };
+    assert_eq!(llm.complete(&streamed, &quietly).await, Ok(Completion { attempts: 2, ..answer("Yes.") }));
+    assert_eq!(vendor.sent()[1].body.get("stream_options"), None);
+    let (vendor, llm) = world([refuses_field(400, words), refuses_field(400, words)]).await;
+    assert_eq!(llm.stream(&request(), &quietly).await.err().unwrap().attempts, 2);
+    assert_eq!(vendor.sent().len(), 2);
+}
+
 // What is counted.
 
 /// Input and output as they are billed, of which some is cached and some reasoning.

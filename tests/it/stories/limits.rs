@@ -405,6 +405,24 @@ async fn a_limit_is_raised_to_the_models_own_at_most() {
     world.finish();
 }
 
+/// The same of a model of which that is not known: its provider says it when it refuses more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_is_raised_to_what_the_provider_says_at_most() {
+    let error = json!({"type": "invalid_request_error", "message": "max_tokens is too large: 20000. This model supports \
+        at most 16384 completion tokens, whereas you provided 20000."});
+    let refused = reply::body(400, &json!({ "error": error }).to_string());
+    let script =
+        Script::whole_run(Shape::SMALL).first(When::kind(Kind::Researcher), [refused, reply::empty().cut_by_length()]);
+    let world = World::start(script).await;
+    let story = research(&world, &TestDatabase::sqlite(), &["research_model_max_tokens=20000"]).await;
+    let turns = limits(&world, Kind::Researcher);
+    assert!(turns[0] == 20_000 && turns[1..].iter().all(|limit| *limit == 16_384), "{turns:?}");
+    let cut = story.warned(WarningCode::OutputCut);
+    assert!(cut[0].contains("used its 16384 tokens") && !cut[0].contains("it gets more"), "{cut:?}");
+    assert!(story.markdown().contains("[1]"));
+    world.finish();
+}
+
 /// What one model would have needed says nothing of the one that stands in for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_that_stands_in_has_the_limit_that_was_set() {
