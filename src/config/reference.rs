@@ -321,7 +321,8 @@ impl Table {
         let engine = ROWS.iter().find(|row| row.name == name).map(|row| capital(&format!("{row}.")));
         let provider = providers::find(name).map(|provider| {
             let other = provider.other_key.map(|name| format!(" {name} counts too.")).unwrap_or_default();
-            format!("{}.{other}", capital(provider.title))
+            let path = provider.usual_path.map(|path| format!(" An address without a path gets {path}."));
+            format!("{}.{other}{}", capital(provider.title), path.unwrap_or_default())
         });
         Self {
             key: key.to_owned(),

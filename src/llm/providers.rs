@@ -21,6 +21,8 @@ pub struct Provider {
     pub wire: Wire,
     /// Where its API begins; `None` when each user has an address of their own.
     pub base_url: Option<&'static str>,
+    /// What an address of the user's gets that has no path; `None`: that of `base_url`, else `/v1`.
+    pub usual_path: Option<&'static str>,
     pub variables: Variables,
     /// The name that Open Deep Research has for it, as in `provider:model`, where that is another one.
     pub original: Option<&'static str>,
@@ -130,6 +132,7 @@ const fn cloud(
         title,
         wire: Wire::ChatCompletions,
         base_url: Some(base_url),
+        usual_path: None,
         variables,
         original: None,
         others: &[],
@@ -185,7 +188,7 @@ pub const PROVIDERS: &[Provider] = &[
         wire: Wire::Messages,
         auth: Auth::Header("x-api-key"),
         defaults: Some(Defaults { large: "claude-sonnet-5-5", small: "claude-haiku-5-5" }),
-        note: "prompts are cached in loops; thoughts go back signed; newer models take no forced tool call, so structured answers use schemas",
+        note: "prompts are cached in loops; thoughts go back signed; newer models take no forced tool call, so structured answers use schemas; an address that does not end in a version gets `/v1`, as with Anthropic's own tools",
         ..cloud(
             "anthropic",
             "Anthropic",
@@ -291,13 +294,14 @@ pub const PROVIDERS: &[Provider] = &[
             Quirks { required: "any", ..Quirks::NONE },
         )
     },
-    // The resource's name is part of the address; `model` is the name of the deployment. An older address with an
-    // `api-version` works too, since the query of a base URL is kept.
+    // The resource's name is part of the address, which the portal shows without a path; `model` is the name of the
+    // deployment. An older address with an `api-version` works too, since the query of a base URL is kept.
     Provider {
         original: Some("azure_openai"),
         base_url: None,
+        usual_path: Some("/openai/v1"),
         auth: Auth::Header("api-key"),
-        note: "the model is the name of the deployment; an older address with `?api-version=` works too",
+        note: "the address is the endpoint that the portal shows, such as `https://NAME.openai.azure.com` or `https://NAME.services.ai.azure.com`: one without a path gets `/openai/v1`; the model is the name of the deployment; an older address with `?api-version=` works too",
         ..cloud("azure", "Azure OpenAI", "", variables!("AZURE_OPENAI"), "MY-DEPLOYMENT", Quirks::OF_OPENAI)
     },
     Provider {

@@ -1,5 +1,6 @@
 //! One provider's server as we use it: its address, its credentials, its queue, and what it reports of its models.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -284,10 +285,16 @@ fn base_url(provider: &Provider, given: Option<&Url>) -> Result<Url, String> {
         return Err("the base URL must begin with http:// or https://".to_owned());
     }
     let mut url = given.clone();
-    let path = url.path().trim_end_matches('/').trim_end_matches("/chat/completions").to_owned();
-    // Without a path it is the provider's usual one, as people write addresses of servers of their own.
-    let path = if path.is_empty() { own.path().trim_end_matches('/') } else { &path };
-    url.set_path(&format!("{path}/"));
+    let path = url.path().trim_end_matches('/').trim_end_matches("/chat/completions");
+    let path = match (path, provider.wire) {
+        // Without a path it is the provider's usual one, as people write addresses of servers of their own.
+        ("", _) => provider.usual_path.unwrap_or(own.path().trim_end_matches('/')).into(),
+        // Anthropic's own tools take the same variable, and servers of its API say what to put there for them.
+        (path, Wire::Messages) => net::with_version(path.trim_end_matches("/messages")),
+        (path, _) => Cow::from(path),
+    };
+    let path = format!("{path}/");
+    url.set_path(&path);
     Ok(url)
 }
 
@@ -395,6 +402,36 @@ mod tests {
         check("https://x.azure.com/openai?api-version=1", "https://x.azure.com/openai/models?api-version=1");
         let server = server(openai(), Some("https://host/v1?key=1"), None);
         assert_eq!(server.url("models/m:stream?alt=sse"), "https://host/v1/models/m:stream?key=1&alt=sse");
+    }
+
+    #[test]
+    fn an_address_without_a_path_gets_the_one_that_is_usual_there() {
+        for (name, given, expected) in [
+            ("azure", "https://r.openai.azure.com/", "https://r.openai.azure.com/openai/v1/models"),
+            ("azure", "https://r.services.ai.azure.com", "https://r.services.ai.azure.com/openai/v1/models"),
+            ("azure", "https://r.openai.azure.com/openai/v1/", "https://r.openai.azure.com/openai/v1/models"),
+            ("azure", "https://gateway.test/team/openai", "https://gateway.test/team/openai/models"),
+            ("compatible", "http://127.0.0.1:9", "http://127.0.0.1:9/v1/models"),
+            ("google", "http://127.0.0.1:9", "http://127.0.0.1:9/v1beta/models"),
+        ] {
+            assert_eq!(server(find(name).unwrap(), Some(given), None).url("models"), expected, "{name}");
+        }
+    }
+
+    /// Who serves Anthropic's API names the address that Anthropic's own tools want, which append the version.
+    #[test]
+    fn an_address_of_anthropics_api_may_leave_the_version_out() {
+        for (given, expected) in [
+            ("https://api.deepseek.com/anthropic", "https://api.deepseek.com/anthropic/v1/messages"),
+            ("https://gateway.test/v1/account/anthropic/", "https://gateway.test/v1/account/anthropic/v1/messages"),
+            ("https://gateway.test/anthropic?key=1", "https://gateway.test/anthropic/v1/messages?key=1"),
+            ("http://127.0.0.1:4000/v1", "http://127.0.0.1:4000/v1/messages"),
+            ("http://127.0.0.1:4000/v1/messages", "http://127.0.0.1:4000/v1/messages"),
+            ("http://127.0.0.1:4000", "http://127.0.0.1:4000/v1/messages"),
+            ("https://gateway.test/proxy/v2", "https://gateway.test/proxy/v2/messages"),
+        ] {
+            assert_eq!(server(find("anthropic").unwrap(), Some(given), None).url("messages"), expected, "{given}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod redact;
 mod retry;
 mod sse;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
@@ -195,6 +196,14 @@ fn parse_retry_after(text: &str, now: OffsetDateTime) -> Option<Duration> {
 pub fn asked_wait(seconds: f64) -> Option<Duration> {
     let seconds = Some(seconds).filter(|seconds| seconds.is_finite())?;
     Duration::try_from_secs_f64(seconds.min(LONGEST_ASKED.as_secs_f64())).ok()
+}
+
+/// Returns the path of an API with `/v1` at its end, unless a version stands there: who makes the API appends that to
+/// the addresses that users give.
+pub fn with_version(path: &str) -> Cow<'_, str> {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let is_version = last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    if is_version { path.into() } else { format!("{path}/v1").into() }
 }
 
 /// Returns the error and its causes in one line, without the URL, which may carry a key.

@@ -243,6 +243,7 @@ static INVENTED: [Provider; 1] = [Provider {
     title: "Acme",
     wire: Wire::ChatCompletions,
     base_url: Some("https://models.acme.test/v9"),
+    usual_path: None,
     variables: Variables { api_key: "ACME_API_KEY", base_url: "ACME_BASE_URL", headers: "ACME_HEADERS" },
     original: None,
     others: &[],

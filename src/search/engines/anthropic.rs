@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     domain::{ModelName, Usage},
+    net,
     search::{
         Error, Limits, Row, Search, Setting, days_ago,
         native::{self, Access, Native, Pages, Searcher, count, list, text},
@@ -32,7 +33,11 @@ pub const ROW: Row = Row {
 struct Anthropic(Access);
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
-    let access = Access::new(row, shared, |_| "messages".to_owned())?;
+    let mut access = Access::new(row, shared, |_| "messages".to_owned())?;
+    // As for its models, whose address this is.
+    let base = access.endpoint.path().trim_end_matches("/messages");
+    let path = format!("{}/messages", net::with_version(base));
+    access.endpoint.set_path(&path);
     Ok(Searcher::boxed(row, Anthropic(access), shared))
 }
 

@@ -92,6 +92,20 @@ async fn a_paused_turn_goes_on() {
     assert_eq!(counted, [(100, 0, 0), (257, 50, 2)]);
 }
 
+/// Anthropic's own tools append the version to the same setting, and so do the models.
+#[tokio::test]
+async fn an_address_of_anthropics_api_may_leave_the_version_out() {
+    let vendor = FakeVendor::start([]).await;
+    let host = vendor.base_url().replace("/v1", "");
+    for path in ["", "/anthropic", "/v1/team/anthropic/", "/v1", "/team/v2"] {
+        let _ =
+            engine("anthropic", &format!("{host}{path}")).search("pumps", &Limits::default(), &Bills::default()).await;
+    }
+    let paths: Vec<_> = vendor.sent().into_iter().map(|sent| sent.path).collect();
+    let expected = ["/v1", "/anthropic/v1", "/v1/team/anthropic/v1", "/v1", "/team/v2"];
+    assert_eq!(paths, expected.map(|path| format!("{path}/messages")));
+}
+
 /// A vendor that pauses without end is not paid without end.
 #[tokio::test]
 async fn pauses_are_bounded() {
