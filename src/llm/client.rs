@@ -220,8 +220,8 @@ impl Llm {
         request
     }
 
-    /// Returns the request to be made once more, when its provider refused something of it that can be left out or asked
-    /// for in another way; `begun` is when it was made.
+    /// Returns the request to be made once more, when its provider refused something of it that can be left out or
+    /// asked for in another way; `begun` is when it was made.
     fn otherwise<'a>(
         &self,
         request: &Cow<'a, Request>,
