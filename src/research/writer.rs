@@ -39,7 +39,8 @@ const PIECES: u32 = 6;
 /// How often a text is begun whose stream breaks off, after waits that double to half a minute: what came before was
 /// paid for, so this is bounded closer than calls that bring nothing.
 const BREAKS: u32 = 12;
-/// The same of streams that fall silent, which costs minutes each time.
+/// The same of streams that fall silent, which costs minutes each time, and of those whose server has no room for the
+/// rest: it may have, once it answers fewer calls.
 const SILENCES: u32 = 3;
 /// Report text is passed on at least this often.
 const DELTA_TIME: Duration = Duration::from_millis(50);
@@ -263,7 +264,7 @@ impl Failed {
     fn leaves_another(&mut self, code: FailureCode, useless: u32) -> bool {
         let (count, most) = match code {
             FailureCode::ModelOutput => (&mut self.useless, useless),
-            FailureCode::Timeout => (&mut self.silent, SILENCES),
+            FailureCode::Timeout | FailureCode::ContextWindow => (&mut self.silent, SILENCES),
             _ => (&mut self.broken, BREAKS),
         };
         *count += 1;
@@ -301,7 +302,8 @@ fn nothing(completion: &Completion) -> String {
 
 /// Returns whether the same call, made again, may go better.
 fn is_passing(code: FailureCode) -> bool {
-    matches!(code, FailureCode::ModelUnavailable | FailureCode::Timeout | FailureCode::ModelOutput)
+    use FailureCode::{ContextWindow, ModelOutput, ModelUnavailable, Timeout};
+    matches!(code, ModelUnavailable | Timeout | ModelOutput | ContextWindow)
 }
 
 /// The report as its readers see it grow.

@@ -271,6 +271,27 @@ async fn a_stream_that_always_stalls_is_given_up() {
     world.finish();
 }
 
+/// llama.cpp's, where calls share the room for their tokens: it may be there once the others are answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_without_room_for_the_rest_of_a_report_is_asked_again() {
+    let full = || {
+        let begun = json!({"choices": [{"index": 0, "delta": {"content": "The gate is paid by"}}]});
+        let error = json!({"code": 500, "message": "Context size has been exceeded.", "type": "server_error"});
+        reply::events(&format!("data: {begun}\n\ndata: {}\n\n", json!({ "error": error })))
+    };
+    let whole = reply::text("The gate is paid by dues [S1001].");
+    let world = world_of_one_page(small().first(writer(), [full(), full(), whole])).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    assert_eq!((body(&story), attempts(&story)), ("The gate is paid by dues [1].", vec![1, 2, 3]));
+    world.finish();
+
+    let world = world_of_one_page(small().always(writer(), full())).await;
+    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+    story.failed_with(FailureCode::ContextWindow);
+    assert_eq!(attempts(&story), [1, 2, 3]);
+    world.finish();
+}
+
 /// Thinking text is neither shown nor kept, in whichever of its forms it comes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_writer_thinks_and_nobody_sees_it() {
