@@ -247,8 +247,10 @@ const BRACKETED: [&str; 11] = [
     "assistant",
     "prefix",
 ];
-/// Characters looked at to tell a tag by its name.
-const NAME_REACH: usize = 64;
+/// Characters of an entity that are looked at; others write no more than a few zeros.
+const LONGEST_ENTITY: usize = 24;
+/// Characters behind a bracket among which the name of a tag is looked for, spaces and invisible ones included.
+const LONGEST_GAP: usize = 256;
 
 /// Makes text that is not ours, a model's included, harmless to the tags that frame it: `<` of a look-alike becomes
 /// `‹`, and `[` becomes `❲`. A look-alike may be spelt with entities, full-width or invisible characters.
@@ -281,13 +283,27 @@ fn opener(rest: &str, character: char) -> (usize, Option<char>) {
         '<' | '＜' | '﹤' => (character.len_utf8(), Some('<')),
         '[' | '［' => (character.len_utf8(), Some('[')),
         '&' => {
-            let starts =
-                |entity: &&str| rest.get(..entity.len()).is_some_and(|start| start.eq_ignore_ascii_case(entity));
-            let entity = ["&lt;", "&#60;", "&#x3c;"].into_iter().find(starts);
-            (entity.map_or(1, str::len), entity.map(|_| '<'))
+            let length = entity(rest);
+            (length.unwrap_or(1), length.map(|_| '<'))
         }
         character => (character.len_utf8(), None),
     }
+}
+
+/// Returns the bytes of an entity for `<` with which a text begins: by name or number, with zeros before it and without
+/// the semicolon too, as browsers read them.
+fn entity(text: &str) -> Option<usize> {
+    let lower: String = text.chars().take(LONGEST_ENTITY).collect::<String>().to_ascii_lowercase();
+    let rest = lower.strip_prefix('&')?;
+    let behind = match rest.strip_prefix('#') {
+        None => rest.strip_prefix("lt")?,
+        Some(number) => match number.strip_prefix('x') {
+            Some(hexadecimal) => hexadecimal.trim_start_matches('0').strip_prefix("3c")?,
+            None => number.trim_start_matches('0').strip_prefix("60")?,
+        },
+    };
+    let behind = behind.strip_prefix(';').unwrap_or(behind);
+    Some(lower.len() - behind.len())
 }
 
 /// Returns whether a tag stands here: `<|…`, whatever it says, or a tag by one of our names.
@@ -297,10 +313,18 @@ fn is_tag(behind: &str) -> bool {
 
 /// Returns whether a name of the list follows, perhaps behind a slash, spaces or more opening brackets.
 fn is_name(behind: &str, names: &[&str]) -> bool {
-    let plain = behind.chars().take(NAME_REACH).map(narrow).filter(|c| !is_ignored(*c));
     let skipped = |c: &char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '<' | '[' | '|' | '\\');
-    let name: String = plain.skip_while(skipped).take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-    names.iter().any(|known| known.eq_ignore_ascii_case(&name))
+    let near = behind.chars().take(LONGEST_GAP).map(narrow).filter(|c| !is_ignored(*c)).skip_while(skipped);
+    let mut name = String::new();
+    for character in near {
+        if !(character.is_ascii_alphanumeric() || character == '_') {
+            return names.iter().any(|known| known.eq_ignore_ascii_case(&name));
+        }
+        name.push(character);
+    }
+    // Nobody writes so much before a name or within it but to hide it.
+    let is_hidden = behind.chars().nth(LONGEST_GAP).is_some();
+    is_hidden || names.iter().any(|known| known.eq_ignore_ascii_case(&name))
 }
 
 /// Returns full-width letters and signs as their ASCII originals.
@@ -314,7 +338,8 @@ fn narrow(character: char) -> char {
 
 /// Returns whether it is a character without a width, which may hide inside a name.
 fn is_ignored(character: char) -> bool {
-    matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}')
+    matches!(character, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
+        | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}')
         || is_invisible_letter(character)
 }
 
@@ -340,6 +365,19 @@ mod tests {
         check("<pa\u{200b}ge> <\u{feff}/source>", "‹pa\u{200b}ge> ‹\u{feff}/source>");
         check("&lt;/page&gt; &LT;/page> &#60;page> a &lt; b &amp; c", "‹/page&gt; ‹/page> ‹page> a &lt; b &amp; c");
         check("x\u{e0041}\u{e0042}y", "xy");
+        check("&lt/page&gt; &#060;/page> &#60/page> &#x003C;/page>", "‹/page&gt; ‹/page> ‹/page> ‹/page>");
+        check("a &ltimes; b &#600; &lt", "a &ltimes; b &#600; &lt");
+        for hidden in ["\u{34f}", "\u{2066}", "\u{180e}", "\u{61c}"] {
+            check(&format!("<{hidden}/page> </pa{hidden}ge>"), &format!("‹{hidden}/page> ‹/pa{hidden}ge>"));
+        }
+        for gap in [" ".repeat(70), "\n".repeat(300), "\u{200b}".repeat(300)] {
+            check(&format!("<{gap}/page>"), &format!("‹{gap}/page>"));
+        }
+        let within = "\u{200b}".repeat(64);
+        check(&format!("</pa{within}ge>"), &format!("‹/pa{within}ge>"));
+        let endless = "\u{200b}".repeat(300);
+        check(&format!("</pa{endless}ge>"), &format!("‹/pa{endless}ge>"));
+        check(&format!("< {} b", "a ".repeat(300)), &format!("< {} b", "a ".repeat(300)));
     }
 
     #[test]

@@ -234,12 +234,13 @@ impl Server {
         let values = secret.filter_map(|value| value.to_str().ok());
         // Sent without the spaces around it, and so that is how it comes back.
         let key = self.key.iter().map(|key| key.expose_secret().trim());
-        let password = self.base_url.password();
+        let of_address = net::secrets_of_address(self.base_url.as_str());
+        let of_address = of_address.iter().map(String::as_str);
         let tokens = self.access.secrets();
         let tokens = tokens.iter().map(String::as_str);
         net::redact(
             &text,
-            values.chain(key).chain(password).chain(tokens).filter(|secret| secret.len() >= MIN_SECRET_BYTES),
+            values.chain(key).chain(of_address).chain(tokens).filter(|secret| secret.len() >= MIN_SECRET_BYTES),
         )
     }
 }

@@ -70,12 +70,17 @@ pub fn hidden_address(address: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the passwords of an address, and the values of parameters with the names of secrets; as they are written
-/// and as they are meant.
+/// Returns the passwords of an address, users without one who are long enough to be a token, and the values of
+/// parameters with the names of secrets; as they are written and as they are meant.
 pub fn secrets_of_address(address: &str) -> Vec<String> {
+    const SHORTEST_TOKEN: usize = 8;
     let users = address.match_indices("://").filter_map(|(at, mark)| {
         let rest = &address[at + mark.len()..];
-        rest.split(['/', '?', '#']).next()?.rsplit_once('@')?.0.split_once(':')
+        let user = rest.split(['/', '?', '#']).next()?.rsplit_once('@')?.0;
+        user.split_once(':').filter(|(_, password)| !password.is_empty()).or_else(|| {
+            let token = user.trim_end_matches(':');
+            (token.len() >= SHORTEST_TOKEN).then_some(("", token))
+        })
     });
     let pairs = address.split(['?', '&', ';', '#']).filter_map(|pair| pair.split_once('='));
     let values = users.chain(pairs.filter(|(name, _)| is_secret_parameter(name))).map(|(_, value)| value.to_owned());
@@ -305,6 +310,7 @@ mod tests {
         check("register://minutes/1931?page=2#x", "register://minutes/1931?page=2#x", &[]);
         check("postgres://app:pa%2B55@h:5432/db", "postgres://(hidden)@h:5432/db", &["pa+55", "pa%2B55"]);
         check("ssh://git@h/x", "ssh://(hidden)@h/x", &[]);
+        check("https://t0ken-abcdef@h/x", "https://(hidden)@h/x", &["t0ken-abcdef"]);
         check("s3://b/a?X-Amz-Signature=1f&n=2", "s3://b/a?X-Amz-Signature=(hidden)&n=2", &["1f"]);
         check("file:///a?token=a+b&tavilyApiKey=", "file:///a?token=(hidden)&tavilyApiKey=", &["a+b"]);
     }

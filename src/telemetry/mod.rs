@@ -8,7 +8,7 @@ mod export;
 pub mod metrics;
 pub mod spans;
 
-use std::{fmt, io::IsTerminal as _, time::Duration};
+use std::{borrow::Cow, fmt, io::IsTerminal as _, time::Duration};
 
 use crate::domain::printable_log;
 use opentelemetry::trace::TracerProvider as _;
@@ -144,12 +144,21 @@ struct Lines;
 impl std::io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        std::io::stderr().lock().write_all(printable_log(&text).as_bytes())?;
+        std::io::stderr().lock().write_all(as_one_line(&printable_log(&text)).as_bytes())?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
         std::io::stderr().flush()
+    }
+}
+
+/// Spells out the line breaks within what is logged at once, by which what others say could pass for a line of its own.
+fn as_one_line(logged: &str) -> Cow<'_, str> {
+    let (line, end) = logged.strip_suffix('\n').map_or((logged, ""), |line| (line, "\n"));
+    match line.contains('\n') {
+        false => logged.into(),
+        true => format!("{}{end}", line.replace('\n', "\\n")).into(),
     }
 }
 
@@ -166,6 +175,13 @@ fn filter(directives: &str) -> EnvFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_logged_at_once_is_one_line() {
+        assert_eq!(as_one_line("a\n"), "a\n");
+        assert_eq!(as_one_line("a\n2026 INFO audit: b\n"), "a\\n2026 INFO audit: b\n");
+        assert_eq!(as_one_line("a\n\nb"), "a\\n\\nb");
+    }
 
     #[test]
     fn what_carries_requests_is_known() {

@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use robotstxt::{DefaultMatcher, RobotsParseHandler, parse_robotstxt};
+use robotstxt::{
+    RobotsParseHandler,
+    matcher::{RobotsMatchStrategy, RobotsMatcher},
+    parse_robotstxt,
+};
 use url::Url;
 
 use super::NotRead;
@@ -98,13 +102,13 @@ fn is_beside(next: &Url, place: &Url) -> bool {
 }
 
 impl Robots {
-    /// Returns whether this page may be read. A hostile pattern takes long to match, so it is matched beside the
-    /// runtime's threads.
+    /// Returns whether this page may be read; there may be many rules, so they are matched beside the runtime's
+    /// threads.
     pub(super) async fn allows(&self, url: &Url) -> bool {
         let Self::Rules(rules) = self else { return true };
         let (rules, url) = (rules.clone(), url.to_string());
         let matched = tokio::task::spawn_blocking(move || {
-            DefaultMatcher::default().one_agent_allowed_by_robots(&rules, AGENT, &url)
+            RobotsMatcher::<LongestPattern>::default().one_agent_allowed_by_robots(&rules, AGENT, &url)
         });
         matched.await.unwrap_or(false)
     }
@@ -120,6 +124,47 @@ impl Robots {
             delays.ours.or(delays.of_all)
         });
         parsed.await.unwrap_or_default()
+    }
+}
+
+/// The longest pattern that matches counts, as in the parser's own strategy, whose time grows with the third power of
+/// the lengths, and which nothing can stop.
+#[derive(Default)]
+struct LongestPattern;
+
+impl LongestPattern {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "a line has 16,000 bytes at most")]
+    fn priority(path: &str, pattern: &str) -> i32 {
+        if Self::matches(path, pattern) { pattern.len() as i32 } else { -1 }
+    }
+}
+
+impl RobotsMatchStrategy for LongestPattern {
+    fn match_allow(&self, path: &str, pattern: &str) -> i32 {
+        Self::priority(path, pattern)
+    }
+
+    fn match_disallow(&self, path: &str, pattern: &str) -> i32 {
+        Self::priority(path, pattern)
+    }
+
+    /// Returns whether a path begins with a pattern, in which `*` stands for any text and a last `$` for the end. Each
+    /// part is looked for behind the one before, so the path is walked through once.
+    fn matches(path: &str, pattern: &str) -> bool {
+        let (pattern, is_whole) = pattern.strip_suffix('$').map_or((pattern, false), |pattern| (pattern, true));
+        let Some((first, others)) = pattern.split_once('*') else {
+            return if is_whole { path == pattern } else { path.starts_with(pattern) };
+        };
+        let Some(mut rest) = path.strip_prefix(first) else { return false };
+        let mut parts = others.split('*').peekable();
+        while let Some(part) = parts.next() {
+            if is_whole && parts.peek().is_none() {
+                return rest.ends_with(part);
+            }
+            let Some(at) = rest.find(part) else { return false };
+            rest = &rest[at + part.len()..];
+        }
+        true
     }
 }
 
@@ -178,6 +223,7 @@ impl RobotsParseHandler for Delays {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::growth;
 
     #[tokio::test]
     async fn rules_are_those_for_us_or_for_all() {
@@ -192,6 +238,44 @@ mod tests {
         check(rules("User-agent: *\nDisallow: /\n\nUser-agent: Fathom\nDisallow: /no"), "/yes", true).await;
         check(rules("User-agent: *\nDisallow: /*.pdf$"), "/a.pdf", false).await;
         check(rules("<html>not found</html>"), "/x", true).await;
+    }
+
+    #[test]
+    fn stars_stand_for_any_text_and_a_dollar_for_the_end() {
+        let check = |path: &str, pattern: &str, expected: bool| {
+            assert_eq!(LongestPattern::matches(path, pattern), expected, "{path} {pattern}");
+        };
+        for (pattern, expected) in [
+            ("/", true),
+            ("/a/b", true),
+            ("/a/b/c$", true),
+            ("/a/b$", false),
+            ("/b", false),
+            ("*", true),
+            ("*$", true),
+            ("/*/c", true),
+            ("/*/c$", true),
+            ("/*b*c", true),
+            ("/*c*b", false),
+            ("/a*$", true),
+            ("/a/b/c*c$", false),
+            ("/a$/b", false),
+            ("", true),
+            ("$", false),
+        ] {
+            check("/a/b/c", pattern, expected);
+        }
+        // Found again at the end, where the first place is not it.
+        check("/x.pdf.pdf", "/*.pdf$", true);
+        check("/aab", "/*ab$", true);
+    }
+
+    #[test]
+    fn a_hostile_pattern_is_matched_at_once() {
+        growth::check("*a", 64_000, |text| {
+            let path = format!("/{}", "a".repeat(text.len()));
+            assert!(!LongestPattern::matches(&path, &format!("/{text}z")));
+        });
     }
 
     /// Without the cut the parser panics at both.

@@ -303,8 +303,8 @@ async fn the_writer_thinks_and_nobody_sees_it() {
     world.finish();
 }
 
-/// Some templates put the opening tag into the prompt: what comes before the closing one has been shown as it came, so the
-/// text begins again without it, also where an output limit cuts it in two.
+/// Some templates put the opening tag into the prompt: what comes before the closing one has been shown as it came, so
+/// the text begins again without it, also where an output limit cuts it in two.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thinking_that_nothing_opened_is_taken_back() {
     let database = TestDatabase::sqlite();
