@@ -2,9 +2,9 @@
 //! numbers is a citation only where the model cites so; elsewhere it is text: an interval, an index, a paragraph.
 
 use super::{
-    grammar::{Piece, Reader, tail},
+    grammar::{Piece, Reader},
     numbering::{Bare, Target},
-    numbers::{self, Numbers},
+    numbers::{self, Around, Numbers},
     pinpoint,
 };
 
@@ -16,14 +16,11 @@ impl Reader<'_, '_> {
         }
         let placed = || pinpoint::numbers_with_places(inside);
         let mut read = Numbers::read(inside).or_else(placed)?;
-        let here = tail(&self.text[..at]);
-        let before = if here.trim().is_empty() { format!("{}{here}", self.before.text) } else { here.to_owned() };
+        let before = self.behind(at);
         read.marked |= before.ends_with("<sup>");
-        let highest = self.highest(&read.numbers);
-        let is_data = !read.marked && numbers::is_data(&read, &before, &self.text[end..]);
-        let cites =
-            numbers::is_citation(&read, &before, highest) && (!is_data || self.all_known(&read.numbers).is_some());
-        cites.then_some(read)
+        let listed = self.targets(&read.numbers).is_some_and(|all| !all.contains(&Target::Remark));
+        let around = Around { before: &before, behind: &self.text[end..], listed };
+        numbers::is_citation(&read, around, self.highest(&read.numbers)).then_some(read)
     }
 
     /// Returns the highest number that can be meant beside these in a bracket: that of the model's own list. Where the
@@ -58,7 +55,7 @@ impl Reader<'_, '_> {
             Bare::Cites => true,
         };
         if !cites && !read.marked {
-            return self.shown(at, end);
+            return None;
         }
         let sources: Vec<_> = targets.iter().map(|target| target.and_then(Target::source)).collect();
         let indices = if sources.iter().any(Option::is_some) {
@@ -72,11 +69,12 @@ impl Reader<'_, '_> {
         Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
 
-    /// Leaves numbers as text: one in plain brackets, as we write citations, with a backslash, which says it is none.
-    fn shown(&mut self, at: usize, end: usize) -> Option<usize> {
+    /// Leaves a bracket as text: a number in plain brackets, as we write citations, gets a backslash, which says that it
+    /// is none.
+    pub(super) fn shown(&mut self, at: usize, end: usize) -> Option<usize> {
         let inside = self.text[at..end].strip_prefix('[')?.strip_suffix(']')?;
-        let is_number = inside.bytes().all(|byte| byte.is_ascii_digit());
-        is_number.then(|| self.replace(at, at + 1, [Piece::Text("\\[")]))
+        let is_number = inside.bytes().all(|byte| byte.is_ascii_digit()) && matches!(inside.parse(), Ok(1..=999_u32));
+        (is_number && at >= self.formula).then(|| self.replace(at, at + 1, [Piece::Text("\\[")]))
     }
 
     /// Returns the sources of `[1a]`, when the model's own list has all of its numbers.

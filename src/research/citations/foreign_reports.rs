@@ -289,7 +289,7 @@ fn kept(text: &str) -> Result<(usize, usize), String> {
         kept += cited.len();
         meant += expected.len();
     }
-    for stays in ["(95% CI [2, 5])", "a_max[1] of x ∈ [0, 1]", "12 km²", "`v[3]`"] {
+    for stays in ["(95% CI [2, 5])", "a_max\\[1] of x ∈ [0, 1]", "12 km²", "`v[3]`"] {
         if !markdown.contains(stays) {
             return wrong(format!("{stays} is lost"));
         }

@@ -198,7 +198,7 @@ impl<'a> Reader<'a, '_> {
             return after;
         }
         let inside = &self.text[open..close];
-        self.citation(from, at, inside, (open, end), depth).unwrap_or(open)
+        self.citation(from, at, inside, (open, end), depth).or_else(|| self.shown(at, end)).unwrap_or(open)
     }
 
     /// Reads `[text][label]`, `[text][]` and `[label]`, where a definition says that the label is a retrieved page.

@@ -267,11 +267,10 @@ fn no_debris_is_left_of_a_citation() {
 
 #[test]
 fn plain_data_in_brackets_stays() {
-    for text in
-        ["The vector [1, 2, 3] is short.", "Isotope [14]C and [60]Co.", "Chord [7] is played.", "An array [1, 2]."]
-    {
+    for text in ["The vector [1, 2, 3] is short.", "An array [1, 2]."] {
         check(text, text, 0, 0);
     }
+    check("Isotope [14]C and [60]Co, chord [7].", "Isotope \\[14]C and \\[60]Co, chord \\[7].", 0, 0);
     // Unless the model's own list has all of these numbers.
     check(
         "A vector [1, 2].\n\n## Sources\n[1] https://harbour.test/tariff\n[2] https://museum.test/\n",

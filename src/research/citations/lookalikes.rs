@@ -6,17 +6,17 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::SourceId;
 
-const A: &str = "https://harbour.test/tariff";
-const B: &str = "https://museum.test/";
-const C: &str = "https://council.test/minutes?id=7&lang=en";
+pub(super) const A: &str = "https://harbour.test/tariff";
+pub(super) const B: &str = "https://museum.test/";
+pub(super) const C: &str = "https://council.test/minutes?id=7&lang=en";
 
-fn sources() -> Vec<Source> {
+pub(super) fn sources() -> Vec<Source> {
     let all = [(1001, A, "Harbour tariff"), (1002, B, "Museum of tides"), (1003, C, "Council minutes")];
     all.map(|(id, url, title)| Source::example(id, url, title)).to_vec()
 }
 
 /// Returns the text above our own list, with the resolver that wrote it last.
-fn settled(sources: Vec<Source>, text: &str, piece: usize) -> (String, Resolver) {
+pub(super) fn settled(sources: Vec<Source>, text: &str, piece: usize) -> (String, Resolver) {
     let mut resolver = Resolver::new(sources);
     let chars: Vec<char> = text.chars().collect();
     let mut markdown: String =
@@ -27,7 +27,7 @@ fn settled(sources: Vec<Source>, text: &str, piece: usize) -> (String, Resolver)
     (crate::domain::report::parts(&markdown).0.trim_end().to_owned(), resolver)
 }
 
-fn check(text: &str, expected: &str, dropped: u32, removed: u32) {
+pub(super) fn check(text: &str, expected: &str, dropped: u32, removed: u32) {
     let (body, resolver) = settled(sources(), text, 7);
     assert_eq!((body.as_str(), resolver.dropped(), resolver.removed()), (expected, dropped, removed), "for {text:?}");
 }

@@ -290,7 +290,13 @@ impl<'a> Reader<'a, '_> {
             let double = from - at == 2;
             double || !(body[..close].ends_with(char::is_whitespace) || after.is_some_and(|c| c.is_ascii_digit()))
         });
-        let is_formula = |body: &str| !body.starts_with(char::is_whitespace) && body.contains(FORMULA_SIGNS);
+        let is_indexed = |body: &str| {
+            body.starts_with(|c: char| c.is_ascii_alphabetic())
+                && body.ends_with(']')
+                && !body.contains(char::is_whitespace)
+        };
+        let is_formula =
+            |body: &str| !body.starts_with(char::is_whitespace) && (body.contains(FORMULA_SIGNS) || is_indexed(body));
         if let Some(close) = close.filter(|&close| is_formula(&body[..close])) {
             self.formula = from + close + 1;
         }

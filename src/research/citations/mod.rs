@@ -541,6 +541,8 @@ impl Resolver {
 }
 
 #[cfg(test)]
+mod everyday_reports;
+#[cfg(test)]
 mod foreign_reports;
 #[cfg(test)]
 mod hostile_reports;

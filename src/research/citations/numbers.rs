@@ -43,17 +43,14 @@ const CITING_WORDS: [&str; 31] = [
     "출처",
     "источник",
 ];
-/// Words before a bracket with numbers that make it an interval, in lower case.
-const INTERVAL_WORDS: [&str; 26] = [
-    "ci",
-    "cis",
+/// Words and signs before a bracket with several numbers that make it an interval, in lower case.
+const INTERVAL_WORDS: [&str; 8] = ["ci", "cis", "cri", "hdi", "iqr", "interval", "intervall", "~"];
+/// Words that do so only behind a figure (`95 % KI [2, 5]`), or where the model's own list does not have all of the
+/// numbers: they stand in other sentences too, in lower case.
+const PERHAPS_INTERVAL_WORDS: [&str; 15] = [
     "ki",
-    "cri",
-    "hdi",
-    "iqr",
-    "interval",
     "intervals",
-    "intervall",
+    "intervalle",
     "range",
     "ranges",
     "bereich",
@@ -66,12 +63,9 @@ const INTERVAL_WORDS: [&str; 26] = [
     "between",
     "zwischen",
     "entre",
-    "=",
-    "≈",
-    "~",
-    "∈",
-    "\\in",
 ];
+/// Signs before a bracket that belongs to a formula.
+const EQUATING: [&str; 4] = ["=", "≈", "∈", "\\in"];
 
 /// Words before a bracket with several numbers that are data, in lower case.
 const DATA_WORDS: [&str; 14] = [
@@ -93,6 +87,13 @@ const DATA_WORDS: [&str; 14] = [
 /// Words before a bracket with one number that belongs to them, in lower case.
 const NUMBERED_WORDS: [&str; 10] =
     ["akkord", "bug", "chord", "isotop", "isotope", "issue", "issues", "nuclide", "nuklid", "ticket"];
+/// Words before a letter that is an index or a variable, in lower case, beside those of data.
+const WORDS_OF_CODE: [&str; 22] = [
+    "cell", "column", "const", "each", "element", "elements", "entries", "entry", "field", "for", "from", "function",
+    "index", "let", "register", "row", "term", "the", "value", "variable", "where", "with",
+];
+/// Words between letters that belong to one word, as in `vitamins C and D`, in lower case.
+const JOINING: [&str; 8] = ["and", "or", "und", "oder", "et", "ou", "y", "&"];
 /// What may follow the mass number of an isotope.
 const ELEMENTS: [&str; 20] =
     ["H", "C", "N", "O", "F", "P", "S", "K", "Ca", "Fe", "Co", "Sr", "Tc", "Cs", "Ra", "Rn", "U", "Pu", "Th", "Pb"];
@@ -212,37 +213,75 @@ pub(super) fn is_citing_word(word: &str) -> bool {
     CITING_WORDS.contains(&word.to_lowercase().as_str())
 }
 
-/// Returns whether this is a citation by number, given the text in front of it and the highest number that can be
-/// meant.
+/// What stands around a bracket with numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around<'a> {
+    pub before: &'a str,
+    pub behind: &'a str,
+    /// The model's own list has all of the numbers.
+    pub listed: bool,
+}
+
+/// Returns whether this is a citation by number, given what stands around it and the highest number that can be meant.
 ///
 /// An interval (`95% CI [22, 54]`, `[0, 1]`), an index (`a[1]`) or a year is none.
-pub(super) fn is_citation(read: &Numbers, before: &str, highest: usize) -> bool {
+pub(super) fn is_citation(read: &Numbers, around: Around<'_>, highest: usize) -> bool {
     let fits = |&number: &u32| usize::try_from(number).is_ok_and(|number| number <= highest);
-    let beyond = read.numbers.len() > 1 && !read.numbers.iter().all(fits);
-    read.marked || !(read.numbers.contains(&0) || beyond || is_indexed(before) || is_interval(before))
+    let beyond = || read.numbers.len() > 1 && !read.numbers.iter().all(fits);
+    let is_data = || !around.listed && is_data(read, around);
+    read.marked
+        || !(read.numbers.contains(&0) || beyond() || is_indexed(around) || is_interval(read, around) || is_data())
 }
 
 /// Returns whether an identifier ends right here, as in `a[1]` or `x_max[2]`.
-fn is_indexed(before: &str) -> bool {
+fn is_indexed(around: Around<'_>) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let mut before = before;
+    let mut before = around.before;
     while let Some(at) = before.strip_suffix(']').and_then(|rest| rest.rfind('[')) {
         before = &before[..at];
     }
-    let name = &before[before.trim_end_matches(is_name).len()..];
-    let letter = name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
-    letter || name.contains('_')
+    let (front, name) = before.split_at(before.trim_end_matches(is_name).len());
+    // As in `_Nature_[1]`.
+    let name = if name.ends_with('_') { name.trim_matches('_') } else { name };
+    let is_letter = name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_of_word = || around.listed && name.starts_with(char::is_uppercase) && ends_with_word(front);
+    let is_of_formula = || around.behind.starts_with(['=', '+', '≤', '≥', '≈', '∈', '×', '·', '^']);
+    name.contains('_') || (is_letter && (!is_of_word() || is_of_formula()))
 }
 
-fn is_interval(before: &str) -> bool {
-    let word = before.split_whitespace().next_back().unwrap_or_default();
-    let word = word.trim_matches(['(', ':', ',', '*', '$', '_']).to_lowercase();
-    INTERVAL_WORDS.contains(&word.as_str()) || word.ends_with(['=', '≈', '∈'])
+/// Returns whether the text ends with a word that a single letter may belong to: `hepatitis B`, `vitamins C and D`.
+fn ends_with_word(front: &str) -> bool {
+    let trimmed = front.trim_end_matches(|c: char| c.is_whitespace() || c == '-');
+    let is_joint = |word: &str| {
+        let letter = word.trim_end_matches(',');
+        JOINING.contains(&word) || (letter.len() == 1 && letter.starts_with(char::is_uppercase))
+    };
+    let word = trimmed.split_whitespace().rev().find(|word| !is_joint(word)).unwrap_or_default();
+    let word = word.trim_start_matches(['(', '"', '“', '„', '*', '_']).to_lowercase();
+    let is_of_code = WORDS_OF_CODE.contains(&word.as_str()) || DATA_WORDS.contains(&word.as_str());
+    trimmed.len() < front.len() && word.chars().count() >= 3 && word.chars().all(char::is_alphabetic) && !is_of_code
 }
 
-/// Returns whether the numbers behind `before`, and in front of `behind`, are certainly data unless the model's own
-/// list has them.
-pub(super) fn is_data(read: &Numbers, before: &str, behind: &str) -> bool {
+/// Returns whether the numbers are an interval or belong to a formula. A single one is no interval, whatever ordinary
+/// word stands before it.
+fn is_interval(read: &Numbers, around: Around<'_>) -> bool {
+    let plain = |word: &str| word.trim_matches(['(', ':', ',', '*', '$', '_']).to_lowercase();
+    let mut words = around.before.split_whitespace().rev().map(plain);
+    let (last, before) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    if EQUATING.iter().any(|sign| last.ends_with(sign)) {
+        return true;
+    }
+    // As in `95%-CI`.
+    let (figure, word) = last.rsplit_once(['-', '‑', '–']).unwrap_or(("", &last));
+    let is_figure = |text: &str| text.ends_with(|c: char| c.is_ascii_digit() || c == '%');
+    let is_certain = !around.listed || is_figure(figure) || is_figure(&before);
+    let is_word = INTERVAL_WORDS.contains(&word) || (is_certain && PERHAPS_INTERVAL_WORDS.contains(&word));
+    read.numbers.len() > 1 && is_word
+}
+
+/// Returns whether the numbers are certainly data unless the model's own list has them.
+fn is_data(read: &Numbers, around: Around<'_>) -> bool {
+    let Around { before, behind, .. } = around;
     let word = before.split_whitespace().next_back().unwrap_or_default();
     let word = word.trim_matches(['(', ':', ',', '*', '_']).to_lowercase();
     if read.numbers.len() > 1 {

@@ -127,6 +127,8 @@ impl Segmenter {
                 self.raised = if self.text.ends_with("<sup") { RAISED_BYTES } else { 0 };
             }
             '<' => self.angle = true,
+            // `$$` opens and closes as one.
+            '$' if self.previous == Some('$') => {}
             '$' if self.formula > 0 => self.formula = 0,
             '$' => self.formula = FORMULA_BYTES,
             _ => {}

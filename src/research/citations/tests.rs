@@ -200,7 +200,7 @@ fn what_the_stream_cannot_know_the_proof_strips() {
 #[test]
 fn what_is_not_certainly_a_citation_stays() {
     let check = |text: &str| {
-        check(text, text, 0);
+        check(text, &shown(text), 0);
         assert_eq!(proof(text, &[]), None);
     };
     check("A rise of 37 % (95% CI [22, 54]), ages [18-65], on a scale [1, 2].");
@@ -308,6 +308,7 @@ proptest! {
             let number = order.iter().position(|known| *known == id).unwrap() + 1;
             expected.push_str(&format!("[{number}]{rest}"));
         }
+        let expected = shown(&expected);
         let mut resolver = Resolver::new(sources());
         let chars: Vec<char> = text.chars().collect();
         let mut markdown: String =
@@ -341,6 +342,13 @@ proptest! {
         prop_assert_eq!((pieces.dropped(), pieces.removed()), (whole.dropped(), whole.removed()));
         prop_assert_eq!(pieces.citations(), whole.citations());
     }
+}
+
+/// Returns a text of ours with a backslash before each number in brackets that belongs to a name.
+fn shown(text: &str) -> String {
+    let names = ["entry a[", "x_max[", "and b[", "chord [", "isotope [", "| c["];
+    let escaped = |text: String, name: &str| text.replace(name, &name.replace('[', "\\["));
+    names.into_iter().fold(text.to_owned(), escaped).replace("b\\[1][", "b\\[1]\\[")
 }
 
 /// Returns a block of a report whose only citations are `[S1001]` and `[S1002]`.

@@ -1,0 +1,57 @@
+//! Reports as they are written every day: ordinary words before a number, links in sentences, code, notes and tables
+//! around the model's own list.
+
+use super::{
+    lookalikes::{A, B, C, check, settled, sources},
+    *,
+};
+
+/// Returns a list of the model's own with all sources.
+fn list() -> String {
+    format!("### Sources\n[1] T: {A}\n[2] M: {B}\n[3] C: {C}\n")
+}
+
+#[test]
+fn ordinary_words_before_a_number_do_not_make_it_an_interval() {
+    let under = |text: &str, expected: &str| check(&format!("{text}\n\n{}", list()), expected, 0, 3);
+    under(
+        "Models are deployed at scale [3]. Risk grows with age [1].\n\nDues [2].",
+        "Models are deployed at scale [1]. Risk grows with age [2].\n\nDues [3].",
+    );
+    under("Rund 40 % der Firmen nutzen KI [2].", "Rund 40 % der Firmen nutzen KI [1].");
+    under("Rund 40 % der Firmen nutzen KI [2, 3].", "Rund 40 % der Firmen nutzen KI [1][2].");
+    under("They are found in a wide range [2][3].", "They are found in a wide range [1][2].");
+    under("It is in the public domain [2, 3].", "It is in the public domain [1][2].");
+    under("The truth lies between [1], zwischen [2].", "The truth lies between [1], zwischen [2].");
+    under(
+        "At regular intervals [1, 2], im mittleren Alter [3].",
+        "At regular intervals [1][2], im mittleren Alter [3].",
+    );
+    // Several numbers behind a figure, or some that the list does not have.
+    let stays = |text: &str| under(&format!("{text} So [1]."), &format!("{text} So [1]."));
+    stays("It is 4 (95 % KI [2, 3]), 95%-CI [1, 2], 95 % range: [2, 3], CI [2, 3], mean ≈ [2, 3], x ∈ [1, 3].");
+    stays("Of all ages [2, 7], on a scale [1, 5], between [3, 9].");
+    // What stays never reads as a source.
+    under("So [1], mean = [3] and x = [2].", "So [1], mean = \\[3] and x = \\[2].");
+}
+
+#[test]
+fn a_single_letter_may_belong_to_the_word_before_it() {
+    let under = |text: &str, expected: &str| check(&format!("{text}\n\n{}", list()), expected, 0, 3);
+    under("Of hepatitis B[2], vitamin D[3].", "Of hepatitis B[1], vitamin D[2].");
+    under("Gen Z[3][2] and (Type A[1]).", "Gen Z[1][2] and (Type A[3]).");
+    under(
+        "Vitamins C and D[2], hepatitis A, B and C[3], vitamin-K[1].",
+        "Vitamins C and D[1], hepatitis A, B and C[2], vitamin-K[3].",
+    );
+    under("As _Nature_[1] and _The Tide_[2] say.", "As _Nature_[1] and _The Tide_[2] say.");
+    // Code and mathematics, and numbers that the list does not have.
+    let stays = |text: &str, shown: &str| under(&format!("So [1]. {text}"), &format!("So [1]. {shown}"));
+    stays(
+        "A[1], x[2], the A[3], entry B[1], an array C[2].",
+        "A\\[1], x\\[2], the A\\[3], entry B\\[1], an array C\\[2].",
+    );
+    stays("Type B[2]=4, x_max[3] and hepatitis B[7].", "Type B\\[2]=4, x_max\\[3] and hepatitis B\\[7].");
+    stays("Let $a[1]$ be $B[2][3]$, `A[1]`.", "Let $a[1]$ be $B[2][3]$, `A[1]`.");
+    check("So [S1001], hepatitis B[2] and a[1].", "So [1], hepatitis B\\[2] and a\\[1].", 0, 0);
+}
