@@ -55,3 +55,51 @@ fn a_single_letter_may_belong_to_the_word_before_it() {
     stays("Let $a[1]$ be $B[2][3]$, `A[1]`.", "Let $a[1]$ be $B[2][3]$, `A[1]`.");
     check("So [S1001], hepatitis B[2] and a[1].", "So [1], hepatitis B\\[2] and a\\[1].", 0, 0);
 }
+
+/// The text of a link stays, although a list calls a source so.
+#[test]
+fn a_link_is_read_by_its_target() {
+    let links = format!("- [Harbour Office]({A})\n- [Tide Museum]({B})\n- [Foreign body](https://foreign.test/x)\n");
+    check(
+        &format!(
+            "Per the [Tide Museum]({B}), tides reach 4 m. [Harbour Office]({A}) and [foreign body](https://foreign.test/x) \
+             agree.\n\n## References\n{links}"
+        ),
+        "Per the Tide Museum [1], tides reach 4 m. Harbour Office [2] and foreign body agree.",
+        1,
+        3,
+    );
+    check(
+        &format!("Dues (see [Tide]({B}); [Council]({C})).\n\n## Sources\n- [Tide]({B})\n- [Council]({C})\n"),
+        "Dues (see Tide [1]; Council [2]).",
+        0,
+        2,
+    );
+    // Another page under the same name.
+    check(&format!("Per the [Tide Museum]({A}).\n\n## References\n{links}"), "Per the Tide Museum [1].", 0, 3);
+    check(&format!("Per [Tide Museum], so.\n\n## References\n{links}"), "Per [1], so.", 0, 3);
+    check("Dues [S 1001](https://evil.test/x) and [S1002](https://evil.test/y).", "Dues [1] and [2].", 0, 0);
+}
+
+#[test]
+fn a_link_within_the_report_cites_only_if_it_leads_to_a_source() {
+    let under = |text: &str, expected: &str, dropped: u32| {
+        check(&format!("{text}\n\n{}", list()), expected, dropped, 3);
+    };
+    under("See section [2](#section-two), so [1].", "See section 2, so [1].", 1);
+    under("See [2](#2-method), step [3](#step-3), so [1].", "See 2, step 3, so [1].", 2);
+    under("So [1](#ref-1), [2](#sources), [[3]](#fn3), [^1](#user-content-fn-1).", "So [1], [2], [3], [1].", 0);
+    check(
+        &format!("So [1](#tariff), see [2](#tides).\n\n## Sources\n1. <a id=\"Tariff\"></a>T: {A}\n2. M: {B}\n"),
+        "So [1], see 2.",
+        1,
+        2,
+    );
+    check(
+        &format!("Dues rise [Smith et al., 2023](#smith).\n\n## References\nSmith, J., Roe, K. (2023). Dues. {A}\n"),
+        "Dues rise [1].",
+        0,
+        1,
+    );
+    check("So [1](#ref-1) and [2](#part-two) [S1001].", "So and 2 [1].", 2, 0);
+}

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::{
     Catalogue,
     address::{address_in_word, is_address},
+    anchors,
     ids::{ids_in_bracket, only_ids},
     numbering::{Numbering, Target},
     numbers::Numbers,
@@ -198,6 +199,9 @@ impl<'a> Reader<'a, '_> {
             return after;
         }
         let inside = &self.text[open..close];
+        if let Some(after) = self.named(from, at, inside, end) {
+            return after;
+        }
         self.citation(from, at, inside, (open, end), depth).or_else(|| self.shown(at, end)).unwrap_or(open)
     }
 
@@ -230,7 +234,8 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(close, after, piece))
     }
 
-    /// Reads `[inside](target)`, which stays as text, with a citation when the target was retrieved.
+    /// Reads `[inside](target)`, which stays as text, with a citation when the target was retrieved. What the model's
+    /// own list calls by that text is not asked for: the target says what is meant.
     fn link(&mut self, from: usize, (at, open, close): (usize, usize, usize), paren: usize, depth: usize) -> usize {
         let end = paren + 1;
         let inside = &self.text[open..close];
@@ -241,13 +246,16 @@ impl<'a> Reader<'a, '_> {
         if let (Some(index), true) = (cited, Numbers::read(number).is_some()) {
             return self.replace(from, end, [Piece::Cite { indices: vec![index], spaced: self.is_space(from) }]);
         }
-        // A number with a link cites, be it a page that was not retrieved.
-        if let Some(read) = self.own_numbers(at, number, end)
-            && let Some(after) = self.numbered(from, at, &Numbers { marked: true, ..read }, end)
+        // Authors and a year cite, whatever part of the page the link leads to.
+        if address.starts_with('#')
+            && !self.starts_line(from)
+            && let Some(after) = self.work_in_brackets(from, inside, end)
         {
             return after;
         }
-        if let Some(after) = self.citation(from, at, inside, (open, end), depth) {
+        if !self.is_within_page(inside, address)
+            && let Some(after) = self.link_that_cites(from, (at, open, end), inside, depth)
+        {
             return after;
         }
         self.replace(from, at, self.is_space(from).then_some(Piece::Text(" ")));
@@ -259,6 +267,36 @@ impl<'a> Reader<'a, '_> {
         }
         self.plain = end;
         end
+    }
+
+    /// Returns whether it is a number that leads to a part of the report that is no source, as in
+    /// `section [2](#section-two)`.
+    fn is_within_page(&self, inside: &str, address: &str) -> bool {
+        let Some(anchor) = address.strip_prefix('#') else { return false };
+        Numbers::read(inside).is_some_and(|read| {
+            !read.marked && !anchors::is_of_source(anchor, &read.numbers) && !self.numbering.has_anchor(anchor)
+        })
+    }
+
+    /// Reads what the text of a link cites, whatever its target.
+    fn link_that_cites(
+        &mut self,
+        from: usize,
+        (at, open, end): (usize, usize, usize),
+        inside: &'a str,
+        depth: usize,
+    ) -> Option<usize> {
+        // A number with a link cites, be it a page that was not retrieved.
+        let number = inside.trim_matches(['[', ']', '【', '】', '\\']);
+        if let Some(read) = self.own_numbers(at, number, end)
+            && let Some(after) = self.numbered(from, at, &Numbers { marked: true, ..read }, end)
+        {
+            return Some(after);
+        }
+        if let Some(after) = self.cite_names(from, inside, end, Self::spaced_id) {
+            return Some(after);
+        }
+        self.citation(from, at, inside, (open, end), depth)
     }
 
     /// Returns what a bracket's content cites; `None` when it is no citation at all.
@@ -291,17 +329,13 @@ impl<'a> Reader<'a, '_> {
             return self.footnote(from, name, end);
         }
         if ids.is_empty() {
-            return if at < self.formula { None } else { self.named(from, inside, end) };
-        }
-        let are_known = ids.iter().any(|(_, _, id)| self.catalogue.by_id.contains_key(id));
-        if !are_known && let Some(after) = self.named(from, inside, end) {
-            return Some(after);
+            return None;
         }
         if only_ids(inside, &ids) {
             let cited = self.cited(&ids, self.is_space(from));
             return Some(self.replace(from, end, cited));
         }
-        if !are_known {
+        if !self.are_known(&ids) {
             return None;
         }
         self.replace(from, open, [Piece::Text(if self.is_space(from) { " (" } else { "(" })]);
@@ -309,19 +343,42 @@ impl<'a> Reader<'a, '_> {
         Some(self.replace(open + inside.len(), end, [Piece::Text(")")]))
     }
 
+    fn are_known(&self, ids: &[(usize, usize, u32)]) -> bool {
+        ids.iter().any(|(_, _, id)| self.catalogue.by_id.contains_key(id))
+    }
+
     /// Reads `[Smith 2021]` and `[A; B]`, names that the model's own list has for its sources, and `[S 1001]`, an id.
-    fn named(&mut self, from: usize, inside: &str, end: usize) -> Option<usize> {
-        let spaced_id = |name: &str| {
-            let id = name.trim().strip_prefix(['S', 's'])?.strip_prefix(' ')?.parse().ok()?;
-            self.catalogue.by_id.get(&id).map(|&index| Target::Source(index))
-        };
-        let named = |name: &str| self.numbering.named(name, self.before.line).or_else(|| spaced_id(name));
-        let each = || inside.split([';', ',']).map(named).collect::<Option<Vec<_>>>();
-        let targets = named(inside).map(|target| vec![target]).or_else(each);
+    fn named(&mut self, from: usize, at: usize, inside: &str, end: usize) -> Option<usize> {
+        if at < self.formula || self.are_known(&ids_in_bracket(inside)) {
+            return None;
+        }
+        let name =
+            |reader: &Self, name: &str| reader.numbering.named(name, reader.before.line).or(reader.spaced_id(name));
+        if let Some(after) = self.cite_names(from, inside, end, name) {
+            return Some(after);
+        }
+        if self.starts_line(from) { None } else { self.work_in_brackets(from, inside, end) }
+    }
+
+    /// Returns the source of an id with a space in it.
+    fn spaced_id(&self, name: &str) -> Option<Target> {
+        let id = name.trim().strip_prefix(['S', 's'])?.strip_prefix(' ')?.parse().ok()?;
+        self.catalogue.by_id.get(&id).map(|&index| Target::Source(index))
+    }
+
+    /// Puts sources in the place of a bracket that holds one name or several, if each of them leads anywhere.
+    fn cite_names(
+        &mut self,
+        from: usize,
+        inside: &str,
+        end: usize,
+        find: impl Fn(&Self, &str) -> Option<Target>,
+    ) -> Option<usize> {
+        let each = || inside.split([';', ',']).map(|name| find(self, name)).collect::<Option<Vec<_>>>();
+        let targets = find(self, inside).map(|target| vec![target]).or_else(each)?;
         if self.starts_line(from) {
             return None;
         }
-        let Some(targets) = targets else { return self.work_in_brackets(from, inside, end) };
         let sources =
             targets.iter().filter_map(|target| if let Target::Source(index) = target { Some(*index) } else { None });
         let mut indices: Vec<usize> = sources.collect();

@@ -19,6 +19,7 @@
 //! once more, as a reader's program will.
 
 mod address;
+mod anchors;
 mod bibliography;
 mod by_number;
 mod catalogue;

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::{
     Catalogue,
     address::{address_length, is_address},
+    anchors,
     bibliography::is_bibliographic,
     entries::{Form, Label, address_at_end, label},
     ids::ids_in,
@@ -82,6 +83,8 @@ pub(super) struct Numbering {
     named: HashSet<String>,
     /// Works by authors and year, and where they lead.
     works: Works<Target>,
+    /// Names of the anchors in lists, to which links within the text lead.
+    anchors: HashSet<String>,
     /// Lines of lists without a heading over them.
     gone: HashSet<usize>,
     highest: u32,
@@ -178,6 +181,11 @@ impl Numbering {
         self.works.target(cited)
     }
 
+    /// Returns whether a list of the model's own has an anchor of that name.
+    pub(super) fn has_anchor(&self, name: &str) -> bool {
+        self.anchors.contains(&name.to_lowercase())
+    }
+
     /// Returns whether this line is part of a list that goes.
     pub(super) fn is_gone(&self, line: usize) -> bool {
         self.gone.contains(&line)
@@ -252,6 +260,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a line under a heading like "Sources".
     fn listed(&mut self, at: usize, line: &str) {
+        self.numbering.anchors.extend(anchors::in_line(line));
         let mut found = label(lines::behind_title(line.trim()).unwrap_or(line));
         // Where numbers cite, a bracket before an address is the title of an entry.
         found.label = found.label.or_else(|| linked_name(found.rest));
