@@ -103,3 +103,15 @@ fn a_link_within_the_report_cites_only_if_it_leads_to_a_source() {
     );
     check("So [1](#ref-1) and [2](#part-two) [S1001].", "So and 2 [1].", 2, 0);
 }
+
+#[test]
+fn bars_in_code_end_it_in_tables_alone() {
+    let stays = |text: &str| check(&format!("{text} [S1001]"), &format!("{text} [1]"), 0, 0);
+    stays("Of `Promise<string | null>`, `cat a | grep \"[1]\" <file>` and ``a || b[2]``.");
+    stays("- Run `a | b <c>` twice: `d[1]`");
+    let live = |text: &str, expected: &str| check(text, expected, 1, 0);
+    live("| a | `b | [x](https://evil.test)` |", "| a | `b | x` |");
+    live("a | b\n---|---\n`a | [x](https://evil.test)` | [S1001]", "a | b\n---|---\n`a | x` | [1]");
+    let escaped = "| `A<b \\| c>` | [S1001] |";
+    check(escaped, "| `A\\<b \\| c>` | [1] |", 0, 0);
+}

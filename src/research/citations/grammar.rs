@@ -42,6 +42,8 @@ pub(super) struct Before<'a> {
     pub inside_line: bool,
     /// Whether the segment stands in a formula that takes several lines.
     pub in_formula: bool,
+    /// Whether the line is a row of a table.
+    pub in_row: bool,
     /// The number of the line in the model's text, from 0.
     pub line: usize,
     /// The retrieved source to which an `<a>` leads that is still open.

@@ -35,7 +35,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reads a span of code, which stays as it is; a span that is not closed on its line, by as many ticks, is no
-    /// code. Neither is one with a bar in it, which ends a table's cell.
+    /// code. Neither is one with a bar in it in a row of a table, whose cell the bar ends.
     pub(super) fn code_span(&mut self, at: usize, to: usize) -> usize {
         let run = |from: usize| self.text[from..to].bytes().take_while(|&byte| byte == b'`').count();
         let ticks = run(at);
@@ -44,7 +44,7 @@ impl<'a> Reader<'a, '_> {
             let Some(found) = self.text[next..to].find('`') else { break };
             let length = run(next + found);
             let end = next + found + length;
-            if length == ticks && !self.text[at..end].contains('|') {
+            if length == ticks && !(self.before.in_row && self.text[at..end].contains('|')) {
                 return self.replace(at, end, [Piece::Raw(&self.text[at..end])]);
             }
             if length == ticks {

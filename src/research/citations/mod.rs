@@ -37,6 +37,7 @@ mod parentheses;
 mod pinpoint;
 mod proof;
 mod scan;
+mod tables;
 mod works;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -49,6 +50,7 @@ use self::{
     numbering::{Kind, Numbering},
     output::Output,
     scan::Segmenter,
+    tables::Tables,
 };
 use super::source_list;
 use crate::domain::{Source, printable, report::Citation, wording::Wording};
@@ -75,6 +77,7 @@ pub struct Resolver {
     reading: Reading,
     segmenter: Segmenter,
     lists: Lists,
+    tables: Tables,
     fence: Option<Fence>,
     /// The block of code in which the model has put its whole text, as if Markdown were asked for as code.
     wrapper: Wrapper,
@@ -148,6 +151,7 @@ impl Resolver {
             reading: Reading::Head,
             segmenter: Segmenter::default(),
             lists: Lists::default(),
+            tables: Tables::default(),
             fence: None,
             wrapper: Wrapper::default(),
             list: None,
@@ -288,6 +292,7 @@ impl Resolver {
     /// Reads text of a line segment by segment, and keeps CommonMark from seeing a fence where none was recognised.
     fn feed(&mut self, line: &str) {
         self.reading = Reading::Segments;
+        self.tables.begin(line);
         let fence = lines::possible_fence(line);
         for (at, character) in line.char_indices() {
             if fence == Some(at) {
@@ -310,6 +315,7 @@ impl Resolver {
             spans: self.spans,
             inside_line: self.output.is_inside_line(),
             in_formula: self.in_formula,
+            in_row: self.tables.is_row(),
             line: self.line_number,
             anchor: self.anchor,
         };
@@ -323,6 +329,7 @@ impl Resolver {
         for piece in parsed.pieces {
             self.output.piece(piece, &self.catalogue);
         }
+        self.tables.follow(segment);
         self.before.push_str(segment);
         if let Some((from, _)) = self.before.char_indices().rev().nth(REMEMBERED) {
             self.before.drain(..from);
@@ -399,6 +406,7 @@ impl Resolver {
         }
         self.in_formula &= !lines::ends_formula(&self.before);
         self.after_blank = false;
+        self.tables.end_line();
         self.before.clear();
         self.output.newline(end);
     }
@@ -454,11 +462,13 @@ impl Resolver {
         self.spans = true;
         self.after_blank = true;
         self.in_formula = false;
+        self.tables.end();
         self.output.blank_line(line, end);
     }
 
     fn code_line(&mut self, line: &str, end: &str) -> Kind {
         self.after_blank = true;
+        self.tables.end();
         self.output.code_line(line, end);
         Kind::Code
     }
