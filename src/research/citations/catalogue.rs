@@ -1,7 +1,7 @@
 //! The sources that may be cited, by their ids, addresses and titles.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -18,8 +18,8 @@ pub(super) struct Catalogue {
     /// Index into `sources` by id and alias.
     pub(super) by_id: HashMap<u32, usize>,
     by_url: HashMap<String, usize>,
-    /// As [`words`] has them.
-    titles: HashSet<String>,
+    /// The source of each title, as [`words`] has them; `None` where several have it.
+    titles: HashMap<String, Option<usize>>,
 }
 
 impl Catalogue {
@@ -41,7 +41,7 @@ impl Catalogue {
             by_id: sources.iter().enumerate().flat_map(ids).collect(),
             // Of two spellings of one address the first is meant, and a source's own one before what it is an alias of.
             by_url: addresses.into_iter().collect(),
-            titles: sources.iter().map(|source| words(&source.title)).filter(|title| !title.is_empty()).collect(),
+            titles: titles(&sources),
             sources,
         }
     }
@@ -52,7 +52,12 @@ impl Catalogue {
 
     /// Returns whether the text is the title of a source, whatever its case and punctuation.
     pub(super) fn is_title(&self, text: &str) -> bool {
-        self.titles.contains(&words(text))
+        self.titles.contains_key(&words(text))
+    }
+
+    /// Returns the only source with that title, whatever its case and punctuation.
+    pub(super) fn by_title(&self, text: &str) -> Option<usize> {
+        self.titles.get(&words(text)).copied().flatten()
     }
 
     /// Returns whether a line has the id of a source.
@@ -80,6 +85,15 @@ impl Catalogue {
         let bare = || self.by_url(&address::without_scheme(target)?);
         self.by_url(target).or_else(by_id).or_else(bare)
     }
+}
+
+fn titles(sources: &[Source]) -> HashMap<String, Option<usize>> {
+    let mut titles = HashMap::new();
+    for (index, source) in sources.iter().enumerate() {
+        titles.entry(words(&source.title)).and_modify(|known| *known = None).or_insert(Some(index));
+    }
+    titles.remove("");
+    titles
 }
 
 /// Returns the words of a text in lower case, with one space behind each.

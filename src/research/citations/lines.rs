@@ -457,6 +457,14 @@ pub(super) fn is_underline(trimmed: &str) -> bool {
     ["-", "="].iter().any(|sign| !trimmed.is_empty() && trimmed.trim_start_matches(sign).is_empty())
 }
 
+/// Returns whether this is a rule across the page: `---`, `***`, `_ _ _`.
+pub(super) fn is_thematic_break(trimmed: &str) -> bool {
+    let is_of = |sign: char| {
+        trimmed.chars().all(|c| c == sign || c.is_whitespace()) && trimmed.chars().filter(|c| *c == sign).count() >= 3
+    };
+    ['-', '*', '_'].into_iter().any(is_of)
+}
+
 /// Returns whether the line begins with the marker of a list.
 pub(super) fn is_item(trimmed: &str) -> bool {
     marker(trimmed).is_some_and(|width| trimmed[width..].starts_with([' ', '\t']))

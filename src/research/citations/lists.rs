@@ -38,6 +38,16 @@ pub(super) struct Line {
     pub is_cited: bool,
 }
 
+impl Line {
+    /// Returns whether it has an address, is a title, has the form of a reference, or a number that the text cites and
+    /// no sentence behind it.
+    fn names_a_source(&self) -> bool {
+        let trimmed = self.text.trim();
+        let is_entry = || self.is_cited && !trimmed.ends_with(['.', '。', '!', '?', '！', '？', ':', '：']);
+        self.is_title || lines::holds_address(trimmed) || is_bibliographic(trimmed) || is_entry()
+    }
+}
+
 /// What becomes of a list.
 #[derive(Debug)]
 pub(super) struct Judged {
@@ -56,7 +66,7 @@ pub(super) struct JudgedLine {
 /// What a line of a list is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// A blank line, a heading like "Sources", the head of a table.
+    /// A blank line, a rule, a heading like "Sources", the head of a table.
     Layout,
     Reference,
     /// An item that says nothing of what it is: it goes with a list of sources, and does not make one.
@@ -130,20 +140,33 @@ impl SourceList {
             || is_indented()
     }
 
-    /// Decides which lines go. The list goes if most of its lines are references; other lines stay even then.
+    /// Decides which lines go. The list goes if most of its lines are references; other lines stay even then. A note
+    /// behind the list belongs to it no more.
     pub(super) fn judged(self) -> Judged {
         let mut roles = self.roles();
         self.settle_items(&mut roles);
-        let count = |role| roles.iter().filter(|&&found| found == role).count();
+        let list = &roles[..self.end(&roles)];
+        let count = |role| list.iter().filter(|&&found| found == role).count();
         let (references, others) = (self.earlier + count(Role::Reference), count(Role::Other));
-        let goes = references > others || (others == 0 && self.certain && !self.plain);
+        let goes = references > others || (others == 0 && self.certain && !self.plain && list.len() == roles.len());
         let mut stayed = false;
         let judge = |(Line { number, text, .. }, role): (Line, &Role)| {
-            // A blank line parts what stays.
-            stayed = *role == Role::Other || (stayed && text.trim().is_empty());
+            // A blank line or a rule parts what stays.
+            let parts = text.trim().is_empty() || lines::is_thematic_break(text.trim());
+            stayed = *role == Role::Other || (stayed && parts);
             JudgedLine { number, text, goes: goes && !stayed, is_reference: *role == Role::Reference }
         };
         Judged { goes, lines: self.lines.into_iter().zip(&roles).map(judge).collect() }
+    }
+
+    /// Returns the end of the list: behind its last reference, if it is nothing but entries that certainly name a
+    /// source, and what follows is no item. Else all lines are judged.
+    fn end(&self, roles: &[Role]) -> usize {
+        let is_certain = |(line, role): (&Line, &Role)| *role != Role::Reference || line.names_a_source();
+        let end = roles.iter().rposition(|role| *role == Role::Reference).map_or(0, |last| last + 1);
+        let is_list = end > 0 && self.lines.iter().zip(roles).all(is_certain);
+        let is_note = |line: &Line| !lines::is_item(line.text.trim()) && !line.text.trim().starts_with('|');
+        if is_list && self.lines[end..].iter().all(is_note) { end } else { roles.len() }
     }
 
     /// Settles the other items: where most lines are references, they are too.
@@ -193,7 +216,8 @@ impl SourceList {
     fn role(&self, line: &Line) -> Role {
         let trimmed = line.text.trim();
         let is_fence = || self.certain && lines::possible_fence(trimmed) == Some(0);
-        if trimmed.is_empty() || lines::source_heading(trimmed).is_some() || is_fence() {
+        let is_layout = || trimmed.is_empty() || lines::is_thematic_break(trimmed);
+        if is_layout() || lines::source_heading(trimmed).is_some() || is_fence() {
             return Role::Layout;
         }
         let is_item = lines::is_short_item(trimmed);

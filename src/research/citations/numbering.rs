@@ -210,11 +210,15 @@ struct Entry {
     indent: usize,
     work: Option<Work>,
     target: Option<Target>,
+    /// The only source that is called as the entry is.
+    titled: Option<usize>,
+    /// Its label stands right behind that of the entry before, as in `[1], [2] Title`.
+    joined: bool,
 }
 
 impl Entry {
     fn new(label: Option<Label>, line: usize, indent: usize) -> Self {
-        Self { label, line, indent, work: None, target: None }
+        Self { label, line, indent, work: None, target: None, titled: None, joined: false }
     }
 }
 
@@ -272,7 +276,8 @@ impl<'a> Reader<'a> {
         let is_broken = self.is_waiting() && self.list.last().is_some_and(|entry| entry.label.is_some());
         let is_next = (is_address(found.rest) && !self.is_waiting()) || (work.is_some() && !is_broken);
         if (found.label.is_some() || is_item || is_next) && self.list.len() < MOST_ENTRIES {
-            self.list.push(Entry { work, ..Entry::new(found.label, at, indent) });
+            let titled = self.catalogue.by_title(found.rest);
+            self.list.push(Entry { work, titled, ..Entry::new(found.label, at, indent) });
         }
         self.contents(at, found.rest);
     }
@@ -284,20 +289,23 @@ impl<'a> Reader<'a> {
 
     /// Looks for addresses and further labels in a line of a list.
     fn contents(&mut self, at: usize, text: &str) {
-        let (mut done, mut starts) = (0, true);
+        let (mut done, mut starts, mut label_end) = (0, true, 0);
         for (place, character) in text.char_indices() {
             let begins = std::mem::replace(&mut starts, !character.is_alphanumeric());
             if place < done {
                 continue;
             }
             let rest = &text[place..];
+            let joined = is_between_labels(&text[label_end..place]);
             if begins && is_address(rest) {
                 let length = address_length(rest).max(1);
                 self.meet(self.catalogue.by_url(&rest[..length]));
                 done = place + length;
-            } else if let Some((label, length)) = self.next_label(at, rest, begins) {
-                self.list.push(Entry::new(Some(label), at, 0));
+            } else if let Some((label, length)) = self.next_label(at, rest, begins, joined) {
                 done = place + length;
+                let titled = if joined { self.catalogue.by_title(&text[done..]) } else { None };
+                self.list.push(Entry { titled, joined, ..Entry::new(Some(label), at, 0) });
+                label_end = done;
             } else if begins && let Some((index, length)) = self.place(rest) {
                 self.meet(Some(index));
                 done = place + length;
@@ -305,14 +313,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Finds the next one of several entries on one line: a label behind the address of one.
-    fn next_label(&self, at: usize, rest: &str, begins: bool) -> Option<(Label, usize)> {
+    /// Finds the next one of several entries on one line: a label behind the address of one, or `joined` to its label.
+    fn next_label(&self, at: usize, rest: &str, begins: bool, joined: bool) -> Option<(Label, usize)> {
         let last = self.list.last()?;
         let label = last.label.as_ref().filter(|_| last.line == at)?;
         let (number, length, is_bracket) = next_number(rest, begins)?;
         // An entry without an address must not get that of the next one.
         let is_next = || label.name.parse::<u32>().is_ok_and(|last| last + 1 == number);
-        let follows = if is_bracket { last.target.is_some() || is_next() } else { last.target.is_some() && is_next() };
+        let follows = match is_bracket {
+            true => last.target.is_some() || joined || is_next(),
+            false => last.target.is_some() && is_next(),
+        };
         let fits = follows && self.list.len() < MOST_ENTRIES && !rest[length..].starts_with('(');
         fits.then(|| (Label { name: number.to_string(), form: Form::Bracket }, length))
     }
@@ -361,6 +372,7 @@ impl<'a> Reader<'a> {
             return;
         }
         list.retain(|entry| entry.label.is_some());
+        share_targets(&mut list);
         // `1.` before each item: Markdown counts for itself.
         let same = list.len() > 1 && list.windows(2).all(|pair| pair[0].label == pair[1].label);
         for (position, entry) in list.into_iter().enumerate() {
@@ -574,6 +586,21 @@ fn linked_name(rest: &str) -> Option<Label> {
     let name = name.trim().to_lowercase();
     (is_name && !name.is_empty() && is_address(behind.trim_start_matches('<')))
         .then_some(Label { name, form: Form::Name })
+}
+
+/// Returns whether this is all that stands between two labels of one entry.
+fn is_between_labels(text: &str) -> bool {
+    text.len() <= 8 && matches!(text.trim_matches([',', ';', '&', '*', '_', ' ']), "" | "and" | "und")
+}
+
+/// Gives each entry without an address the source that is called so, or that of the entry whose label is joined to its
+/// own.
+fn share_targets(list: &mut [Entry]) {
+    let mut next: Option<Target> = None;
+    for entry in list.iter_mut().rev() {
+        entry.target = entry.target.or(entry.titled.map(Target::Source)).or(next);
+        next = entry.target.filter(|_| entry.joined);
+    }
 }
 
 /// Returns the number of an entry that `rest` begins with, the bytes of its label, and whether that is a bracket.
