@@ -8,6 +8,8 @@ use std::{
 use super::{address, ids, lines, scan};
 use crate::domain::Source;
 
+/// Bytes of a title.
+const LONGEST_TITLE: usize = 1_200;
 /// Ids of a line that may show that it says something.
 const IDS_LOOKED_AT: usize = 8;
 
@@ -57,6 +59,7 @@ impl Catalogue {
 
     /// Returns the only source with that title, whatever its case and punctuation.
     pub(super) fn by_title(&self, text: &str) -> Option<usize> {
+        let text = Some(text).filter(|text| text.len() <= LONGEST_TITLE)?;
         self.titles.get(&words(text)).copied().flatten()
     }
 

@@ -183,3 +183,33 @@ fn an_entry_may_have_several_numbers() {
     under(&format!("[1][2] Harbour tariff\n[3] {B}"), 2);
     check(&format!("Dues [1], tides [4].\n\n## Sources\n[1], [4] T: {A}\n[2] see [3]\n"), "Dues [1], tides [1].", 0, 2);
 }
+
+#[test]
+fn a_table_of_sources_goes_with_its_head() {
+    let text = "Dues [1], tides [2].";
+    let goes = |list: &str, removed: u32| check(&format!("{text}\n\n{list}\n"), text, 0, removed);
+    let rows = format!("| 1 | T: {A} |\n| 2 | M: {B} |");
+    for heading in ["**References**", "**Sources:**", "Sources:", "References"] {
+        goes(&format!("{heading}\n\n| No. | Source |\n|---|---|\n{rows}"), 2);
+        goes(&format!("{heading}\n| No. | Source |\n|---|---|\n{rows}"), 2);
+    }
+    goes(&format!("## Where this comes from\n\n| No. | Source |\n|---|---|\n{rows}"), 5);
+    goes(&format!("| | Source |\n| :-: | :-- |\n| [1] | T: {A} |\n| [2] | M: {B} |"), 4);
+    // Prose behind the table, and tables that say something.
+    check(
+        &format!("{text}\n\n**References**\n\n| No. | Source |\n|---|---|\n{rows}\n\nSo be it."),
+        &format!("{text}\n\nSo be it."),
+        0,
+        2,
+    );
+    let stays = |table: &str| check(&format!("{table}\n\nSo [S1001]."), &format!("{table}\n\nSo [1]."), 0, 0);
+    stays("**Sources**\n\n| Source | Share |\n|---|---|\n| Water | 40 % |\n| Wind | 35 % |");
+    stays("Sources\n| Water | 40 % |");
+    let table = "| What | Says |\n|---|---|\n| Dues | they pay |\n| [2] | M:";
+    check(
+        &format!("Dues [1].\n\n{table} {B} |\n\n## Sources\n[1] {A}\n[2] {B}"),
+        &format!("Dues [1].\n\n{table} [2] |"),
+        0,
+        2,
+    );
+}

@@ -124,7 +124,9 @@ impl SourceList {
         match lines::heading(trimmed) {
             Some((level, _)) => level <= self.level || !self.certain,
             None if self.level > 6 && line.states => !lines::is_item(trimmed),
-            None if self.level > 6 => !lines::is_list_line(trimmed) && !is_bibliographic(trimmed),
+            None if self.level > 6 => {
+                !(lines::is_list_line(trimmed) || trimmed.starts_with('|') || is_bibliographic(trimmed))
+            }
             None => !self.certain && !line.is_cited && !self.may_hold(&line.text, trimmed),
         }
     }

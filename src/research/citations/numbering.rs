@@ -484,6 +484,7 @@ impl<'a> Reader<'a> {
         self.take_positions();
         self.take_links();
         self.keep_lone_lines(lines);
+        self.table_heads_over_nothing(lines);
         self.headings_over_nothing(lines);
         if !self.numbering.leads() {
             self.numbering.gone.clear();
@@ -549,6 +550,24 @@ impl<'a> Reader<'a> {
         let lone: Vec<usize> = self.in_brackets.iter().copied().filter(is_lone).collect();
         for at in lone {
             self.numbering.gone.remove(&at);
+        }
+    }
+
+    /// Marks the head of a table to go, and the rule under it, if all of its rows go.
+    fn table_heads_over_nothing(&mut self, lines: &[&str]) {
+        // Whether all rows below the line go, if there are any.
+        let mut all_go: Option<bool> = None;
+        for (at, line) in lines.iter().enumerate().rev() {
+            let trimmed = line.trim();
+            if lines::is_table_rule(trimmed) {
+                let head = at.checked_sub(1).filter(|&head| lines[head].trim().starts_with('|'));
+                self.numbering.gone.extend(head.into_iter().chain([at]).filter(|_| all_go == Some(true)));
+                all_go = None;
+            } else if trimmed.starts_with('|') {
+                all_go = Some(all_go.unwrap_or(true) && self.numbering.gone.contains(&at));
+            } else {
+                all_go = None;
+            }
         }
     }
 
