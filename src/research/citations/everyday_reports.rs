@@ -1,8 +1,12 @@
 //! Reports as they are written every day: ordinary words before a number, links in sentences, code, notes and tables
 //! around the model's own list.
 
+use proptest::prelude::*;
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
 use super::{
     lookalikes::{A, B, C, check, settled, sources},
+    tests::nasty_markdown,
     *,
 };
 
@@ -212,4 +216,39 @@ fn a_table_of_sources_goes_with_its_head() {
         0,
         2,
     );
+}
+
+/// Returns a text without code and formulas in one line, and without indented code.
+fn without_code(text: &str) -> String {
+    let plain = text.replace(['$', '\\', '`', '~', '\t'], "x");
+    let lines =
+        plain.split('\n').map(|line| line.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn a_number_in_brackets_is_a_source_or_escaped(text in nasty_markdown()) {
+        let mut resolver = Resolver::new(sources());
+        let markdown = resolver.push(&without_code(&text)) + &resolver.finish();
+        let (resolver, markdown) = resolver.renumbered().unwrap_or((resolver, markdown));
+        let (markdown, citations) = match proof(&markdown, resolver.citations()) {
+            None => (markdown, resolver.citations().to_vec()),
+            Some(proof) => (proof.markdown, proof.citations),
+        };
+        let body = crate::domain::report::parts(&markdown).0;
+        let is_code = |event: &Event<'_>| matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)));
+        let events = Parser::new_ext(&markdown, Options::ENABLE_TABLES).into_offset_iter();
+        let code: Vec<_> = events.filter(|(event, _)| is_code(event)).map(|(_, range)| range).collect();
+        for (at, _) in body.match_indices('[') {
+            let number = body[at + 1..].split_once(']').and_then(|(inside, _)| inside.parse::<u32>().ok());
+            let start = body[..at].chars().count();
+            let is_known = body[..at].ends_with('\\')
+                || citations.iter().any(|citation| citation.start == start)
+                || code.iter().any(|range| range.contains(&at));
+            prop_assert!(is_known || !matches!(number, Some(1..=999)), "{:?} became {:?}", text, markdown);
+        }
+    }
 }

@@ -386,6 +386,20 @@ const SHAPES: &[&str] = &[
     "\\(",
     "    [1]\n\n",
     "\n    a",
+    "C and ",
+    "B[2]",
+    "95 % KI ",
+    "$$ ",
+    "`a | b` ",
+    "|--|\n",
+    "a | b\n-|-\n",
+    "[1](#ref-1) ",
+    "[1](#a) ",
+    "## Sources\n[1], [2] ",
+    "[1] and ",
+    "## Sources\n---\n[1] https://a.test\n---\nx\n",
+    "**Sources**\n| 1 | https://a.test |\n",
+    "## Sources\n<a id=\"x\">",
 ];
 
 /// What an MCP server says of a page is cited by its id; who names the page's address means the page.
@@ -412,7 +426,14 @@ fn work_grows_with_the_length() {
         growth::check(shape, 64_000, |text| drop(cited_ids(text)));
     }
     // A word without an end, in an entry of a list.
-    for (head, shape) in [("## Sources\n", "a-"), ("## Sources\n- [1] ", "ab/"), ("[1] ", "a.b,"), ("1. ", "中/")] {
+    for (head, shape) in [
+        ("## Sources\n", "a-"),
+        ("## Sources\n- [1] ", "ab/"),
+        ("[1] ", "a.b,"),
+        ("1. ", "中/"),
+        ("## Sources\n[1]", ", [2]"),
+        ("## Sources\n", "| [1] x |\n"),
+    ] {
         growth::check(shape, 4_000, |text| drop(tests::settled(&format!("{head}{text}"))));
     }
 }

@@ -66,16 +66,13 @@ impl<'a> Reader<'a, '_> {
         if is_address(inside) {
             return self.addressed(inside, (at, close + 1), to);
         }
-        if let Some(rest) = behind_scheme(inside) {
+        let is_mail = || inside.contains('@') && !inside.contains(char::is_whitespace);
+        if let Some(rest) = behind_scheme(inside).or_else(|| is_mail().then_some(inside)) {
             self.parsed.dropped += 1;
             self.flush(at);
             self.range(close - rest.len(), close, (depth + 1).min(DEPTH));
             self.plain = close + 1;
             return close + 1;
-        }
-        if inside.contains('@') && !inside.contains(char::is_whitespace) {
-            self.parsed.dropped += 1;
-            return self.replace(at, close + 1, [Piece::Text(inside)]);
         }
         let name: String = inside.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
         let name = name.to_ascii_lowercase();

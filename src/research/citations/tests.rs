@@ -406,7 +406,7 @@ fn block() -> impl Strategy<Value = String> {
 }
 
 /// What is special in Markdown, and what is special to us.
-const WORDS: [&str; 77] = [
+const WORDS: [&str; 85] = [
     "[S1001]",
     "[c]",
     "[c]: //evil.test/x",
@@ -470,6 +470,14 @@ const WORDS: [&str; 77] = [
     "<sup>[2]</sup>",
     "[^S1001]:",
     "[0, 1]",
+    "age [1]",
+    "Gen Z[2]",
+    "$$",
+    "`a | [2] <b>`",
+    "[2](#ref-2)",
+    "[1](#part)",
+    "[1], [2] Museum",
+    "***",
     "&lt;",
     "&#91;",
     "Sources:",
@@ -487,7 +495,7 @@ const WORDS: [&str; 77] = [
 ];
 
 /// Generates lines of such words, nested and broken.
-fn nasty_markdown() -> impl Strategy<Value = String> {
+pub(super) fn nasty_markdown() -> impl Strategy<Value = String> {
     let start = prop::sample::select(vec![
         "", "", "", "> ", "- ", "1. ", "  ", "    ", "      ", "> > ", "- > ", "> - ", "\t", "10) ", "# ", "| ", "* ",
     ]);
