@@ -36,7 +36,7 @@ impl Reader<'_, '_> {
     }
 
     /// Puts the sources behind numbers of the model's own in their place; `None` when they have to stay.
-    pub(super) fn numbered(&mut self, from: usize, at: usize, read: &Numbers, end: usize) -> Option<usize> {
+    pub(super) fn numbered(&mut self, from: usize, read: &Numbers, end: usize) -> Option<usize> {
         let starts_line = self.starts_line(from);
         if read.footnote && starts_line && self.text[end..].starts_with(':') {
             return None;
@@ -69,8 +69,8 @@ impl Reader<'_, '_> {
         Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
 
-    /// Leaves a bracket as text: a number in plain brackets, as we write citations, gets a backslash, which says that it
-    /// is none.
+    /// Leaves a bracket as text: a number in plain brackets, as we write citations, gets a backslash, which says that
+    /// it is none.
     pub(super) fn shown(&mut self, at: usize, end: usize) -> Option<usize> {
         let inside = self.text[at..end].strip_prefix('[')?.strip_suffix(']')?;
         let is_number = inside.bytes().all(|byte| byte.is_ascii_digit()) && matches!(inside.parse(), Ok(1..=999_u32));

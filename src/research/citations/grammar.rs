@@ -291,7 +291,7 @@ impl<'a> Reader<'a, '_> {
         // A number with a link cites, be it a page that was not retrieved.
         let number = inside.trim_matches(['[', ']', '【', '】', '\\']);
         if let Some(read) = self.own_numbers(at, number, end)
-            && let Some(after) = self.numbered(from, at, &Numbers { marked: true, ..read }, end)
+            && let Some(after) = self.numbered(from, &Numbers { marked: true, ..read }, end)
         {
             return Some(after);
         }
@@ -320,7 +320,7 @@ impl<'a> Reader<'a, '_> {
             return Some(self.replace(from, end, [Piece::Cite { indices: vec![index], spaced }]));
         }
         if let Some(read) = self.own_numbers(at, inside, end) {
-            return self.numbered(from, at, &read, end);
+            return self.numbered(from, &read, end);
         }
         if let Some(indices) = self.lettered(from, at, inside) {
             let spaced = self.is_space(from);

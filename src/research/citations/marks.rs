@@ -112,7 +112,7 @@ impl<'a> Reader<'a, '_> {
             (Some(index), Some(_)) => {
                 Some(self.replace(at, end, [Piece::Cite { indices: vec![index], spaced: false }]))
             }
-            (None, Some(read)) => self.numbered(at, at, &Numbers { marked: true, ..read }, end),
+            (None, Some(read)) => self.numbered(at, &Numbers { marked: true, ..read }, end),
             (Some(index), None) => {
                 self.parsed.anchor = Some(index);
                 Some(self.replace(at, close + 1, []))

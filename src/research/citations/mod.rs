@@ -12,11 +12,12 @@
 //! Numbers in brackets alone are text as long as it is not known that the model cites by them (`by_number.rs`), since
 //! intervals and paragraphs look the same; its own lists say so at the end, and links that it numbers (`links.rs`).
 //!
-//! `lines.rs` tells what kind of line a line is, `scan.rs` cuts a line into segments that can be judged on their own,
-//! `grammar.rs` and `marks.rs` read a segment, and `output.rs` writes what came of it, so that no link can arise from
-//! the parts; `pinpoint.rs` knows places behind numbers, `parentheses.rs` and `works.rs` authors and years. None of
-//! them knows how the text was cut into chunks, so that never changes the result. `proof.rs` reads the finished report
-//! once more, as a reader's program will.
+//! `lines.rs` tells what kind of line a line is, `tables.rs` which lines are rows of tables, `scan.rs` cuts a line into
+//! segments that can be judged on their own, `grammar.rs` and `marks.rs` read a segment, and `output.rs` writes what
+//! came of it, so that no link can arise from the parts; `pinpoint.rs` knows places behind numbers, `parentheses.rs`
+//! and `works.rs` authors and years, `anchors.rs` links within the report. None of them knows how the text was cut into
+//! chunks, so that never changes the result. `proof.rs` reads the finished report once more, as a reader's program
+//! will.
 
 mod address;
 mod anchors;
