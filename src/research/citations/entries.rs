@@ -11,6 +11,8 @@ use super::{
 /// Characters that may follow the last address of an entry, such as `(accessed on 1 May 2031)`.
 const BEHIND_ADDRESS: usize = 40;
 
+/// Numbers of one entry.
+const MOST_LABELS: usize = 8;
 /// Bytes of a name in brackets before an entry.
 const LONGEST_NAME: usize = 60;
 
@@ -132,6 +134,34 @@ fn number(text: &str) -> Option<(Label, &str)> {
     let rest = &text[end + sign..];
     // `1.5 million` is no label.
     (!rest.starts_with(|c: char| c.is_ascii_digit())).then(|| (named(number, Form::Ordered), rest))
+}
+
+/// Reads several numbers in one bracket before an entry, as in `[1, 2] Title`: the labels before the last one, that one,
+/// and the rest.
+pub(super) fn several(text: &str) -> Option<(Vec<Label>, Label, &str)> {
+    let (inside, rest) = text.strip_prefix('[')?.split_once(']')?;
+    let read = Numbers::read(inside).filter(|read| !read.footnote && read.numbers.len() <= MOST_LABELS)?;
+    let mut labels: Vec<Label> = read.numbers.into_iter().map(|number| named(number, Form::Bracket)).collect();
+    let last = labels.pop()?;
+    Some((labels, last, rest.trim_start_matches(|c: char| c.is_whitespace() || "*_|:".contains(c))))
+}
+
+/// Returns whether this is all that stands between two labels of one entry.
+pub(super) fn is_between_labels(text: &str) -> bool {
+    text.len() <= 8 && matches!(text.trim_matches([',', ';', '&', '*', '_', ' ']), "" | "and" | "und")
+}
+
+/// Returns the number of an entry that `rest` begins with, the bytes of its label, and whether that is a bracket.
+pub(super) fn next_number(rest: &str, begins: bool) -> Option<(u32, usize, bool)> {
+    let front = &rest[..rest.floor_char_boundary(8)];
+    if let Some(inner) = front.strip_prefix('[') {
+        let (inside, _) = inner.split_once(']')?;
+        let [number] = Numbers::read(inside)?.numbers[..] else { return None };
+        return Some((number, inside.len() + 2, true));
+    }
+    let (digits, _) = front.split_once(". ").filter(|_| begins)?;
+    let is_number = (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    Some((digits.parse().ok().filter(|_| is_number)?, digits.len() + 1, false))
 }
 
 /// Returns what a line says for which it cites by a number, as `- Dues pay half of it [3]`. An entry has its number in

@@ -133,6 +133,7 @@ fn a_list_goes_although_a_rule_or_a_note_follows() {
         1,
     );
     goes(&format!("**Sources:**\n\n1. Tariff: {A}\n\n---\n\n{note}"), note, 1);
+    goes(&format!("## Sources\n[1] {A}\n---\n- made by AI\n- verify"), "- made by AI\n- verify", 1);
     goes(&format!("## Sources\n\n* * *\n\n[1] {A}\n\n___"), "", 1);
     goes(&format!("## Sources\n[1] Harbour tariff\n{note}\nSo be it.\nAmen."), &format!("{note}\nSo be it.\nAmen."), 1);
     // What only begins like an entry, and items behind one.
@@ -166,6 +167,11 @@ fn entries_without_an_address_are_sources_of_that_title() {
             "Tides [1], dues [2], none, or.",
         );
     }
+    for list in
+        ["---\n[1] Harbour tariff\n[2] Tide (sea) - Wikipedia", "[^1]: Harbour tariff.\n[^2]: Tide (sea) - Wikipedia"]
+    {
+        check(&format!("Tides[^2], dues[^1].\n\n{list}\n").replace("---", "\n---"), "Tides[1], dues[2].");
+    }
     // The address counts before the title.
     check(
         &format!(
@@ -185,6 +191,8 @@ fn an_entry_may_have_several_numbers() {
     under(&format!("- [1] and [2] T: {A}\n- [3] M: {B}"), 2);
     under(&format!("[1] [2] T: {A} [3] M: {B}"), 1);
     under(&format!("[1][2] Harbour tariff\n[3] {B}"), 2);
+    under(&format!("[1, 2] T: {A}\n[3] M: {B}"), 2);
+    under(&format!("- **[1-2]** Harbour tariff\n- [3] Museum of tides"), 2);
     check(&format!("Dues [1], tides [4].\n\n## Sources\n[1], [4] T: {A}\n[2] see [3]\n"), "Dues [1], tides [1].", 0, 2);
 }
 

@@ -162,13 +162,14 @@ impl SourceList {
     }
 
     /// Returns the end of the list: behind its last reference, if it is nothing but entries that certainly name a
-    /// source, and what follows is no item. Else all lines are judged.
+    /// source, and no item follows before a rule. Else all lines are judged.
     fn end(&self, roles: &[Role]) -> usize {
         let is_certain = |(line, role): (&Line, &Role)| *role != Role::Reference || line.names_a_source();
         let end = roles.iter().rposition(|role| *role == Role::Reference).map_or(0, |last| last + 1);
         let is_list = end > 0 && self.lines.iter().zip(roles).all(is_certain);
         let is_note = |line: &Line| !lines::is_item(line.text.trim()) && !line.text.trim().starts_with('|');
-        if is_list && self.lines[end..].iter().all(is_note) { end } else { roles.len() }
+        let behind = self.lines[end..].iter().take_while(|line| !lines::is_thematic_break(line.text.trim()));
+        if is_list && behind.into_iter().all(is_note) { end } else { roles.len() }
     }
 
     /// Settles the other items: where most lines are references, they are too.

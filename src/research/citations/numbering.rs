@@ -10,7 +10,7 @@ use super::{
     address::{address_length, is_address},
     anchors,
     bibliography::is_bibliographic,
-    entries::{Form, Label, address_at_end, label},
+    entries::{Form, Label, address_at_end, is_between_labels, label, next_number, several},
     ids::ids_in,
     lines,
     links::Links,
@@ -270,6 +270,14 @@ impl<'a> Reader<'a> {
         found.label = found.label.or_else(|| linked_name(found.rest));
         found.label = found.label.filter(|label| label.form != Form::Name || self.used.is_empty());
         let indent = line.len() - line.trim_start().len();
+        let mut joined = false;
+        if let (None, Some((labels, last, rest))) = (&found.label, several(found.rest)) {
+            for label in labels {
+                self.list.push(Entry { joined, ..Entry::new(Some(label), at, indent) });
+                joined = true;
+            }
+            (found.label, found.rest) = (Some(last), rest);
+        }
         let is_part = self.list.last().is_some_and(|entry| entry.label.is_some() && entry.indent < indent);
         let is_item = found.is_item && !is_part;
         let work = Work::read(found.rest).filter(|_| !is_part);
@@ -277,7 +285,7 @@ impl<'a> Reader<'a> {
         let is_next = (is_address(found.rest) && !self.is_waiting()) || (work.is_some() && !is_broken);
         if (found.label.is_some() || is_item || is_next) && self.list.len() < MOST_ENTRIES {
             let titled = self.catalogue.by_title(found.rest);
-            self.list.push(Entry { work, titled, ..Entry::new(found.label, at, indent) });
+            self.list.push(Entry { work, titled, joined, ..Entry::new(found.label, at, indent) });
         }
         self.contents(at, found.rest);
     }
@@ -440,7 +448,12 @@ impl<'a> Reader<'a> {
     fn bracketed(&mut self, label: Label, at: usize, rest: &str) {
         let is_footnote = label.form == Form::Footnote;
         let is_reference = is_footnote && is_bibliographic(rest);
-        if address_at_end(rest) || self.ends_with_place(rest) || (is_reference && lines::holds_address(rest)) {
+        let is_title = self.catalogue.by_title(rest).is_some();
+        if is_title
+            || address_at_end(rest)
+            || self.ends_with_place(rest)
+            || (is_reference && lines::holds_address(rest))
+        {
             self.footnote = is_footnote.then_some(at);
             let says = rest.trim().contains(char::is_whitespace);
             self.in_brackets.extend((label.form == Form::Bracket && says).then_some(at));
@@ -460,7 +473,8 @@ impl<'a> Reader<'a> {
 
     /// Takes an entry without a list around it.
     fn alone(&mut self, label: Label, line: usize, rest: &str) {
-        self.list.push(Entry::new(Some(label), line, 0));
+        let titled = self.catalogue.by_title(rest);
+        self.list.push(Entry { titled, ..Entry::new(Some(label), line, 0) });
         self.contents(line, rest);
         self.end_list();
     }
@@ -607,11 +621,6 @@ fn linked_name(rest: &str) -> Option<Label> {
         .then_some(Label { name, form: Form::Name })
 }
 
-/// Returns whether this is all that stands between two labels of one entry.
-fn is_between_labels(text: &str) -> bool {
-    text.len() <= 8 && matches!(text.trim_matches([',', ';', '&', '*', '_', ' ']), "" | "and" | "und")
-}
-
 /// Gives each entry without an address the source that is called so, or that of the entry whose label is joined to its
 /// own.
 fn share_targets(list: &mut [Entry]) {
@@ -620,17 +629,4 @@ fn share_targets(list: &mut [Entry]) {
         entry.target = entry.target.or(entry.titled.map(Target::Source)).or(next);
         next = entry.target.filter(|_| entry.joined);
     }
-}
-
-/// Returns the number of an entry that `rest` begins with, the bytes of its label, and whether that is a bracket.
-fn next_number(rest: &str, begins: bool) -> Option<(u32, usize, bool)> {
-    let front = &rest[..rest.floor_char_boundary(8)];
-    if let Some(inner) = front.strip_prefix('[') {
-        let (inside, _) = inner.split_once(']')?;
-        let [number] = Numbers::read(inside)?.numbers[..] else { return None };
-        return Some((number, inside.len() + 2, true));
-    }
-    let (digits, _) = front.split_once(". ").filter(|_| begins)?;
-    let is_number = (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    Some((digits.parse().ok().filter(|_| is_number)?, digits.len() + 1, false))
 }
