@@ -136,8 +136,8 @@ fn number(text: &str) -> Option<(Label, &str)> {
     (!rest.starts_with(|c: char| c.is_ascii_digit())).then(|| (named(number, Form::Ordered), rest))
 }
 
-/// Reads several numbers in one bracket before an entry, as in `[1, 2] Title`: the labels before the last one, that one,
-/// and the rest.
+/// Reads several numbers in one bracket before an entry, as in `[1, 2] Title`: the labels before the last one, that
+/// one, and the rest.
 pub(super) fn several(text: &str) -> Option<(Vec<Label>, Label, &str)> {
     let (inside, rest) = text.strip_prefix('[')?.split_once(']')?;
     let read = Numbers::read(inside).filter(|read| !read.footnote && read.numbers.len() <= MOST_LABELS)?;

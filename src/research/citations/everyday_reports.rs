@@ -192,7 +192,7 @@ fn an_entry_may_have_several_numbers() {
     under(&format!("[1] [2] T: {A} [3] M: {B}"), 1);
     under(&format!("[1][2] Harbour tariff\n[3] {B}"), 2);
     under(&format!("[1, 2] T: {A}\n[3] M: {B}"), 2);
-    under(&format!("- **[1-2]** Harbour tariff\n- [3] Museum of tides"), 2);
+    under("- **[1-2]** Harbour tariff\n- [3] Museum of tides", 2);
     check(&format!("Dues [1], tides [4].\n\n## Sources\n[1], [4] T: {A}\n[2] see [3]\n"), "Dues [1], tides [1].", 0, 2);
 }
 
