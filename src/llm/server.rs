@@ -22,9 +22,6 @@ use super::{Error, Request};
 use crate::domain::{Cost, ModelName};
 use crate::net::{self, ApiClients, Limiter};
 
-/// Shorter keys (`ollama`, `none`) are placeholders, and hiding them would garble messages.
-const MIN_SECRET_BYTES: usize = 8;
-
 /// A setting that cannot be used; the message names it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{provider}: {problem}")]
@@ -240,7 +237,7 @@ impl Server {
         let tokens = tokens.iter().map(String::as_str);
         net::redact(
             &text,
-            values.chain(key).chain(of_address).chain(tokens).filter(|secret| secret.len() >= MIN_SECRET_BYTES),
+            values.chain(key).chain(of_address).chain(tokens).filter(|secret| secret.len() >= net::MIN_SECRET_BYTES),
         )
     }
 }

@@ -35,7 +35,8 @@ pub use limiter::{Limiter, Limits, Permit};
 pub use oauth::{form, refusal_code};
 pub use quota::{Quota, is_used_up, is_used_up_by_number, span};
 pub use redact::{
-    HIDDEN, hidden_address, redact, secrets_of_address, shown_url, without, without_credentials, without_user,
+    HIDDEN, MIN_SECRET_BYTES, hidden_address, redact, secrets_of_address, shown_url, without, without_credentials,
+    without_user,
 };
 pub use retry::{
     Attempt, Caller, GaveUp, LONGEST_BACKOFF, NoWait, RetryPolicy, Trouble, Verdict, Wait, jittered, retry,

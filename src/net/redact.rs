@@ -70,6 +70,10 @@ pub fn hidden_address(address: &str) -> Cow<'_, str> {
     }
 }
 
+/// Bytes of the shortest secret that is looked for in what others say. Shorter keys (`ollama`, `none`) are placeholders,
+/// and hiding them would garble messages.
+pub const MIN_SECRET_BYTES: usize = 8;
+
 /// Returns the passwords of an address, users without one who are long enough to be a token, and the values of
 /// parameters with the names of secrets; as they are written and as they are meant.
 pub fn secrets_of_address(address: &str) -> Vec<String> {

@@ -44,9 +44,6 @@ const MAX_SNIPPET_CHARS: usize = 4_000;
 const READ_AT_ONCE: usize = 32;
 /// Results looked at in an answer that has more than were asked for.
 const MAX_LOOKED_AT: usize = 50;
-/// Bytes of the shortest secret of an address that is looked for in what an engine says: shorter ones stand in any
-/// text.
-const MIN_SECRET_BYTES: usize = 8;
 /// Characters of a page that stand in for an excerpt.
 const EXCERPT_CHARS: usize = 300;
 /// How many times the results are asked for of an engine that cannot restrict all sites itself.
@@ -444,10 +441,9 @@ impl<W: Wire> Web<W> {
     fn complaint(&self, body: &Value) -> Option<String> {
         let detail = COMPLAINTS.iter().find_map(|place| body.pointer(place)?.as_str())?;
         let addresses = self.row.addresses().filter_map(|setting| self.settings.text(setting.key));
-        let mut of_addresses: Vec<String> = addresses.flat_map(net::secrets_of_address).collect();
-        of_addresses.retain(|secret| secret.len() >= MIN_SECRET_BYTES);
-        let secrets = self.secrets().chain(of_addresses.iter().map(String::as_str));
-        let line = extract::one_line(&net::redact(detail, secrets));
+        let of_addresses: Vec<String> = addresses.flat_map(net::secrets_of_address).collect();
+        let long = of_addresses.iter().map(String::as_str).filter(|secret| secret.len() >= net::MIN_SECRET_BYTES);
+        let line = extract::one_line(&net::redact(detail, self.secrets().chain(long)));
         (!line.is_empty()).then(|| extract::cut(&line, MAX_COMPLAINT_CHARS).to_owned())
     }
 

@@ -810,7 +810,7 @@ const ANTHROPIC: Case = Case {
         (
             of_one_site,
             &[
-                "POST /base/messages ",
+                "POST /base/v1/messages ",
                 r#""allowed_domains":["example.org"]"#,
                 r#""max_uses":1"#,
                 "anthropic-version: 2023-06-01",
