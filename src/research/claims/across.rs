@@ -12,7 +12,7 @@ use super::{
     page::Page,
     related_words,
     tokens::tokens,
-    words,
+    units, words,
 };
 use crate::text::{self, Language};
 
@@ -59,7 +59,7 @@ fn beginnings(text: &str) -> impl Iterator<Item = String> {
 }
 
 fn is_of_figure(word: &str) -> bool {
-    text::month(word).is_some() || words::number(word).is_some() || words::unit(word).is_some()
+    text::month(word).is_some() || words::number(word).is_some() || units::unit(word).is_some()
 }
 
 fn folded(chars: &[char]) -> String {

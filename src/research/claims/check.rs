@@ -3,6 +3,7 @@
 use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
 
 use super::{
+    bounds,
     figures::{self, Figure, Number, PlacedFigure, Reading},
     lower,
     ordinals::numbering,
@@ -10,7 +11,8 @@ use super::{
     phrases::{self, TEMPERATURE},
     roles::Roles,
     tokens::Token,
-    words::{self, MONEY, ONE},
+    units::Unit,
+    words::{self, ONE},
 };
 
 /// Smaller numbers stand on every page, so theirs has to be about the same.
@@ -81,6 +83,11 @@ impl Standing {
 impl<'a> Statement<'a> {
     pub fn read(text: &'a str, tokens: &'a [Token<'a>]) -> Self {
         let mut figures = figures::figures(text, tokens);
+        for found in &mut figures {
+            if let Figure::Number(number) = &mut found.figure {
+                number.precision = bounds::precision(text, tokens, &(found.start..found.end));
+            }
+        }
         let parts = parts_of_year(text, &figures);
         figures.extend(parts);
         figures.sort_by_key(|found| found.start);
@@ -184,7 +191,7 @@ impl<'a> Statement<'a> {
         let parts = || page.side_by_side(number);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
         let ordinal = || self.ordinal(number, at, page);
-        let found = direct.or_else(parts).or_else(unmultiplied).or_else(|| converted(number, page, roles));
+        let found = direct.or_else(parts).or_else(unmultiplied).or_else(|| self.converted(number, page, roles));
         found.or_else(ordinal).or_else(scaled).or_else(share).or_else(around)
     }
 
@@ -215,10 +222,35 @@ impl<'a> Statement<'a> {
     fn scaled(&self, number: &Number, multiple: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
         let of_multiple = |reading: &&Reading| reading.value >= multiple * ONE && reading.value % multiple == 0;
         let mut raw = number.readings.iter().filter(of_multiple).map(|reading| reading.value / multiple);
-        let unit = number.unit.filter(|unit| unit.quantity == MONEY);
+        let unit = number.unit.filter(|unit| unit.is_money());
         let plain = Number { unit, multiple: 1, ..number.clone() };
         let is_headed = |sentence: &usize| page.is_headed(*sentence, multiple);
         raw.find_map(|value| self.places(&plain, value, page, roles).find(is_headed))
+    }
+
+    /// Returns the sentence with a number that is the same in another unit, rounded, or, not being exact, near.
+    fn converted(&self, number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+        let is_same = |other: &Number| {
+            let same = |here: &Reading| other.readings.iter().any(|there| same_amount(number, *here, other, *there));
+            number.readings.iter().any(same)
+        };
+        // Small numbers without a unit stand on every page.
+        let is_small = |reading: &Reading| reading.value < SMALL;
+        let may_be_any = number.unit.is_none() && !number.is_percent && number.readings.iter().any(is_small);
+        let is_near = |placed: &&PlacedNumber| !may_be_any || page.is_about(placed.sentence, &self.keys);
+        let same = page.numbers().iter().filter(|placed| is_same(&placed.number)).filter(is_near);
+        let is_meant = |placed: &&PlacedNumber| {
+            let is_in_other_unit =
+                of_two_scales(number, &placed.number).is_some() || number.hundredths_of(&placed.number).is_some();
+            is_in_other_unit || roles.is_meant(number, placed)
+        };
+        let is_sum = |placed: &&PlacedNumber| {
+            let of_unit =
+                placed.number.unit == number.unit && number.readings.iter().any(|here| placed.number.is(here.value));
+            of_unit || is_same(&placed.number)
+        };
+        let found = same.take(MOST_READ).find(is_meant).or_else(|| page.sums().iter().find(is_sum));
+        found.map(|placed| placed.sentence)
     }
 
     /// Returns the sentence that says the share in words, `two thirds` for 67 %, of the matter of the statement.
@@ -314,21 +346,6 @@ fn names_other_part(code: &str, page: &Page) -> bool {
     words::parts_of_year().any(|(other, _)| is_other(other) && page.sentence_with_part_of_year(other).is_some())
 }
 
-/// Returns a number that is the same in another unit, rounded, or, being `about`, near.
-fn converted(number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
-    let is_same = |other: &Number| {
-        other.readings.iter().any(|there| number.readings.iter().any(|here| same_amount(number, *here, other, *there)))
-    };
-    let mut same = page.numbers().iter().filter(|placed| is_same(&placed.number)).take(MOST_READ);
-    let found = same.find(|placed| of_two_scales(number, &placed.number).is_some() || roles.is_meant(number, placed));
-    let is_sum = |placed: &&PlacedNumber| {
-        let of_unit =
-            placed.number.unit == number.unit && number.readings.iter().any(|here| placed.number.is(here.value));
-        of_unit || is_same(&placed.number)
-    };
-    found.or_else(|| page.sums().iter().find(is_sum)).map(|placed| placed.sentence)
-}
-
 /// Returns the scale of the other number, if both are temperatures, on two scales: the same counts otherwise there.
 fn of_two_scales(number: &Number, other: &Number) -> Option<&'static str> {
     let (unit, known) = number.unit.zip(other.unit)?;
@@ -337,23 +354,39 @@ fn of_two_scales(number: &Number, other: &Number) -> Option<&'static str> {
 }
 
 fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -> bool {
+    let is_about = |value: i128| number.precision.allows(here, value) && is_near(here, value);
     if let Some(scale) = of_two_scales(number, other) {
-        return phrases::on_other_scale(there.value, scale).into_iter().any(|value| rounds_to(value, here));
+        let values = phrases::on_other_scale(there.value, scale);
+        return values.into_iter().any(|value| rounds_to(value, here)) || is_about(values[0]);
     }
-    let in_unit = match (number.unit, other.unit) {
-        (Some(unit), Some(known)) if unit.quantity == known.quantity && unit.size != known.size => {
-            let amount = there.value.checked_mul(known.size);
-            amount.map(|amount| amount / unit.size)
+    let units = number.unit.zip(other.unit).and_then(|(unit, known)| unit.alike(known));
+    match units {
+        Some((unit, known)) if unit.size != known.size => is_in_unit(here, unit, there, known, is_about),
+        _ => {
+            let share = || match number.hundredths_of(other) {
+                Some(hundredths) => there.value.checked_mul(hundredths).map(|value| value / 100),
+                // A share may be written either way.
+                None if number.is_percent && !other.is_percent && there.value <= ONE => there.value.checked_mul(100),
+                None => None,
+            };
+            let is_rounded = || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here);
+            share().is_some_and(|value| rounds_to(value, here))
+                || number.is_as_large(other, there.value) && (is_about(there.value) || is_rounded())
         }
-        // A share may be written either way.
-        _ if number.is_percent && !other.is_percent && there.value <= ONE => there.value.checked_mul(100),
-        _ => None,
+    }
+}
+
+/// Returns whether both are the same amount in two units, rounded to the digits that are written of either one, if these
+/// are two or more.
+fn is_in_unit(here: Reading, unit: Unit, there: Reading, known: Unit, is_about: impl Fn(i128) -> bool) -> bool {
+    let converted = |reading: Reading, from: Unit, to: Unit| Some(reading.value.checked_mul(from.size)? / to.size);
+    let is_rounded = |value: i128, reading: Reading| {
+        let to_last = Reading { step: reading.last_digit(), ..reading };
+        rounds_to(value, reading) || reading.digits() >= 2 && rounds_to(value, to_last)
     };
-    let is_near = || {
-        number.is_about && is_near(here, there.value)
-            || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here)
-    };
-    in_unit.is_some_and(|value| rounds_to(value, here)) || number.is_as_large(other, there.value) && is_near()
+    let (there_here, here_there) = (converted(there, known, unit), converted(here, unit, known));
+    there_here.is_some_and(|value| is_rounded(value, here) || is_about(value))
+        || there.digits() >= 2 && here_there.is_some_and(|value| is_rounded(value, there))
 }
 
 /// Returns whether the value is less than the last written digit away, and a tenth at most.

@@ -4,6 +4,7 @@ use super::{
     check::{Statement, rounds_to},
     figures::{Number, Reading},
     page::Page,
+    units::Unit,
     words::{self, ONE},
 };
 
@@ -31,8 +32,21 @@ pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, O
     // Of two years, or two small numbers, anything follows.
     let is_long = |reading: &Reading| reading.digits() >= 3 && !number.is_year();
     let is_said = number.is_percent || statement.says_it_computes();
-    let allowed = is_said || number.readings.iter().any(is_long);
-    allowed && number.readings.iter().any(|reading| follows(*reading, &operands, is_said))
+    let allowed = is_said || is_points(number) || number.readings.iter().any(is_long);
+    allowed
+        && !(number.is_percent && are_points(number, pages))
+        && number.readings.iter().any(|reading| follows(*reading, &operands, is_said))
+}
+
+fn is_points(number: &Number) -> bool {
+    number.unit == Some(Unit::PERCENTAGE_POINT)
+}
+
+/// Returns whether a page says of so many per cent that they are percentage points, which are a difference of two
+/// shares as well.
+fn are_points(number: &Number, pages: &[(&Page, Option<usize>)]) -> bool {
+    let mut near = pages.iter().filter_map(|(page, best)| Some(page.numbers_near((*best)?, NEAR))).flatten();
+    near.any(|placed| is_points(&placed.number) && number.readings.iter().any(|own| placed.number.is(own.value)))
 }
 
 /// Returns the numbers nearest to a sentence, in their order.

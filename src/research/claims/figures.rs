@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use super::{
+    bounds::Precision,
     compounds::add,
     dates::Date,
-    phrases,
     tokens::{Kind, Token, digit, is_space},
-    words::{self, MONEY, ONE, Unit},
+    units::{self, Unit},
+    words::{self, ONE},
 };
 use crate::text::is_unspaced;
 
@@ -58,8 +59,8 @@ pub struct Number {
     pub is_percent: bool,
     /// Written as a word.
     pub is_word: bool,
-    /// `about`, `more than`.
-    pub is_about: bool,
+    /// Known of those of statements alone.
+    pub precision: Precision,
 }
 
 impl Number {
@@ -71,9 +72,7 @@ impl Number {
     /// Returns whether both can count the same. They cannot when their units measure something else, or are those of
     /// two currencies.
     pub fn counts_as(&self, other: &Self) -> bool {
-        let is_apart = |(one, other): (Unit, Unit)| {
-            one.quantity != other.quantity || !one.kind.is_empty() && !other.kind.is_empty() && one.kind != other.kind
-        };
+        let is_apart = |(one, other): (Unit, Unit)| one.alike(other).is_none();
         let is_share = |one: &Self, other: &Self| one.is_percent && other.known_unit().is_some();
         let units = self.known_unit().zip(other.known_unit());
         !(units.is_some_and(is_apart) || is_share(self, other) || is_share(other, self))
@@ -82,10 +81,21 @@ impl Number {
     /// Returns whether both count as much when `other` is read as this value: in units of one size, and with the word
     /// for so many, which only a number without a unit may leave out, such as one in a table.
     pub fn is_as_large(&self, other: &Self, value: i128) -> bool {
-        let units = self.known_unit().zip(other.known_unit());
+        let units = self.known_unit().zip(other.known_unit()).and_then(|(one, other)| one.alike(other));
         let is_whole = other.readings.iter().any(|reading| reading.value == value);
         units.is_none_or(|(one, other)| one.size == other.size)
             && (is_whole || self.multiple == 1 && self.unit.is_none())
+    }
+
+    /// Returns how many hundredths of this number one of the other is, of a share of a hundred and basis points: these
+    /// count both shares and differences of them.
+    pub fn hundredths_of(&self, other: &Self) -> Option<i128> {
+        let is_basis = |number: &Self| number.unit == Some(Unit::BASIS_POINT);
+        match (self.is_percent && is_basis(other), is_basis(self) && other.is_percent) {
+            (true, _) => Some(1),
+            (_, true) => Some(10_000),
+            _ => None,
+        }
     }
 
     /// Returns the unit, if it is all that is counted.
@@ -133,8 +143,7 @@ pub fn figures(text: &str, tokens: &[Token<'_>]) -> Vec<PlacedFigure> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        let reader = Reader { text, tokens, at };
-        match reader.read() {
+        match Reader::at(text, tokens, at).read() {
             Some((figure, used)) => {
                 let last = tokens[at + used - 1];
                 found.push(PlacedFigure { figure, start: tokens[at].at, end: last.end() });
@@ -155,6 +164,11 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Reads what begins at the token with this index.
+    pub fn at(text: &'a str, tokens: &'a [Token<'a>], at: usize) -> Self {
+        Self { text, tokens, at }
+    }
+
     fn read(self) -> Option<(Figure, usize)> {
         let token = self.token(0)?;
         if let Some(found) = self.identifier() {
@@ -201,7 +215,7 @@ impl<'a> Reader<'a> {
     fn code(self) -> Option<(Figure, usize)> {
         let first = self.token(0)?;
         let is_capital =
-            first.text.chars().all(char::is_uppercase) && !(words::is_currency_code(first.text) || self.is_rand());
+            first.text.chars().all(char::is_uppercase) && !(units::is_currency_code(first.text) || self.is_rand());
         let is_begin = is_capital || self.is_glued(0) && is_of_elements(first.text);
         if !is_begin || first.text.len() > 8 {
             return None;
@@ -372,23 +386,13 @@ impl<'a> Reader<'a> {
             }
             used += 1;
         }
-        number.is_compound = self.is_more(used) || self.word(used + 1).is_some_and(|next| words::unit(&next).is_some());
-        // Of `$4–5 billion` the first number is so many billions, too.
-        let begins_range = self.is_until(used) && self.token(used + 1).is_some_and(|token| token.is_number());
-        number.unit = self.unit(used).or_else(|| self.currency_before().filter(|_| !begins_range));
-        let percent = self.percent(used);
-        number.is_percent = percent > 0;
+        let end = self.with_measure(&mut number, used);
         if self.is_tenths(used) {
             for reading in &mut number.readings {
                 *reading = Reading { value: reading.value.saturating_mul(10), step: reading.step.saturating_mul(10) };
             }
         }
-        let before = |back: usize| self.at.checked_sub(back).and_then(|at| self.tokens.get(at));
-        number.is_about = (1..=2)
-            .any(|back| before(back).is_some_and(|token| token.is_word() && words::is_about(&lower(token.text))));
-        number.is_about |= (1..=2).any(|back| before(back).is_some_and(|token| token.is('~') || token.is('≈')));
-        // Of `per cent` the second word is a number in other languages.
-        (Figure::Number(number), if percent > 1 { used + percent } else { used })
+        (Figure::Number(number), end)
     }
 
     /// Returns what the words behind a number multiply it by, and the tokens used until then.
@@ -423,7 +427,7 @@ impl<'a> Reader<'a> {
             _ => return None,
         };
         let is_paid = || self.currency_before().is_some();
-        let is_money = || self.unit(ahead + 1).is_some_and(|unit| unit.quantity == MONEY) || is_paid();
+        let is_money = || self.unit(ahead + 1).is_some_and(|unit| unit.is_money()) || is_paid();
         let is_glued_capital = || ["M", "B"].contains(&text) && self.is_glued(ahead - 1);
         // Nobody pays metres: of `$5m-a-year` the sum is counted, of `€500 m²` the area.
         let is_power = self.token(ahead + 1).is_some_and(|token| "²³".contains(token.text));
@@ -432,62 +436,6 @@ impl<'a> Reader<'a> {
             false => is_glued_capital() || is_money(),
         };
         is_multiple.then(|| 10_i128.pow(power))
-    }
-
-    /// Returns whether a unit goes on behind its word: `km/h`, `m²`.
-    fn is_more(self, ahead: usize) -> bool {
-        let is_joint = |token: Token<'_>| matches!(token.kind, Kind::Mark('/' | '²' | '³' | '-' | '‑' | '·'));
-        self.token(ahead + 1).is_some_and(is_joint) && self.is_glued(ahead)
-    }
-
-    pub fn unit(self, ahead: usize) -> Option<Unit> {
-        let text = self.token(ahead)?.text;
-        let word = lower(text);
-        let scale = || {
-            if phrases::is_degrees(&word) {
-                return phrases::scale(&lower(self.token(ahead + 1)?.text));
-            }
-            if word.is_ascii() { None } else { phrases::scale(&word) }
-        };
-        // `m²`, `square kilometres`.
-        let area = || {
-            let next = self.token(ahead + 1)?;
-            if word == "square" {
-                return phrases::area(&lower(next.text));
-            }
-            if next.is('²') && self.is_glued(ahead) { phrases::area(&word) } else { None }
-        };
-        area().or_else(|| words::unit_as_written(text, &word)).or_else(scale)
-    }
-
-    /// Returns the currency in front of a number or of its range, unless it stands behind another number.
-    fn currency_before(self) -> Option<Unit> {
-        let is_number = |first: &Self| first.token(0).is_some_and(|token| token.is_number());
-        let first =
-            self.back(2).filter(|first| is_number(first) && first.is_until(1)).map_or(self.at, |first| first.at);
-        let (at, own) = (first.checked_sub(1)?, self.tokens.get(first)?);
-        let before = self.tokens.get(at)?;
-        let is_code = !before.is_word() || before.text.len() == 3 && before.text.chars().all(char::is_uppercase);
-        let is_of_other = || {
-            let number = at.checked_sub(1).and_then(|at| self.tokens.get(at));
-            before.end() != own.at && number.is_some_and(Token::is_number)
-        };
-        let unit = words::unit_as_written(before.text, &lower(before.text))
-            .filter(|unit| is_code && unit.quantity == MONEY)?;
-        (!is_of_other()).then_some(unit)
-    }
-
-    /// Returns the tokens that make the number a share of a hundred; 0 when there are none.
-    fn percent(self, ahead: usize) -> usize {
-        let Some(token) = self.token(ahead) else { return 0 };
-        let word = lower(token.text);
-        let is_hundred = || self.word(ahead + 1).is_some_and(|next| ["cent", "cento", "ciento"].contains(&&*next));
-        match &*word {
-            "%" | "％" | "٪" | "割" => 1,
-            "percent" | "prozent" | "procent" | "процент" | "процента" | "процентов" => 1,
-            "per" | "pour" | "por" if is_hundred() => 2,
-            _ => 0,
-        }
     }
 }
 
@@ -499,7 +447,7 @@ pub const EMPTY: Number = Number {
     is_compound: false,
     is_percent: false,
     is_word: false,
-    is_about: false,
+    precision: Precision::Exact,
 };
 
 /// Returns whether a word may be the beginning of a chemical formula such as `TiO2`: a capital and at most one small
@@ -522,7 +470,7 @@ pub fn version_begin(text: &str) -> Option<i128> {
 }
 
 /// Returns the word in lower case. Most words are, and a page has thousands.
-fn lower(word: &str) -> Cow<'_, str> {
+pub fn lower(word: &str) -> Cow<'_, str> {
     match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         true => Cow::Borrowed(word),
         false => Cow::Owned(word.to_lowercase()),
@@ -691,7 +639,7 @@ mod tests {
     #[test]
     fn what_stands_around_a_number_is_kept() {
         let Some(Figure::Number(number)) = found("about 30 % of it").pop() else { panic!("no number") };
-        assert!(number.is_about && number.is_percent && !number.is_word);
+        assert!(number.is_percent && !number.is_word);
         let Some(Figure::Number(number)) = found("4.3 MWh").pop() else { panic!("no number") };
         assert_eq!(number.unit.map(|unit| unit.quantity), Some("energy"));
     }

@@ -11,6 +11,7 @@
 //! what it cites.
 
 mod across;
+mod bounds;
 mod check;
 mod compounds;
 mod dates;
@@ -18,6 +19,7 @@ mod derived;
 mod figures;
 mod identifiers;
 mod lower;
+mod measures;
 mod names;
 mod ordinals;
 mod page;
@@ -27,6 +29,7 @@ mod roles;
 mod shares;
 mod statements;
 mod tokens;
+mod units;
 mod verbatim;
 mod words;
 
@@ -491,3 +494,6 @@ mod tests;
 
 #[cfg(test)]
 mod spellings;
+
+#[cfg(test)]
+mod amounts;

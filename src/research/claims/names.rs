@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{
     tokens::{Kind, Token, tokens},
-    words,
+    units, words,
 };
 use crate::text::{self, Language};
 
@@ -65,7 +65,7 @@ fn is_general(word: &str) -> bool {
     let is_known = |language: Language| !text::related(&text::stem(&lower, language), language).is_empty();
     is_common(&lower)
         || words::is_computed(&lower)
-        || words::unit(&lower).is_some()
+        || units::unit(&lower).is_some()
         || Language::ALL.into_iter().any(is_known)
 }
 

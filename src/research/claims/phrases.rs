@@ -1,9 +1,10 @@
 //! What sources say in several words or signs, in the languages that reports are written in: what the head of a table
-//! counts, scales and squares, numbers of several words. `shares.rs` has shares, `words.rs` single words.
+//! counts, scales, numbers of several words. `shares.rs` has shares, `units.rs` units, `words.rs` other single words.
 
 use super::{
     lower::{says_what_is_counted, stands_alone},
-    words::{ONE, Unit, number},
+    units::Unit,
+    words::{ONE, number},
 };
 use crate::text::is_in;
 
@@ -116,17 +117,6 @@ pub const AND_A_HALF: [&[&str]; 7] = [
     &["e", "mezzo"],
     &["e", "meia"],
 ];
-
-/// Returns the area of a square whose sides are a unit of length.
-pub fn area(word: &str) -> Option<Unit> {
-    let size = match word {
-        "m" | "metre" | "metres" | "meter" | "meters" => 1,
-        "km" | "kilometre" | "kilometres" | "kilometer" | "kilometers" => 1_000_000,
-        "mile" | "miles" => 2_589_988,
-        _ => return None,
-    };
-    Some(Unit { quantity: "area", kind: "", size })
-}
 
 /// Returns the scale of temperature that a word names, behind one for degrees or alone if it is a sign of its own.
 pub fn scale(word: &str) -> Option<Unit> {

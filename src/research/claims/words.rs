@@ -1,4 +1,4 @@
-//! Words that stand for numbers, multiples and units, in the languages that reports are written in.
+//! Words that stand for numbers and multiples, in the languages that reports are written in.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -46,71 +46,15 @@ const MULTIPLES: &[(i8, &str)] = &[
     ),
 ];
 
-/// What units of currencies measure.
-pub const MONEY: &str = "money";
-
-/// Units by what they measure: the name of each, and how many of the smallest ones of its line it is.
-const UNITS: &[(&str, &str)] = &[
-    (
-        "length",
-        "nm=1 nanometre=1 nanometres=1 nanometer=1 nanometers=1 nanometern=1 nanomètres=1 nanómetros=1 µm=1000 μm=1000 micrometre=1000 micrometres=1000 micrometer=1000 micrometers=1000 mikrometer=1000 micromètres=1000 micrómetros=1000 mm=1000000 cm=10000000 m=1000000000 metre=1000000000 metres=1000000000 meter=1000000000 meters=1000000000 metern=1000000000 mètre=1000000000 mètres=1000000000 metro=1000000000 metros=1000000000 metri=1000000000 м=1000000000 метр=1000000000 метров=1000000000 米=1000000000 km=1000000000000 kilometre=1000000000000 kilometres=1000000000000 kilometer=1000000000000 kilometers=1000000000000 kilometern=1000000000000 kilomètre=1000000000000 kilomètres=1000000000000 kilómetro=1000000000000 kilómetros=1000000000000 quilómetros=1000000000000 quilômetros=1000000000000 chilometro=1000000000000 chilometri=1000000000000 км=1000000000000 километр=1000000000000 километров=1000000000000 inch=25400000 inches=25400000 foot=304800000 feet=304800000 ft=304800000 yard=914400000 yards=914400000 mile=1609344000000 miles=1609344000000",
-    ),
-    (
-        "weight",
-        "mg=1 g=1000 kg=1000000 kilogram=1000000 kilograms=1000000 t=1000000000 tonne=1000000000 tonnes=1000000000 tonnen=1000000000 ton=1000000000 tons=1000000000 tonelada=1000000000 toneladas=1000000000 tonnellata=1000000000 tonnellate=1000000000 kilo=1000000 kilos=1000000 kilogramm=1000000 kilogramme=1000000 kilogrammes=1000000 lb=453592 lbs=453592 oz=28350 ounce=28350 ounces=28350 kilogramo=1000000 kilogramos=1000000 chilogrammi=1000000 кг=1000000 т=1000000000 тонн=1000000000 тонны=1000000000 吨=1000000000",
-    ),
-    (
-        "power",
-        "w=1 kw=1000 mw=1000000 gw=1000000000 kilowatt=1000 kilowatts=1000 megawatt=1000000 megawatts=1000000 gigawatt=1000000000 gigawatts=1000000000",
-    ),
-    ("energy", "wh=1 kwh=1000 mwh=1000000 gwh=1000000000 twh=1000000000000"),
-    (
-        "time",
-        "second=1 seconds=1 sek=1 sekunde=1 sekunden=1 minute=60 minutes=60 min=60 minuten=60 hour=3600 hours=3600 h=3600 stunden=3600 stunde=3600 heures=3600 horas=3600 day=86400 days=86400 tage=86400 tagen=86400 jours=86400 días=86400 week=604800 weeks=604800 woche=604800 wochen=604800 semaines=604800 semanas=604800 month=2629800 months=2629800 monat=2629800 monate=2629800 monaten=2629800 mois=2629800 meses=2629800 mesi=2629800 \
-         year=31557600 years=31557600 jahr=31557600 jahre=31557600 jahren=31557600 année=31557600 années=31557600 año=31557600 años=31557600 anni=31557600 anos=31557600",
-    ),
-    (
-        "volume",
-        "ml=1 cl=10 l=1000 litre=1000 litres=1000 liter=1000 liters=1000 litro=1000 litros=1000 litri=1000 литров=1000 升=1000 hl=100000",
-    ),
-    (
-        "area",
-        "quadratmeter=1 quadratmetern=1 quadratkilometer=1000000 quadratkilometern=1000000 平方米=1 ha=10000 hectare=10000 hectares=10000 hektar=10000 acre=4047 acres=4047",
-    ),
-    ("data", "kb=1 mb=1000 gb=1000000 tb=1000000000 megabytes=1000 gigabytes=1000000 terabytes=1000000000"),
-    (MONEY, "cent=1 cents=1 ct=1"),
-];
-
-/// Currencies by their kind, counted in their hundredths.
-const CURRENCIES: &[(&str, &str)] = &[
-    ("euro", "euro euros eur €"),
-    ("dollar", "dollar dollars dólares dólar usd $"),
-    ("pound", "gbp £"),
-    ("franc", "chf franken"),
-    ("rupee", "rupee rupees inr ₹"),
-    ("yen", "yen jpy"),
-    ("yuan", "yuan cny rmb"),
-    ("norwegian krone", "nok"),
-    // As it is written: `Sek.` are seconds.
-    ("swedish krona", "SEK"),
-    ("danish krone", "dkk"),
-    ("zloty", "zloty złoty pln"),
-    ("czech koruna", "czk"),
-];
-
-/// Say that a number is not exact.
-const ABOUT: &str = "about around roughly nearly almost approximately some over under circa ca rund etwa ungefähr knapp fast über gut environ presque près \
-    unos unas casi aproximadamente cerca quasi oltre quase ongeveer bijna около примерно почти более حوالي تقريبا 约 大约 近 約 およそ 약";
-
 /// Say that a number was computed.
-const COMPUTED: &str = "total totalling sum together combined altogether difference more less fewer increase increased decrease decreased rise rose risen fell fallen grew grown \
+const COMPUTED: &str = "total totalling sum together combined altogether difference more less fewer higher lower larger smaller wider narrower gap increase increased decrease decreased rise rose risen fell fallen grew grown \
     gain double doubled twice triple half third quarter ratio share percent per average mean later earlier after before longer older younger \
-    insgesamt zusammen summe mehr weniger differenz gestiegen gesunken stieg sank doppelt hälfte anteil prozent durchschnitt später früher \
-    ensemble somme plus moins différence hausse baisse double moitié part moyenne tard \
-    total suma juntos más menos diferencia aumento subió bajó doble mitad promedio después \
-    totale somma insieme più meno differenza aumento doppio metà media \
-    soma juntos mais diferença aumento dobro metade média totaal samen meer minder verschil stijging daling dubbel helft gemiddeld \
-    всего вместе больше меньше разница рост вдвое половина";
+    insgesamt zusammen summe mehr weniger höher niedriger größer kleiner differenz gestiegen gesunken stieg sank doppelt hälfte anteil prozent durchschnitt später früher \
+    ensemble somme plus moins supérieur supérieure inférieur inférieure écart différence hausse baisse double moitié part moyenne tard \
+    total suma juntos más menos mayor menor superior inferior diferencia aumento subió bajó doble mitad promedio después \
+    totale somma insieme più meno superiore inferiore differenza aumento doppio metà media \
+    soma juntos mais maior diferença aumento dobro metade média totaal samen meer minder hoger lager verschil stijging daling dubbel helft gemiddeld \
+    всего вместе больше меньше выше ниже разница рост вдвое половина";
 
 /// The first twelve ordinals and others that no rule makes of numbers; a line for each language.
 const ORDINALS: &str = "\
@@ -337,33 +281,7 @@ static MULTIPLE_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     words.map(|(word, power)| (word, 10_i128.pow(power.unsigned_abs().into()))).collect()
 });
 
-static UNIT_OF: LazyLock<Words<Unit>> = LazyLock::new(|| {
-    let unit = |quantity: &'static str, text: &'static str| {
-        let (name, size) = text.split_once('=')?;
-        Some((name, Unit { quantity, kind: "", size: size.parse().ok()? }))
-    };
-    let units = UNITS.iter().flat_map(|(quantity, units)| units.split_whitespace().map(move |text| (*quantity, text)));
-    let of_kind = |(kind, names): &(&'static str, &'static str)| {
-        let unit = Unit { quantity: MONEY, kind, size: 100 };
-        names.split_whitespace().map(move |name| (name, unit))
-    };
-    let money = CURRENCIES.iter().flat_map(of_kind);
-    units.filter_map(|(quantity, text)| unit(quantity, text)).chain(money).collect()
-});
-
-static ABOUT_WORDS: LazyLock<HashSet<&str, FixedState>> = LazyLock::new(|| ABOUT.split_whitespace().collect());
-
 static COMPUTED_WORDS: LazyLock<HashSet<&str, FixedState>> = LazyLock::new(|| COMPUTED.split_whitespace().collect());
-
-/// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unit {
-    pub quantity: &'static str,
-    /// Which of several that measure the same and are no size of each other, such as currencies; empty of all others.
-    pub kind: &'static str,
-    /// In the smallest unit of that quantity.
-    pub size: i128,
-}
 
 /// Returns what a word multiplies by; takes lower case, as all of these.
 pub fn multiple(word: &str) -> Option<i128> {
@@ -379,15 +297,6 @@ pub fn all_multiples() -> impl Iterator<Item = i128> {
 pub fn multiples(multiple: i128) -> impl Iterator<Item = &'static str> {
     let is_it = move |power: i8| 10_i128.pow(power.unsigned_abs().into()) == multiple;
     MULTIPLES.iter().filter(move |(power, _)| is_it(*power)).flat_map(|(_, words)| words.split_whitespace())
-}
-
-pub fn unit(word: &str) -> Option<Unit> {
-    UNIT_OF.get(word).copied()
-}
-
-/// Returns the unit of a word as it is written, or else in lower case.
-pub fn unit_as_written(word: &str, lower: &str) -> Option<Unit> {
-    unit(word).or_else(|| unit(lower))
 }
 
 /// Returns the parts of a year, each with its code and the words for it.
@@ -408,16 +317,6 @@ pub fn ends_with_first_parts(text: &str) -> bool {
 /// Returns the beginnings of words of what is counted by parts of years.
 pub fn business() -> impl Iterator<Item = &'static str> {
     BUSINESS.split_whitespace()
-}
-
-/// Returns whether a word is the code of a currency, as it is written: `EUR`, `INR`.
-pub fn is_currency_code(word: &str) -> bool {
-    let is_code = word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    is_code && unit_as_written(word, &word.to_lowercase()).is_some_and(|unit| !unit.kind.is_empty())
-}
-
-pub fn is_about(word: &str) -> bool {
-    ABOUT_WORDS.contains(word)
 }
 
 pub fn is_computed(word: &str) -> bool {

@@ -1,0 +1,207 @@
+//! Amounts as reports state them: not exactly, in units, in other units, as shares and points, as powers of ten.
+
+use super::spellings::{other, same};
+
+#[test]
+fn bounds_hold_on_their_side() {
+    same(&[
+        ("More than 3,000 boats were counted", "In all 3,120 boats were counted."),
+        ("At least 40 boats were counted", "In all 42 boats were counted."),
+        ("Less than 5% of the boats were lost", "Of the boats 4.8% were lost."),
+        ("The damage exceeded $3 trillion", "The damage was $3.05 trillion."),
+        ("The damage exceeded US$ 3 trillion", "The damage was $3.05 trillion."),
+        ("The firm has 5,000+ stores", "The firm has 5,214 stores."),
+        ("The firm has over 5,000 stores", "The firm has 5,214 stores."),
+        ("Above 90% of the boats came back", "Of the boats 92% came back."),
+        ("Mehr als 3.000 Boote wurden gezählt", "Es wurden 3.120 Boote gezählt."),
+        ("Weniger als 5 % der Boote sanken", "Es sanken 4,8 % der Boote."),
+        ("Mindestens 40 Boote wurden gezählt", "Es wurden 42 Boote gezählt."),
+        ("Höchstens 50 Boote wurden gezählt", "Es wurden 48 Boote gezählt."),
+        ("Plus de 3 000 bateaux sont venus", "Il y avait 3 120 bateaux."),
+        ("Plus d’un million de bateaux", "Il y avait 1,05 million de bateaux."),
+        ("Moins de 5 % des bateaux", "C'était 4,8 % des bateaux."),
+        ("Au moins 40 bateaux sont venus", "En tout 42 bateaux sont venus."),
+        ("Más de 3.000 barcos", "Había 3.120 barcos."),
+        ("Menos del 5 % o menos de 5 % de los barcos", "Era el 5 % o el 4,8 % de los barcos."),
+        ("Al menos 40 barcos vinieron", "En total 42 barcos vinieron."),
+        ("No more than 50 boats were counted", "In all 48 boats were counted."),
+        ("No fewer than 40 boats were counted", "In all 42 boats were counted."),
+        ("Up to 50 boats were counted", "In all 48 boats were counted."),
+        ("40 boats, or 40 or more of them, were counted", "In all 40 boats were counted; 42 boats were counted."),
+        ("Fewer than 50 boats were counted", "In all 48 boats were counted."),
+        ("The trip takes more than 1,000 km", "The trip takes 650 miles."),
+        ("超过3000人参加", "共有3120人参加。"),
+    ]);
+    other(&[
+        ("More than 3,000 boats were counted", "In all 2,950 boats were counted."),
+        ("Less than 5 % of the boats were lost", "Of the boats 5.2 % were lost."),
+        ("At least 40 boats were counted", "In all 38 boats were counted."),
+        ("At most 40 boats were counted", "In all 42 boats were counted."),
+        ("No more than 40 boats were counted", "In all 42 boats were counted."),
+        ("Up to 40 boats were counted", "In all 42 boats were counted."),
+        ("The firm has 5,000+ stores", "The firm has 4,930 stores."),
+        ("More than 3,000 boats were counted", "In all 4,120 boats were counted."),
+        ("Mehr als 3.000 Boote wurden gezählt", "Es wurden 2.950 Boote gezählt."),
+        ("It ran up to 2030", "It ran in 2027."),
+        (
+            "At least 40 boats were counted",
+            "Boats were counted.\n\nIt is old.\n\nGulls nest there.\n\nSee page 42 there.",
+        ),
+        ("The trip takes more than 1,000 km", "The trip takes 610 miles."),
+    ]);
+}
+
+#[test]
+fn differences_may_be_called_higher_and_lower() {
+    same(&[
+        ("Turnout was 64%, 3 points higher than in 2019", "Turnout was 64% (2019: 61%)."),
+        ("Turnout was 61%, 3 points lower than in 2020", "Turnout was 61% (2020: 64%)."),
+    ]);
+    other(&[("Turnout was 64%, 4 points higher than in 2019", "Turnout was 64% (2019: 61%).")]);
+}
+
+#[test]
+fn shares_and_percentage_points() {
+    same(&[
+        ("Turnout fell by 5 percentage points", "Turnout fell by 5 points."),
+        ("Turnout fell by 5 points", "Turnout fell by 5 percentage points."),
+        ("Turnout fell by 5 pp", "Turnout fell by 5 percentage points."),
+        ("Turnout fell by 5 percentage points", "Die Beteiligung sank um 5 Prozentpunkte."),
+        ("Turnout fell by 5 percentage points", "La participation a baissé de 5 points de pourcentage."),
+        ("Turnout fell by 5 percentage points", "La participación bajó 5 puntos porcentuales."),
+        ("Turnout fell by 5 percentage points", "L'affluenza è scesa di 5 punti percentuali."),
+        ("Turnout fell by 5 percentage points", "Turnout fell by 5% points."),
+        ("So sank es um 5 %-Punkte", "Turnout fell by 5 percentage points."),
+        ("The rate rose by 25 basis points", "The rate rose by 0.25 percentage points."),
+        ("The rate rose by 0.25 percentage points", "The rate rose by 25 bps."),
+        ("The rate rose by 0.25 percentage points", "Der Satz stieg um 25 Basispunkte."),
+        ("The fee is 0.25%", "The fee is 25 basis points."),
+        ("The fee is 25 basis points", "The fee is 0.25%."),
+        ("Turnout fell by 5 percentage points", "Turnout fell from 66% to 61%."),
+        ("Turnout was 5 percentage points below the old one", "Turnout was 61%, the old one 66%."),
+        ("Turnout fell from 66% to 61%, by 5 points", "Turnout was 66%, then 61%."),
+        ("The share of 5% points to a fall", "The share was 5% there."),
+    ]);
+    other(&[
+        ("Turnout fell by 5%", "Turnout fell by 5 percentage points."),
+        ("Turnout fell by 5%", "Turnout fell by 5 percentage points, from 66% to 61%."),
+        ("Turnout fell by 5 percentage points", "Turnout fell by 5%."),
+        ("Turnout fell by 5 pp", "Turnout fell by 5 per cent."),
+        ("Turnout fell by 5 %", "Die Beteiligung sank um 5 Prozentpunkte."),
+        ("Turnout fell by 5 %", "La participation a baissé de 5 points de pourcentage."),
+        ("The rate rose by 25 percentage points", "The rate rose by 25 basis points."),
+        ("The rate rose by 25 %", "The rate rose by 25 bps."),
+        ("The rate rose by 0.35 percentage points", "The rate rose by 25 basis points."),
+    ]);
+}
+
+#[test]
+fn a_changed_unit_is_another_amount() {
+    same(&[
+        ("The dose is 500 micrograms", "The dose is 0.5 mg."),
+        ("The dose is 500 mcg", "The dose is 500 µg."),
+        ("The dose is 1.5 grams", "Die Dosis ist 1,5 Gramm."),
+        ("The dose is 250 ml", "The dose is 0.25 litres."),
+        ("The clock is 3.2 GHz fast", "The clock is 3200 MHz fast."),
+        ("It answers in 200 ms", "It answers in 0.2 seconds."),
+        ("It answers in 0.2s", "It answers in 200 milliseconds."),
+        ("The plant has 1.2 TW", "The plant has 1,200 GW."),
+        ("It used 4.35 gigawatt-hours", "It used 4,350 megawatt hours."),
+        ("It used 4.35 GWh", "Es waren 4.350 Megawattstunden."),
+        ("The line has 110 kV", "The line has 110,000 volts."),
+        ("The park has 12 square miles", "The park has 31.1 square kilometres."),
+        ("The park has 100 hectares", "The park has 247 acres."),
+        ("The room has 200 square feet", "The room has 18.6 m2."),
+        ("The room has 15,000 m2", "The room has 1.5 hectares."),
+        ("Il a 15 000 mètres carrés", "It has 15,000 m²."),
+        ("The tank has 5 cubic metres", "The tank has 5,000 litres."),
+        ("It runs at 60 mph", "It runs at 96.6 km/h."),
+        ("It runs at 100 kilometres per hour", "It runs at 100 km/h."),
+        ("Il roule à 100 km à l’heure", "It runs at 100 km/h."),
+        ("It runs 5 km a day", "It runs 5 km daily."),
+        ("It weighs 220 pounds", "It weighs 99.8 kg."),
+        ("It weighs 99.8 kilograms", "It weighs 220 pounds."),
+        ("It weighs 220 pounds", "It weighs 220 lbs."),
+        ("It costs 220 pounds", "It costs £220."),
+        ("It costs £220", "It costs 220 pounds."),
+        ("The disk has 5 PB", "The disk has 5,000 TB."),
+        ("The line has 100 Mbit/s", "The line has 100 Mbps."),
+        ("The line has 1 Gbps", "The line has 1,000 megabits per second."),
+        ("It emitted 37.5 Gt of it", "It emitted 37.5 billion tonnes of it."),
+        ("It emitted 5 Mt", "It emitted 5 million tonnes."),
+        ("The air has 0.42 ppm", "The air has 420 ppb."),
+        ("It lasted two decades, 20 years", "It lasted 20 years."),
+        ("In the 1980s it had 12 boats", "It had 12 boats in the 1980s."),
+        ("It cost 412 C$", "It cost C$412."),
+        ("It cost A$412 million", "It cost $412 million."),
+        ("It cost $412 million", "It cost US$412 million."),
+        ("It cost 412 million Canadian dollars", "It cost C$412 million."),
+        ("It cost 412 Swiss francs", "It cost CHF 412."),
+        ("It cost R$412", "It cost 412 reais."),
+        ("It was in 2019, which won", "In 2019 won the boat of Norway."),
+        ("It is 5 metric tons", "It is 5 tonnes."),
+        ("It is 12 zone km²", "It is 12 zone km²."),
+    ]);
+    other(&[
+        ("The dose is 500 mcg", "The dose is 500 mg."),
+        ("The dose is 500 milligrams", "The dose is 500 grams."),
+        ("Die Dosis ist 500 Milligramm", "Die Dosis ist 500 Gramm."),
+        ("Es wiegt 500 Kilogramm", "Es wiegt 500 Gramm."),
+        ("The dose is 250 ml", "The dose is 250 litres."),
+        ("It is 412 mm wide", "It is 412 cm wide."),
+        ("It is 412 inches wide", "It is 412 cm wide."),
+        ("The plant has 412 GW", "The plant has 412 MW."),
+        ("The plant has 412 TW", "The plant has 412 GW."),
+        ("The line has 110 kV", "The line has 110 volts."),
+        ("It used 412 megawatt-hours", "It used 412 gigawatt-hours."),
+        ("Es waren 412 Kilowattstunden", "Es waren 412 Megawattstunden."),
+        ("It used 412 kWh", "The plant has 412 kW."),
+        ("The park has 412 square miles", "The park has 412 square kilometres."),
+        ("The room has 412 square metres", "The room has 412 square feet."),
+        ("The park has 412 hectares", "The park has 412 acres."),
+        ("It runs at 60 mph", "It runs at 60 km/h."),
+        ("It runs at 412 m/s", "It runs at 412 km/h."),
+        ("It weighs 412 pounds", "It weighs 412 kilograms."),
+        ("It costs £412", "It costs $412."),
+        ("It costs 412 pounds", "It costs $412."),
+        ("It weighs 412 ounces", "It weighs 412 grams."),
+        ("The disk has 412 PB", "The disk has 412 TB."),
+        ("The line has 412 Mbps", "The line has 412 Gbps."),
+        ("The line has 412 Mbit/s", "The line has 412 MB/s."),
+        ("It emitted 412 Mt", "It emitted 412 Gt."),
+        ("It emitted 412 kt", "It emitted 412 Mt."),
+        ("The air has 412 ppm", "The air has 412 ppb."),
+        ("It answers in 412 ms", "It answers in 412 µs."),
+        ("It answers in 412 ms", "It answers in 412 seconds."),
+        ("It lasted 412 decades", "It lasted 412 years."),
+        ("Es ist 412 Meilen lang", "Es ist 412 Kilometer lang."),
+        ("It cost 412 won", "It cost 412 yen."),
+        ("It cost 412 yuan", "It cost 412 rupees."),
+        ("It cost 412 rubles", "It cost 412 pesos."),
+        ("It cost C$412", "It cost A$412."),
+        ("It cost HK$412", "It cost US$412."),
+        ("It cost R$412", "It cost C$412."),
+        ("It cost 412 francs", "It cost 412 euros."),
+    ]);
+}
+
+#[test]
+fn amounts_in_other_units_are_rounded() {
+    same(&[
+        ("It is about 1,600 km away", "It is 1,000 miles away."),
+        ("It is about 500 km away", "It is 311 miles away."),
+        ("It is 500 km away", "It is 311 miles away."),
+        ("It is 240,000 miles away", "It is 386,000 km away."),
+        ("It is 386,000 km away", "It is 240,000 miles away."),
+        ("It is 311 miles away", "It is 500 km away."),
+        ("It is more than 1,600 km away", "It is 1,000 miles away."),
+        ("It was around 20 °C", "It was 70 °F."),
+    ]);
+    other(&[
+        ("It is about 1,900 km away", "It is 1,000 miles away."),
+        ("It is 1,700 km away", "It is 1,000 miles away."),
+        ("It is 25 km away", "It is 15 miles away."),
+        ("It is less than 1,500 km away", "It is 1,000 miles away."),
+        ("It is 250,000 miles away", "It is 386,000 km away."),
+    ]);
+}

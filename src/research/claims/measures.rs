@@ -1,0 +1,272 @@
+//! What stands around a number: the unit that it counts, its currency, whether it is a share of a hundred.
+
+use std::{collections::HashSet, sync::LazyLock};
+
+use foldhash::fast::FixedState;
+
+use super::{
+    figures::{Number, Reader, lower},
+    phrases,
+    tokens::{Kind, Token},
+    units::{self, Unit},
+};
+use crate::text::is_in;
+
+/// Words by which the units beside them are those of squares, and of cubes.
+const SQUARE: &str =
+    "square sq vierkante carrés carré cuadrados cuadrado quadrati quadrato quadrados quadrado квадратных кв";
+const CUBIC: &str = "cubic cu kubieke cubes cúbicos cubi cubici кубических";
+/// Before a unit, which they leave as it is.
+const PLAIN: &str = "metric metrische";
+
+/// Between a unit and the time in which so many are done: `km per hour`, `km à l'heure`.
+const PER: &str = "per pro par por je al all a à an in der die the l la ’ ' /";
+/// Tokens between the two at most.
+const MOST_BETWEEN: usize = 3;
+/// What stands for an hour behind them alone, and is other words elsewhere.
+const HOUR: &str = "ora uur час";
+
+/// Differences of shares of a hundred, in words.
+const PERCENTAGE_POINTS: &[&[&str]] = &[
+    &["percentage", "point"],
+    &["percentage", "points"],
+    &["percent", "point"],
+    &["percent", "points"],
+    &["point", "de", "pourcentage"],
+    &["points", "de", "pourcentage"],
+    &["punto", "porcentual"],
+    &["puntos", "porcentuales"],
+    &["punto", "percentuale"],
+    &["punti", "percentuali"],
+    &["ponto", "percentual"],
+    &["pontos", "percentuais"],
+    &["процентных", "пункта"],
+    &["процентных", "пунктов"],
+    &["个", "百", "分", "点"],
+    &["個", "百", "分", "點"],
+];
+/// Hundredths of these.
+const BASIS_POINTS: &[&[&str]] = &[
+    &["basis", "point"],
+    &["basis", "points"],
+    &["point", "de", "base"],
+    &["points", "de", "base"],
+    &["puntos", "básicos"],
+    &["puntos", "base"],
+    &["punti", "base"],
+    &["pontos", "base"],
+    &["базисных", "пункта"],
+    &["базисных", "пунктов"],
+    &["个", "基", "点"],
+];
+/// Behind the sign or word for a share of a hundred: makes it a difference of two. A share may point to something, too.
+const BEHIND_PERCENT: &str = "point points pts punkt punkte punkten";
+const POINTS_TO: [&str; 3] = ["to", "towards", "at"];
+
+/// All words that begin a unit of several and are none alone. Most words behind numbers are no such.
+static FIRST: LazyLock<HashSet<&str, FixedState>> = LazyLock::new(|| {
+    let words = [SQUARE, CUBIC, PLAIN].into_iter().flat_map(str::split_whitespace);
+    words.chain([PERCENTAGE_POINTS, BASIS_POINTS].into_iter().flatten().map(|words| words[0])).collect()
+});
+
+/// What a number counts, and how many tokens say so.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    pub unit: Unit,
+    pub tokens: usize,
+}
+
+impl Reader<'_> {
+    /// Adds unit and currency to a number behind which `used` tokens have been read, and returns how many are when
+    /// those are that could be read as numbers.
+    pub fn with_measure(self, number: &mut Number, used: usize) -> usize {
+        let measure = self.measure(used).filter(|measure| !self.is_other_word(used, measure.unit, number));
+        let behind = measure.map_or(used, |measure| used + measure.tokens - 1);
+        let is_unit = |word: &str| units::unit(word).is_some();
+        let is_whole = measure.is_some_and(|measure| measure.tokens > 1);
+        number.is_compound =
+            self.is_more(behind) || !is_whole && self.word(behind + 1).is_some_and(|next| is_unit(&next));
+        // Of `$4–5 billion` the first number is so many billions, too.
+        let begins_range = self.is_until(used) && self.token(used + 1).is_some_and(|token| token.is_number());
+        number.unit = measure.map(|measure| measure.unit).or_else(|| self.currency_before().filter(|_| !begins_range));
+        let percent = self.percent(used);
+        number.is_percent = percent > 0;
+        if percent > 0 && self.points_behind(used + percent) {
+            (number.is_percent, number.is_compound, number.unit) = (false, false, Some(Unit::PERCENTAGE_POINT));
+        }
+        // Of `per cent` the second word is a number in other languages, the digit of `m2` one in all.
+        let ends_with_digit = measure.is_some() && self.token(behind).is_some_and(|token| token.is_number());
+        match percent {
+            2 => used + percent,
+            _ if ends_with_digit => behind + 1,
+            _ => used,
+        }
+    }
+
+    pub fn unit(self, ahead: usize) -> Option<Unit> {
+        self.measure(ahead).map(|measure| measure.unit)
+    }
+
+    /// Reads the unit behind a number.
+    fn measure(self, ahead: usize) -> Option<Measure> {
+        let token = self.token(ahead)?;
+        let word = lower(token.text);
+        let Some(unit) = units::unit_as_written(token.text, &word) else {
+            return self.measure_of_words(ahead, &word);
+        };
+        let one = Measure { unit, tokens: 1 };
+        Some(self.power(ahead, one).or_else(|| self.in_time(ahead, one)).unwrap_or(one))
+    }
+
+    /// Reads a unit whose first word is none: `square metres`, `percentage points`, `°C`, `US dollars`.
+    fn measure_of_words(self, ahead: usize, word: &str) -> Option<Measure> {
+        let token = self.token(ahead)?;
+        if phrases::is_degrees(word) {
+            let unit = phrases::scale(&lower(self.token(ahead + 1)?.text))?;
+            return Some(Measure { unit, tokens: 2 });
+        }
+        if !token.is_word() {
+            return phrases::scale(word).map(|unit| Measure { unit, tokens: 1 });
+        }
+        if !FIRST.contains(word) {
+            return self
+                .foreign_money(ahead)
+                .or_else(|| phrases::scale(word).filter(|_| !word.is_ascii()).map(|unit| Measure { unit, tokens: 1 }));
+        }
+        if let Some(power) = power_of(word) {
+            let next = ahead + 1 + usize::from(self.token(ahead + 1).is_some_and(|token| token.is('.')));
+            let unit = units::unit(&self.word(next)?)?.to_the(power)?;
+            return Some(Measure { unit, tokens: next + 1 - ahead });
+        }
+        let stands = |words: &&&[&str]| {
+            words[0] == word && words.iter().zip(ahead..).all(|(word, at)| self.word(at).as_deref() == Some(*word))
+        };
+        let points = |phrases: &[&[&str]], unit: Unit| {
+            phrases.iter().find(stands).map(|words| Measure { unit, tokens: words.len() })
+        };
+        let plain = || {
+            let behind = self.measure(ahead + 1).filter(|_| is_in(PLAIN, word))?;
+            Some(Measure { tokens: behind.tokens + 1, ..behind })
+        };
+        points(PERCENTAGE_POINTS, Unit::PERCENTAGE_POINT)
+            .or_else(|| points(BASIS_POINTS, Unit::BASIS_POINT))
+            .or_else(plain)
+    }
+
+    /// Reads `US dollars`, `Swiss francs`, `US$` behind a number.
+    fn foreign_money(self, ahead: usize) -> Option<Measure> {
+        let country = self.token(ahead).filter(|token| token.text.starts_with(char::is_uppercase))?;
+        let next = self.token(ahead + 1)?;
+        let unit = units::unit_as_written(next.text, &lower(next.text)).filter(|unit| !unit.kind.is_empty())?;
+        let is_word = next.is_word() && country.text.len() > 1;
+        let of_country = || unit.dollar_of(country.text).or_else(|| unit.dollar_of(&lower(country.text)));
+        let unit = of_country().or_else(|| is_word.then_some(unit))?;
+        Some(Measure { unit, tokens: 2 })
+    }
+
+    /// Reads the square or cube of a unit: `m²`, `m2`, `mètres carrés`.
+    fn power(self, ahead: usize, one: Measure) -> Option<Measure> {
+        let next = self.token(ahead + 1)?;
+        let is_glued = || self.is_glued(ahead);
+        let is_last = || !self.is_glued(ahead + 1) || self.token(ahead + 2).is_some_and(|token| !token.is_word());
+        let power = match next.text {
+            "²" if is_glued() => 2,
+            "³" if is_glued() => 3,
+            "2" if is_glued() && is_last() => 2,
+            "3" if is_glued() && is_last() => 3,
+            _ => power_of(&self.word(ahead + 1)?)?,
+        };
+        Some(Measure { unit: one.unit.to_the(power)?, tokens: 2 })
+    }
+
+    /// Reads what is done in a time, as in `km/h`, or for hours, as in `megawatt hours`.
+    fn in_time(self, ahead: usize, one: Measure) -> Option<Measure> {
+        let time = |at: usize| {
+            let word = self.word(at)?;
+            let hour = || units::unit("h").filter(|_| is_in(HOUR, &word));
+            units::unit(&word).filter(|unit| unit.is_time()).or_else(hour)
+        };
+        let hours = ahead + 1 + usize::from(self.is_hyphen(ahead + 1));
+        if let Some(unit) = time(hours).and_then(|time| one.unit.for_hours(time)) {
+            return Some(Measure { unit, tokens: hours + 1 - ahead });
+        }
+        if !one.unit.may_be_in_time() {
+            return None;
+        }
+        let is_between = |at: &usize| self.token(*at).is_some_and(|token| is_in(PER, &lower(token.text)));
+        let between = (ahead + 1..ahead + 1 + MOST_BETWEEN).take_while(is_between).count();
+        let at = ahead + 1 + between;
+        let unit = one.unit.in_time(time(at).filter(|_| between > 0)?)?;
+        Some(Measure { unit, tokens: between + 2 })
+    }
+
+    /// Returns whether the word at a token is another one than the unit: the plural of `1980s`, and what was `won`.
+    fn is_other_word(self, ahead: usize, unit: Unit, number: &Number) -> bool {
+        let Some(word) = self.token(ahead) else { return false };
+        let is_plural = || {
+            let number = ahead.checked_sub(1).and_then(|last| self.token(last));
+            self.is_glued(ahead - 1) && number.is_some_and(|number| !number.text.contains('.'))
+        };
+        match word.text {
+            "s" => is_plural(),
+            "won" => unit.is_money() && number.is_year(),
+            _ => false,
+        }
+    }
+
+    /// Returns whether a unit goes on behind its word: `km/h`, `m²`.
+    pub fn is_more(self, ahead: usize) -> bool {
+        let is_joint = |token: Token<'_>| matches!(token.kind, Kind::Mark('/' | '²' | '³' | '-' | '‑' | '·'));
+        self.token(ahead + 1).is_some_and(is_joint) && self.is_glued(ahead)
+    }
+
+    /// Returns the currency in front of a number or of its range, unless it stands behind another number.
+    pub fn currency_before(self) -> Option<Unit> {
+        let is_number = |first: &Self| first.token(0).is_some_and(|token| token.is_number());
+        let range = self.back(2).filter(|first| is_number(first) && first.is_until(1));
+        let sign = range.unwrap_or(self).back(1)?;
+        let before = sign.token(0)?;
+        let is_code = !before.is_word() || before.text.len() == 3 && before.text.chars().all(char::is_uppercase);
+        let unit = units::unit_as_written(before.text, &lower(before.text))
+            .filter(|unit| is_code && unit.quantity == units::MONEY)?;
+        let is_of_other = || {
+            let number = sign.back(1).and_then(|number| number.token(0));
+            self.token(0).is_some_and(|own| before.end() != own.at) && number.is_some_and(|token| token.is_number())
+        };
+        // `US$`, `C$`.
+        let country = sign.back(1).filter(|country| country.is_glued(0)).and_then(|country| country.token(0));
+        let of_country = || country.and_then(|country| unit.dollar_of(country.text));
+        (!is_of_other()).then(|| of_country().unwrap_or(unit))
+    }
+
+    /// Returns the tokens that make the number a share of a hundred; 0 when there are none.
+    fn percent(self, ahead: usize) -> usize {
+        let Some(token) = self.token(ahead) else { return 0 };
+        let word = lower(token.text);
+        let is_hundred = || self.word(ahead + 1).is_some_and(|next| ["cent", "cento", "ciento"].contains(&&*next));
+        match &*word {
+            "%" | "％" | "٪" | "割" => 1,
+            "percent" | "pct" | "prozent" | "procent" | "процент" | "процента" | "процентов" => {
+                1
+            }
+            "per" | "pour" | "por" if is_hundred() => 2,
+            _ => 0,
+        }
+    }
+
+    /// Returns whether what follows makes a difference of shares of a share: `% points`, `%-Punkte`.
+    fn points_behind(self, ahead: usize) -> bool {
+        let at = ahead + usize::from(self.is_hyphen(ahead));
+        let is_verb = || self.word(at + 1).is_some_and(|next| POINTS_TO.contains(&&*next));
+        self.word(at).is_some_and(|word| is_in(BEHIND_PERCENT, &word)) && !is_verb()
+    }
+}
+
+/// Returns the power that a word makes of the unit beside it.
+fn power_of(word: &str) -> Option<u32> {
+    match word {
+        _ if is_in(SQUARE, word) => Some(2),
+        _ if is_in(CUBIC, word) => Some(3),
+        _ => None,
+    }
+}
