@@ -205,3 +205,49 @@ fn amounts_in_other_units_are_rounded() {
         ("It is 250,000 miles away", "It is 386,000 km away."),
     ]);
 }
+
+#[test]
+fn powers_of_ten_are_one_number_in_every_spelling() {
+    let spellings = [
+        "3.2 × 10^9",
+        "3.2×10⁹",
+        "3.2 x 10<sup>9</sup>",
+        "$3.2 \\times 10^{9}$",
+        "3.2·10^9",
+        "3.2e9",
+        "3.2E+09",
+        "3.2 billion",
+        "3,200,000,000",
+    ];
+    let pairs = spellings.iter().flat_map(|one| spellings.iter().map(move |other| (one, other)));
+    let texts: Vec<_> =
+        pairs.map(|(one, other)| (format!("It has {one} cells"), format!("There are {other} cells."))).collect();
+    same(&texts.iter().map(|(one, other)| (&**one, &**other)).collect::<Vec<_>>());
+    same(&[
+        ("It has 10^9 cells", "It has 1 billion cells."),
+        ("It has 10^9 cells", "It has 10⁹ cells."),
+        ("It has 10e9 cells", "It has 10 billion cells."),
+        ("The mass is 5.97 × 10^24 kg", "The mass is 5.97×10²⁴ kg."),
+        ("The charge is 1.6 × 10^-19 of it", "The charge is 1.6e-19 of it."),
+        ("The charge is 1.6 × 10^−19 of it", "The charge is 16 × 10⁻²⁰ of it."),
+        ("The rate is 3.2 × 10^-3", "The rate is 0.0032."),
+        ("It was so with p<.001", "It was so (p < 0.001)."),
+        ("It was so with p < 0.001", "It was so (p<.001)."),
+        ("It was so with p = .05", "It was so with p = 0.05."),
+        ("It has 12 gates", "It has 12 gates.5 of them are new."),
+        ("It has 10 gates", "It has 10² gates."),
+        ("Of the boats 2 x 10 were lost", "Of the boats 2 x 10 were lost."),
+        ("The sum is $3.2 × 10^9", "The sum is $3.2 billion."),
+    ]);
+    other(&[
+        ("It has 3.2 × 10^9 cells", "It has 3.2 × 10^8 cells."),
+        ("It has 3.2 × 10^9 cells", "It has 3.2 million cells."),
+        ("It has 3.2 × 10^9 cells", "It has 3.2 cells, 10 of 9."),
+        ("It has 3.2e9 cells", "It has 3.2e8 cells."),
+        ("The charge is 1.6 × 10^-19 of it", "The charge is 1.6 × 10^-18 of it."),
+        ("The charge is 1.6 × 10^-19 of it", "The charge is 1.6 × 10^19 of it."),
+        ("The mass is 5.97 × 10^24 kg", "The mass is 5.97×10²³ kg."),
+        ("It was so with p<.001", "It was so with 1 boat."),
+        ("It was so with p<.001", "It was so with p<.01."),
+    ]);
+}

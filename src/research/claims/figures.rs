@@ -177,10 +177,12 @@ impl<'a> Reader<'a> {
         match token.kind {
             Kind::Number => {
                 let named = || self.part_of_year().or_else(|| self.decade_of_century());
-                self.date().or_else(|| self.time()).or_else(named).or_else(|| Some(self.number()))
+                let power = || self.with_power().or_else(|| Some(self.number()));
+                self.date().or_else(|| self.time()).or_else(named).or_else(power)
             }
             Kind::Word if words::begins_no_figure(token.text) => None,
             Kind::Word => self.date().or_else(|| self.code()).or_else(|| self.number_word()),
+            Kind::Mark('.') => self.begins_fraction(),
             Kind::Mark(_) => None,
         }
     }

@@ -24,6 +24,7 @@ mod names;
 mod ordinals;
 mod page;
 mod phrases;
+mod powers;
 mod quotations;
 mod roles;
 mod shares;
