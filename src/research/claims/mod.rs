@@ -303,6 +303,24 @@ struct PageMatch<'a> {
     best: Option<usize>,
 }
 
+/// A name in a statement.
+struct Name {
+    /// As it is shown.
+    label: String,
+    /// The keys of its telling words.
+    keys: Vec<WordKey>,
+    /// What a source may call it.
+    short: Vec<String>,
+}
+
+impl Name {
+    fn stands_in(&self, page: &Page) -> bool {
+        self.keys.iter().all(|key| page.has_word(*key))
+            || names::is_acronym(&self.label) && page.spells(&self.label)
+            || self.short.iter().any(|short| page.has_written(short))
+    }
+}
+
 /// What tells the names in a text.
 struct Names {
     /// The words of the question, whose names need not stand in a source.
@@ -314,9 +332,9 @@ struct Names {
 }
 
 impl Names {
-    /// Returns those of a statement, with the keys of their telling words. Names of one word may be many things: they
-    /// count where there is nothing else to be checked.
-    fn of(&self, tokens: &[Token<'_>], has_figures: bool) -> Vec<(String, Vec<WordKey>)> {
+    /// Returns those of a statement. Names of one word may be many things: they count where there is nothing else to be
+    /// checked.
+    fn of(&self, tokens: &[Token<'_>], has_figures: bool) -> Vec<Name> {
         if !names::has_names(self.language) {
             return Vec::new();
         }
@@ -397,7 +415,7 @@ fn checked(
     }
     let found: HashSet<usize> = held.iter().flatten().flat_map(|held| held.found.iter().copied()).collect();
     let figures = statement.figures.iter().map(|found| text[found.start..found.end].to_owned());
-    let labels = figures.chain(names.iter().map(|(name, _)| name.clone()));
+    let labels = figures.chain(names.iter().map(|name| name.label.clone()));
     let labels = labels.chain(quoted.iter().map(|(quotation, _)| quotation.text.clone()));
     let is_missing = |number: &usize| checkable.contains(number) && !found.contains(number);
     let missing = (0..).zip(labels).filter(|(number, _)| is_missing(number)).map(|(_, label)| label);
@@ -407,7 +425,7 @@ fn checked(
 fn held_against<'a>(
     page: &'a Page,
     statement: &Statement<'_>,
-    names: &[(String, Vec<WordKey>)],
+    names: &[Name],
     checkable: &mut HashSet<usize>,
 ) -> PageMatch<'a> {
     let (mut found, mut sentences) = (HashSet::new(), Vec::new());
@@ -422,9 +440,9 @@ fn held_against<'a>(
         }
         checkable.insert(number);
     }
-    for (number, (name, keys)) in (statement.figures.len()..).zip(names) {
+    for (number, name) in (statement.figures.len()..).zip(names) {
         checkable.insert(number);
-        if keys.iter().all(|key| page.has_word(*key)) || names::is_acronym(name) && page.spells(name) {
+        if name.stands_in(page) {
             found.insert(number);
         }
     }
@@ -456,16 +474,17 @@ fn verdict(found: usize, checkable: usize) -> Verdict {
     }
 }
 
-/// Returns the names that the question does not have, with the keys of their telling words.
-fn telling(tokens: &[Token<'_>], names: Vec<Vec<usize>>, asked: &HashSet<WordKey>) -> Vec<(String, Vec<WordKey>)> {
+/// Returns the names that the question does not have.
+fn telling(tokens: &[Token<'_>], names: Vec<Vec<usize>>, asked: &HashSet<WordKey>) -> Vec<Name> {
     let names = names.into_iter().map(|name| {
         let words: Vec<&str> = name.iter().map(|at| tokens[*at].text).collect();
         let own = name.iter().filter(|at| names::is_telling(tokens[**at].text));
         let keys =
             own.flat_map(|at| word_keys(&tokens[*at..=*at]).map(|(key, _)| key)).filter(|key| !asked.contains(key));
-        (words.join(" "), keys.collect::<Vec<_>>())
+        let label = names::without_article(&words).join(" ");
+        Name { label, keys: keys.collect(), short: names::short_forms(tokens, &name) }
     });
-    names.filter(|(_, keys)| !keys.is_empty()).collect()
+    names.filter(|name| !name.keys.is_empty()).collect()
 }
 
 /// Turns ascending bytes of a text into characters, in one pass.

@@ -1,6 +1,6 @@
 //! Names in a statement: words with a capital letter, in languages where only names have one.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use super::{
     tokens::{Kind, Token, tokens},
@@ -23,6 +23,17 @@ const COMMON: &str = "monday tuesday wednesday thursday friday saturday sunday j
     republicans democrats republican democrat labour conservatives liberals parliament senate congress government council court company board \
     prime vice deputy chief executive officer secretary general attorney managing senior governor ambassador spokesman spokeswoman world \
     commission committee ministry department agency state states city county university church army navy police press";
+
+/// Between the words of a name, and between names as well; their first letters are no part of its initials.
+const OF: &str = "for of the de des du del di da do dos la le les van voor for";
+const AND: &str = "and y et e en &";
+const ARTICLES: [&str; 5] = ["The", "La", "Le", "Les", "El"];
+/// Letters of the shortest initials by which a name is known.
+const SHORTEST_INITIALS: usize = 3;
+/// Tokens on each side of a part of a name that may belong to it.
+const MOST_TOKENS: usize = 10;
+/// A name, and what it is called for short beside its initials.
+const SHORT_NAMES: [([&str; 2], &str); 1] = [(["Federal", "Reserve"], "Fed")];
 
 /// Returns whether names can be looked for in a text of that language.
 pub fn has_names(language: Option<&str>) -> bool {
@@ -116,6 +127,63 @@ fn acronyms(tokens: &[Token<'_>]) -> impl Iterator<Item = Vec<usize>> {
     let is_among = move |at: usize| is_plain(at + 1) || at > 0 && is_plain(at - 1);
     let places = (0..tokens.len()).filter(move |at| are_few && is_acronym(tokens[*at].text));
     places.filter(move |at| is_apart(*at) && is_among(*at)).map(|at| vec![at])
+}
+
+/// Returns what a source may call a name of these words among the tokens for short: its initials, and what stands in
+/// parentheses behind it.
+pub fn short_forms(tokens: &[Token<'_>], name: &[usize]) -> Vec<String> {
+    let [first, .., last] = name else { return Vec::new() };
+    let longest = whole(tokens, *first..last + 1, &[OF, AND]);
+    let words = |name: &[usize]| name.iter().map(|at| tokens[*at].text).collect::<Vec<_>>();
+    let all = [whole(tokens, *first..last + 1, &[]), whole(tokens, *first..last + 1, &[OF]), longest.clone()];
+    let initials = |name: &[usize]| words(name).iter().filter_map(|word| word.chars().next()).collect::<String>();
+    // The first word of a sentence may be none of the name.
+    let behind_first = |name: &Vec<usize>| name[usize::from(name.first() == Some(&0))..].to_vec();
+    let all = all.iter().flat_map(|name| [initials(name), initials(&behind_first(name))]);
+    let long = all.filter(|initials| initials.chars().nth(SHORTEST_INITIALS - 1).is_some());
+    let words = words(&longest);
+    let known = SHORT_NAMES.iter().filter(|(name, _)| words.windows(2).any(|pair| pair == name));
+    let beside = longest.last().and_then(|last| parenthesised(tokens, last + 1, &words));
+    long.chain(known.map(|(_, short)| (*short).to_owned())).chain(beside.map(str::to_owned)).collect()
+}
+
+/// Returns the places of the capitalised words of the name that those in this range are a part of, over such joints:
+/// `Organisation for Economic Co-operation and Development`.
+fn whole(tokens: &[Token<'_>], part: Range<usize>, joints: &[&str]) -> Vec<usize> {
+    let is_joint = |at: usize| {
+        let token = &tokens[at];
+        let is_second = at.checked_sub(1).is_some_and(|mark| tokens[mark].is('-')) && token.is_word();
+        token.is('-') || is_second || joints.iter().any(|joints| text::is_in(joints, token.text))
+    };
+    let is_of_name = |at: &usize| is_capitalised(&tokens[*at]) || is_joint(*at);
+    let before = (0..part.start).rev().take(MOST_TOKENS).take_while(is_of_name);
+    let behind = (part.end..tokens.len()).take(MOST_TOKENS).take_while(is_of_name);
+    let mut words: Vec<usize> = before.chain(part).chain(behind).collect();
+    words.retain(|at| is_capitalised(&tokens[*at]) && !ARTICLES.contains(&tokens[*at].text));
+    words.sort_unstable();
+    words
+}
+
+/// Returns the word in parentheses at a token, if it may be short for these words: `Federal Reserve (Fed)`. Behind the
+/// name of a person the letters of a party stand there.
+fn parenthesised<'a>(tokens: &[Token<'a>], at: usize, words: &[&str]) -> Option<&'a str> {
+    let [open, word, close] = tokens.get(at..at + 3)? else { return None };
+    let is_capital = word.text.chars().nth(1).is_some() && word.text.chars().all(char::is_uppercase);
+    let begins = |part: &str| words.iter().any(|name| name.starts_with(part));
+    let letters = words.concat().to_lowercase();
+    let is_of_letters = || word.text.to_lowercase().chars().all(|letter| letters.contains(letter));
+    let is_related = || begins(&word.text[..word.text.ceil_char_boundary(1)]) && is_of_letters();
+    let is_short = is_capital && (is_acronym(word.text) || is_related())
+        || word.text.chars().count() >= SHORTEST_INITIALS && begins(word.text);
+    (open.is('(') && close.is(')') && word.is_word() && is_short).then_some(word.text)
+}
+
+/// Returns the words of a name without the article before it.
+pub fn without_article<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
+    match words {
+        ["The", name @ ..] if !name.is_empty() => name,
+        all => all,
+    }
 }
 
 /// Returns whether it is all capital letters, and long enough to be no abbreviation of many things.

@@ -473,6 +473,12 @@ impl Page {
         !self.places(key).is_empty() || self.around_words.contains(&key)
     }
 
+    /// Returns whether a short name stands in the text as a word, as it is written. Few statements ask for it.
+    pub fn has_written(&self, name: &str) -> bool {
+        let is_apart = |at: usize| lower::is_apart(&self.text[..at], &self.text[at + name.len()..]);
+        self.text.match_indices(name).any(|(at, _)| is_apart(at))
+    }
+
     /// Returns whether the first letters of words in a row make the acronym. Short words may be passed over.
     pub fn spells(&self, acronym: &str) -> bool {
         let initials = self.initials.get_or_init(|| {

@@ -205,6 +205,36 @@ fn names_are_checked_where_only_names_have_capitals() {
     assert_eq!(judged_after(filler, "There the NATO signed", &spelt).0, Supported);
 }
 
+/// A source often has the short form of a name alone.
+#[test]
+fn a_name_may_stand_in_the_page_as_its_initials() {
+    let filler = "The harbour of the island is old, and its people know the sea and the weather very well. ";
+    let judged = |statement: &str, page: &str| judged_after(filler, statement, &format!("{page} {filler}"));
+    for (statement, page) in [
+        ("The International Monetary Fund (IMF) expects growth of 3 %", "The IMF expects growth of 3 %."),
+        ("The International Monetary Fund expects growth of 3 %", "The IMF expects growth of 3 %."),
+        ("The Organisation for Economic Co-operation and Development (OECD) expects 3 %", "The OECD expects 3 %."),
+        ("The Organisation for Economic Co-operation and Development expects 3 %", "The OECD expects 3 %."),
+        ("The National Aeronautics and Space Administration (NASA) counts 3 %", "NASA counts 3 %."),
+        ("The National Aeronautics and Space Administration counts 3 %", "The NASA counts 3 %."),
+        ("In 2030 the European Central Bank (ECB) paid 3 %", "In 2030, the ECB's rate was 3 %."),
+        ("In 2030 the World Health Organization counted 3 %", "In 2030 the WHO counted 3 %."),
+        ("The Federal Reserve (Fed) paid 3 %", "The Fed paid 3 %."),
+        ("The Federal Reserve paid 3 %", "The Fed paid 3 %."),
+        ("The International Monetary Fund and the World Bank paid 3 %", "The IMF and the World Bank paid 3 %."),
+        ("The Harbour Fund of Petrel (PHARE) paid 3 %", "PHARE paid 3 %."),
+    ] {
+        assert_eq!(judged(statement, page), (Supported, Vec::new()), "{statement} | {page}");
+    }
+    let missing = ("International Monetary Fund", "The International Monetary Fund (IMF) expects growth of 3 %");
+    for page in ["The OECD expects growth of 3 %.", "The IMFX expects growth of 3 %.", "The imf expects 3 %."] {
+        assert_eq!(judged(missing.1, page), (Partly, vec![missing.0.to_owned()]), "{page}");
+    }
+    let of_party = "Last year Maud Penhallow (SPD) paid 3 %";
+    assert_eq!(judged(of_party, "Ada Tregarrow (SPD) paid 3 %.").0, Partly, "a party is no name");
+    assert_eq!(judged("There the Sallow Bay paid 3 %", "In SB they paid 3 %.").0, Partly, "too short");
+}
+
 /// Names of one word may be many things: they decide where nothing else can be checked.
 #[test]
 fn a_single_name_is_checked_where_it_is_all_there_is() {
