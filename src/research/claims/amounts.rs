@@ -251,3 +251,27 @@ fn powers_of_ten_are_one_number_in_every_spelling() {
         ("It was so with p<.001", "It was so with p<.01."),
     ]);
 }
+
+#[test]
+fn what_counts_others_has_no_unit_of_its_neighbour() {
+    same(&[
+        ("The GPU has 16 GB", "The GPU has 16 GB of memory and 24 cores."),
+        ("The GPU has 24 cores", "The GPU has 16 GB of memory and 24 cores."),
+        ("At least 16 GB are needed", "The GPU comes with 16 or 24 GB."),
+        ("In 2030 it was 7 km", "It was 5 km in 2029 and 7 in 2030."),
+        ("Its width is 7 m", "It is 5 m long and 7 wide."),
+        ("It was 7 km", "It was 5 km in 2029 and 7 last year."),
+        ("It takes 30 days", "It takes 30 calendar days, after 5 days of rest."),
+        ("It is 185 km away", "It is 100 nautical miles (185 km) away."),
+        ("It weighs 5 tonnes", "It weighs 5 metric tons, the boat 2 tons."),
+        ("It takes 24 hours", "It takes 16 to 24 long hours."),
+        ("It ran at 24 km", "It was 16, then 24 km."),
+        ("It cost 412 euros", "It cost 412 Euro-notes, or €300."),
+    ]);
+    other(&[
+        ("The GPU has 24 GB", "The GPU has 16 GB of memory and 24 cores."),
+        ("Die GPU hat 24 GB", "The GPU has 16 GB of memory and 24 cores."),
+        ("The tower is 300 metres tall", "The tower, built by 300 workers, is 324 metres tall."),
+        ("The trip takes 12 hours", "The trip takes 15 hours with 12 boats."),
+    ]);
+}

@@ -13,13 +13,23 @@ use super::{
     check::Statement,
     figures::{Figure, Number},
     page::{Page, PlacedNumber, WordKey, clause_ends, word_keys},
-    tokens::tokens,
+    tokens::{Token, tokens},
+    units::{self, Unit},
 };
+use crate::text::{self, Language};
 
 /// Sentences that are looked at for numbers that the words of a statement belong to.
 const MOST_OTHERS: usize = 50;
 /// A number so many times as large or small counts something else.
 const COMPARABLE: u128 = 1_000;
+
+/// Bytes behind a number that are looked at for what it counts, and words between it and its unit at most.
+const LONGEST_BEHIND: usize = 60;
+const MOST_ADJECTIVES: usize = 2;
+/// Behind numbers whose unit was said before: `5 m long and 7 wide`, `7 last year`.
+const BEHIND_ANY: &str = "long wide high tall deep thick broad large heavy last next this year years later earlier today yesterday each respectively \
+    lang breit hoch tief dick groß letztes letzten nächstes dieses jahr später früher heute jeweils \
+    long large haut profond épais dernier prochain aujourd chacun ancho alto largo profundo último próximo hoy lungo largo alto profondo ultimo";
 
 /// What the words of a statement say of the numbers of a page.
 #[derive(Debug)]
@@ -64,7 +74,11 @@ impl<'a> Roles<'a> {
     /// Returns whether the number of the page may be the one that the statement means. A year holds for all that
     /// follows it.
     pub fn is_meant(&self, number: &Number, there: &PlacedNumber) -> bool {
-        let is_of_another = || self.is_of_another_clause(number, there) || self.is_of_another_sentence(number, there);
+        let is_of_another = || {
+            self.counts_others(number, there)
+                || self.is_of_another_clause(number, there)
+                || self.is_of_another_sentence(number, there)
+        };
         number.counts_as(&there.number) && (number.is_year() || !is_of_another())
     }
 
@@ -82,6 +96,35 @@ impl<'a> Roles<'a> {
             && other.number.is_year() == number.is_year()
             && own.min(rival).saturating_mul(COMPARABLE) >= own.max(rival)
             && !is_own()
+    }
+
+    /// Returns whether the number there counts what is named behind it, such as `24 cores`, while a rival beside it has
+    /// the unit of the statement's number. Sums are paid in currencies that are no known units.
+    fn counts_others(&self, number: &Number, there: &PlacedNumber) -> bool {
+        let is_bare = there.number.unit.is_none() && !there.number.is_percent;
+        let Some(unit) = number.unit.filter(|unit| is_bare && !unit.is_money()) else { return false };
+        let beside = self.page.numbers_in(there.sentence);
+        beside.iter().any(|other| self.is_rival(number, there, other)) && self.names_what_it_counts(there, unit)
+    }
+
+    /// Returns whether a word of its own stands right behind a number: none of the statement's, none that stands behind
+    /// any number, and none that only describes the unit behind it.
+    fn names_what_it_counts(&self, there: &PlacedNumber, unit: Unit) -> bool {
+        let text = self.page.text().get(there.place.end..).unwrap_or_default();
+        let tokens = tokens(&text[..text.floor_char_boundary(LONGEST_BEHIND)]);
+        let [first, rest @ ..] = &tokens[..] else { return false };
+        let lower = first.text.to_lowercase();
+        let is_known = || word_keys(&tokens[..1]).all(|(key, _)| self.statement.keys.contains(&key));
+        let is_small = || Language::ALL.into_iter().any(|language| text::is_stop_word(&lower, language));
+        let is_unit = |token: &Token<'_>| {
+            let found = units::unit_as_written(token.text, &token.text.to_lowercase());
+            found.is_some_and(|found| found.quantity == unit.quantity)
+        };
+        first.is_word()
+            && !text::is_in(BEHIND_ANY, &lower)
+            && !is_known()
+            && !is_small()
+            && !rest.iter().take(MOST_ADJECTIVES).any(is_unit)
     }
 
     /// Returns whether the number's clause says something with none of the statement's words, while the clause of a
