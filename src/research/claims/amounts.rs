@@ -275,3 +275,27 @@ fn what_counts_others_has_no_unit_of_its_neighbour() {
         ("The trip takes 12 hours", "The trip takes 15 hours with 12 boats."),
     ]);
 }
+
+#[test]
+fn versions_are_no_amounts() {
+    same(&[
+        ("Python 3.10 brought it", "It came with Python 3.10."),
+        ("Python 3.10 brought it", "It came with Python 3.10.4 and others."),
+        ("Python 3.10 brought it", "It came with Python 3.1. It was good. Others say it was 3.9, 3.10 and 3.11."),
+        ("Version 3.10 brought it", "It came with v3.10."),
+        ("Tarn 17.0 brought it", "Tarn 17 brought it."),
+        ("It costs 4.10 crowns", "It costs 4.1 crowns."),
+        ("In Norway it costs €4.10", "It costs 4.1 euros in Norway."),
+        ("It costs 4.1 crowns", "It costs 4.10 crowns."),
+        ("It was so (HR 1.50)", "It was so (HR 1.5)."),
+    ]);
+    other(&[
+        ("Python 3.10 brought it", "It came with Python 3.1."),
+        ("Python 3.1 brought it", "It came with Python 3.10."),
+        ("Python 3.10 brought it", "It came with Python 3.1.4."),
+        ("Python 3.1 brought it", "It came with Python 3.10.4."),
+        ("In version 3.10 it came", "It came with version 3.1."),
+        ("It came with v3.10", "It came with v3.1."),
+        ("Python 3.10 brought it", "It came with Python 13.10."),
+    ]);
+}

@@ -91,8 +91,8 @@ const BEHIND: &[(Precision, &str)] = &[
 /// Of these the first may also be years until or beyond something.
 const UP_TO: [&str; 5] = ["to", "zu", "à", "hasta", "até"];
 
-/// Tokens from a phrase to the number behind a sign of two tokens, and letters of the longest word that may stand between
-/// the two.
+/// Tokens from a phrase to the number behind a sign of two tokens, and letters of the longest word that may stand
+/// between the two.
 const BEFORE_SUM: usize = 3;
 const SHORT: usize = 3;
 

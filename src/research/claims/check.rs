@@ -12,6 +12,7 @@ use super::{
     roles::Roles,
     tokens::Token,
     units::Unit,
+    versions,
     words::{self, ONE},
 };
 
@@ -180,6 +181,9 @@ impl<'a> Statement<'a> {
     }
 
     fn number(&self, number: &Number, at: &Range<usize>, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+        if let Some(version) = versions::version(self.tokens, at, number) {
+            return self.version(number, version, page);
+        }
         let place = |value: i128| self.place(number, value, page, roles);
         let direct = number.readings.iter().find_map(|reading| place(reading.value));
         let unmultiplied = || if number.multiple > 1 { self.unmultiplied(number, page, roles) } else { None };
@@ -193,6 +197,16 @@ impl<'a> Statement<'a> {
         let ordinal = || self.ordinal(number, at, page);
         let found = direct.or_else(parts).or_else(unmultiplied).or_else(|| self.converted(number, page, roles));
         found.or_else(ordinal).or_else(scaled).or_else(share).or_else(around)
+    }
+
+    /// Returns the sentence with a version as it is written, about the same as the statement.
+    fn version(&self, number: &Number, version: &str, page: &Page) -> Option<usize> {
+        let reading = number.readings.first()?;
+        let mut places = page.sentences_with(reading.value).take(MOST_PLACES);
+        let is_it = |sentence: &usize| {
+            versions::stands_in(version, page.sentence(*sentence)) && page.is_about(*sentence, &self.keys)
+        };
+        places.find(is_it).or_else(|| page.around_writes(*reading).then_some(usize::MAX))
     }
 
     /// Returns the sentence with the number without the word for so many, which stands elsewhere: alone, as in a table
@@ -376,8 +390,8 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
     }
 }
 
-/// Returns whether both are the same amount in two units, rounded to the digits that are written of either one, if these
-/// are two or more.
+/// Returns whether both are the same amount in two units, rounded to the digits that are written of either one, if
+/// these are two or more.
 fn is_in_unit(here: Reading, unit: Unit, there: Reading, known: Unit, is_about: impl Fn(i128) -> bool) -> bool {
     let converted = |reading: Reading, from: Unit, to: Unit| Some(reading.value.checked_mul(from.size)? / to.size);
     let is_rounded = |value: i128, reading: Reading| {

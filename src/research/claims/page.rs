@@ -12,7 +12,7 @@ use super::{
     lower::{self, Lower},
     ordinals::{Numbering, Ordinal, ordinals},
     phrases, shares,
-    tokens::{Token, sentences, tokens},
+    tokens::{Token, clause_ends, sentences, tokens},
     verbatim::Verbatim,
     words::{self, ONE},
 };
@@ -409,6 +409,12 @@ impl Page {
         })
     }
 
+    /// Returns whether title, date or address hold the number with as many digits.
+    pub fn around_writes(&self, reading: Reading) -> bool {
+        let is_it = |figure: &Figure| matches!(figure, Figure::Number(number) if number.readings.contains(&reading));
+        self.around.iter().any(is_it)
+    }
+
     pub fn sentence_with_time(&self, hour: u8, minute: u8) -> Option<usize> {
         let exact = self.times.iter().find(|(h, m, _)| (*h, *m) == (hour, minute)).map(|(_, _, sentence)| *sentence);
         // `from 16 to 18 Uhr`, and clocks of twelve hours.
@@ -625,20 +631,6 @@ fn decimal_mark(tokens: &[Token<'_>]) -> Option<char> {
 /// Returns the first mark in a number.
 fn mark(number: &str) -> Option<char> {
     number.chars().find(|char| matches!(char, '.' | ','))
-}
-
-/// Returns the bytes behind the marks that end a clause.
-pub fn clause_ends(text: &str) -> impl Iterator<Item = usize> {
-    let ends = move |(at, char): (usize, char)| {
-        let end = at + char.len_utf8();
-        let is_end = match char {
-            ',' | ';' | ':' => text[end..].starts_with(char::is_whitespace) || end == text.len(),
-            '(' | ')' | '–' | '—' | '，' | '；' | '、' => true,
-            _ => false,
-        };
-        is_end.then_some(end)
-    };
-    text.char_indices().filter_map(ends)
 }
 
 /// Returns the numbers in a code, and the year of a fiscal one.

@@ -12,8 +12,8 @@ use std::{
 use super::{
     check::Statement,
     figures::{Figure, Number},
-    page::{Page, PlacedNumber, WordKey, clause_ends, word_keys},
-    tokens::{Token, tokens},
+    page::{Page, PlacedNumber, WordKey, word_keys},
+    tokens::{Token, clause_ends, tokens},
     units::{self, Unit},
 };
 use crate::text::{self, Language};

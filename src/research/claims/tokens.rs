@@ -1,4 +1,4 @@
-//! A text as sentences, and as words, numbers and marks.
+//! A text as sentences and clauses, and as words, numbers and marks.
 
 use std::ops::Range;
 
@@ -145,6 +145,20 @@ pub fn sentences(text: &str) -> Vec<Range<usize>> {
         sentences.push(start..text.len());
     }
     sentences
+}
+
+/// Returns the bytes behind the marks that end a clause.
+pub fn clause_ends(text: &str) -> impl Iterator<Item = usize> {
+    let ends = move |(at, char): (usize, char)| {
+        let end = at + char.len_utf8();
+        let is_end = match char {
+            ',' | ';' | ':' => text[end..].starts_with(char::is_whitespace) || end == text.len(),
+            '(' | ')' | '–' | '—' | '，' | '；' | '、' => true,
+            _ => false,
+        };
+        is_end.then_some(end)
+    };
+    text.char_indices().filter_map(ends)
 }
 
 #[cfg(test)]
