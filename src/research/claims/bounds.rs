@@ -54,7 +54,7 @@ const BEFORE: &[(Precision, &str)] = &[
     (
         Precision::AtLeast,
         "over above exceed exceeds exceeded exceeding surpass surpasses surpassed surpassing topped topping beyond more_than \
-         greater_than higher_than larger_than longer_than older_than upwards_of at_least in_excess_of > ≥ \
+         greater_than higher_than larger_than longer_than older_than upwards_of at_least in_excess_of ≥ \
          über mindestens wenigstens mehr_als größer_als höher_als länger_als älter_als übersteigt überstieg \
          plus_de plus_d au_moins supérieur_à supérieure_à supérieurs_à dépasse dépassé dépassait dépassant \
          más_de más_que al_menos por_lo_menos como_mínimo superior_a supera superó superaba superan \
@@ -63,7 +63,7 @@ const BEFORE: &[(Precision, &str)] = &[
     ),
     (
         Precision::AtMost,
-        "under below less_than fewer_than lower_than smaller_than shorter_than younger_than at_most up_to < ≤ \
+        "under below less_than fewer_than lower_than smaller_than shorter_than younger_than at_most up_to ≤ \
          unter höchstens maximal weniger_als kleiner_als niedriger_als geringer_als kürzer_als jünger_als bis_zu \
          moins_de moins_d au_plus inférieur_à inférieure_à inférieurs_à jusqu_'_à jusqu_’_à menos_de menos_que como_máximo inferior_a hasta \
          meno_di al_massimo fino_a inferiore_a inferiori_a no_máximo até abaixo_de minder_dan hoogstens ten_hoogste \

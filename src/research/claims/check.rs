@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
 
 use super::{
-    bounds,
+    bounds::{self, Precision},
     figures::{self, Figure, Number, PlacedFigure, Reading},
     lower,
     ordinals::numbering,
@@ -248,10 +248,11 @@ impl<'a> Statement<'a> {
             let same = |here: &Reading| other.readings.iter().any(|there| same_amount(number, *here, other, *there));
             number.readings.iter().any(same)
         };
-        // Small numbers without a unit stand on every page.
-        let is_small = |reading: &Reading| reading.value < SMALL;
-        let may_be_any = number.unit.is_none() && !number.is_percent && number.readings.iter().any(is_small);
-        let is_near = |placed: &&PlacedNumber| !may_be_any || page.is_about(placed.sentence, &self.keys);
+        // Some small number is near on every page, unless its unit is another one.
+        let may_be_any = number.precision != Precision::Exact && number.readings.iter().any(|own| own.value < SMALL);
+        let has_unit = |placed: &PlacedNumber| placed.number.unit.is_some() && number.unit.is_some();
+        let is_near =
+            |placed: &&PlacedNumber| !may_be_any || has_unit(placed) || page.is_about(placed.sentence, &self.keys);
         let same = page.numbers().iter().filter(|placed| is_same(&placed.number)).filter(is_near);
         let is_meant = |placed: &&PlacedNumber| {
             let is_in_other_unit =

@@ -25,7 +25,7 @@ const COMMON: &str = "monday tuesday wednesday thursday friday saturday sunday j
     commission committee ministry department agency state states city county university church army navy police press";
 
 /// Between the words of a name, and between names as well; their first letters are no part of its initials.
-const OF: &str = "for of the de des du del di da do dos la le les van voor for";
+const OF: &str = "for of on in to the de des du del di da do dos la le les van voor for";
 const AND: &str = "and y et e en &";
 const ARTICLES: [&str; 5] = ["The", "La", "Le", "Les", "El"];
 /// Letters of the shortest initials by which a name is known.
@@ -33,7 +33,17 @@ const SHORTEST_INITIALS: usize = 3;
 /// Tokens on each side of a part of a name that may belong to it.
 const MOST_TOKENS: usize = 10;
 /// A name, and what it is called for short beside its initials.
-const SHORT_NAMES: [([&str; 2], &str); 1] = [(["Federal", "Reserve"], "Fed")];
+const SHORT_NAMES: &[([&str; 2], &str)] = &[
+    (["Federal", "Reserve"], "Fed"),
+    (["European", "Union"], "EU"),
+    (["United", "Nations"], "UN"),
+    (["United", "Nations"], "U.N"),
+    (["United", "States"], "US"),
+    (["United", "States"], "U.S"),
+    (["United", "States"], "USA"),
+    (["United", "Kingdom"], "UK"),
+    (["United", "Kingdom"], "U.K"),
+];
 
 /// Returns whether names can be looked for in a text of that language.
 pub fn has_names(language: Option<&str>) -> bool {

@@ -221,6 +221,8 @@ fn a_name_may_stand_in_the_page_as_its_initials() {
         ("In 2030 the World Health Organization counted 3 %", "In 2030 the WHO counted 3 %."),
         ("The Federal Reserve (Fed) paid 3 %", "The Fed paid 3 %."),
         ("The Federal Reserve paid 3 %", "The Fed paid 3 %."),
+        ("The European Union and the United States paid 3 %", "The EU and the U.S. paid 3 %."),
+        ("The Intergovernmental Panel on Climate Change says 3 %", "The IPCC says 3 %."),
         ("The International Monetary Fund and the World Bank paid 3 %", "The IMF and the World Bank paid 3 %."),
         ("The Harbour Fund of Petrel (PHARE) paid 3 %", "PHARE paid 3 %."),
     ] {

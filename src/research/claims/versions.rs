@@ -10,6 +10,8 @@ use crate::text::{self, Language};
 const VERSION: &str = "version versions versión versione versão v ver release";
 /// Letters of the longest word in capitals before numbers that are amounts, such as `HR 1.50` or `CI 2.10`.
 const LONGEST_MEASURE: usize = 3;
+/// Digits of the longest first part of a version behind a name.
+const LONGEST_MAJOR: usize = 2;
 
 /// Returns the number at these bytes of a statement with these tokens as it is written, if it is one of a version: of
 /// two parts, behind such a word or a name.
@@ -26,7 +28,7 @@ pub fn version<'a>(tokens: &[Token<'a>], place: &Range<usize>, number: &Number) 
             before.text.chars().all(char::is_uppercase) && before.text.chars().nth(LONGEST_MEASURE).is_none();
         let is_small = || Language::ALL.into_iter().any(|language| text::is_stop_word(&lower, language));
         let is_name = before.is_word() && before.text.starts_with(char::is_uppercase);
-        is_name && !is_measure && whole != "0" && !is_small()
+        is_name && !is_measure && whole != "0" && whole.len() <= LONGEST_MAJOR && !is_small()
     };
     let is_version = is_written_so && is_bare && number.precision == Precision::Exact;
     (is_version && before.end() + 1 >= token.at && (text::is_in(VERSION, &lower) || is_named())).then_some(token.text)
