@@ -101,15 +101,18 @@ impl Reader<'_> {
     /// Reads a power behind ten: `^9`, `^{-9}`, `⁹`, `<sup>9</sup>`.
     fn power_above(self, ahead: usize) -> Option<(i32, usize)> {
         let token = self.token(ahead).filter(|_| self.is_glued(ahead - 1))?;
-        let is = |at: usize, text: &str| self.token(at).is_some_and(|token| token.text == text);
-        if token.is('^') {
-            let is_braced = is(ahead + 1, "{") || is(ahead + 1, "(");
-            let (power, used) = self.signed(ahead + 1 + usize::from(is_braced))?;
-            return Some((power, 1 + used + 2 * usize::from(is_braced)));
+        let begins = |texts: &[&str], at: usize| {
+            texts.iter().zip(at..).all(|(text, at)| self.token(at).is_some_and(|token| token.text == *text))
+        };
+        let around =
+            [(&["^", "{"][..], &["}"][..]), (&["^", "("], &[")"]), (&["<", "sup", ">"], &["<", "/", "sup", ">"])];
+        if let Some((before, behind)) = around.into_iter().find(|(before, _)| begins(before, ahead)) {
+            let (power, used) = self.signed(ahead + before.len())?;
+            let end = before.len() + used;
+            return begins(behind, ahead + end).then_some((power, end + behind.len()));
         }
-        if token.is('<') && is(ahead + 1, "sup") && is(ahead + 2, ">") {
-            let (power, used) = self.signed(ahead + 3)?;
-            return Some((power, 3 + used + 4));
+        if token.is('^') {
+            return self.signed(ahead + 1).map(|(power, used)| (power, 1 + used));
         }
         self.power_in_signs(ahead)
     }

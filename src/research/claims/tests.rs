@@ -458,8 +458,10 @@ proptest::proptest! {
     /// Reports and pages are whatever models and the web hold.
     #[test]
     fn no_text_is_too_odd(
-        text in "([a-zA-Zäé潮三年月日。?. \n|*-]{0,9}|[0-9]{1,4}[.,: '/-]?[0-9]{0,3}|1 %|\\[1\\]|٣٫٥ ){0,30}",
-        page in "([a-zA-Zäé潮三年月日。?. \n|*-]{0,9}|[0-9]{1,4}[.,: '/-]?[0-9]{0,3}|1 %|٣٫٥ ){0,30}",
+        text in "([a-zA-Zäé潮三年月日。?. \n|*-]{0,9}|[0-9]{1,4}[.,: '/-]?[0-9]{0,3}|1 %|\\[1\\]|٣٫٥ \
+            |[0-9.]{1,4}(e|×10\\^|·10⁹|x 10<sup>|\\+)-?[0-9]{0,3}|(over|pp|bits per hour|km2|MWh|C\\$|pounds|Tarn) ){0,30}",
+        page in "([a-zA-Zäé潮三年月日。?. \n|*-]{0,9}|[0-9]{1,4}[.,: '/-]?[0-9]{0,3}|1 %|٣٫٥ \
+            |[0-9.]{1,4}(e|×10\\^|·10⁹|x 10<sup>|\\+)-?[0-9]{0,3}|(over|pp|bits per hour|km2|MWh|C\\$|pounds|Tarn) ){0,30}",
     ) {
         let chars: Vec<char> = text.chars().collect();
         let starts = (0..chars.len().saturating_sub(2)).filter(|at| chars[*at..*at + 3] == ['[', '1', ']']);
@@ -487,6 +489,10 @@ fn long_texts_take_time_that_grows_with_their_length() {
     growth::check("The day costs 77 dues of 9,999 crowns [1]. ", 4_000, |text| checked(text, PAGE));
     growth::check("7,777 dues of ", 8_000, |text| checked(&format!("{text} [1]."), PAGE));
     growth::check("1.2,3 ", 8_000, |text| checked(text, text));
+    for powers in ["10^9 × ", "3 x 10<sup>", "1e9e9", "10⁹⁹", "more than no ", "US$ 5 m2 per hour a ", "Tarn 3.10 "]
+    {
+        growth::check(powers, 8_000, |text| checked(&format!("{text} [1]."), text));
+    }
     for marks in ["“a [b … ", "\"«„\" ", "»one two three four« "] {
         growth::check(marks, 8_000, |text| checked(&format!("{text} [1]."), text));
     }

@@ -236,7 +236,7 @@ impl Unit {
             DATA => (DATA_RATE, self.size.checked_mul(SECOND)? / time.size),
             _ => return None,
         };
-        Some(Self { quantity, kind: "", size })
+        (size > 0).then_some(Self { quantity, kind: "", size })
     }
 
     /// Returns the unit of the energy of a power for hours: kilowatts and hours make kilowatt hours.
@@ -288,4 +288,42 @@ pub fn unit_as_written(word: &str, lower: &str) -> Option<Unit> {
 pub fn is_currency_code(word: &str) -> bool {
     let is_code = word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_uppercase());
     is_code && unit_as_written(word, &word.to_lowercase()).is_some_and(|unit| !unit.kind.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_made_of_others() {
+        let of = |word: &str| unit_as_written(word, &word.to_lowercase()).unwrap();
+        let check = |made: Option<Unit>, word: &str| assert_eq!(made, Some(of(word)), "{word}");
+        check(of("m").to_the(2), "Quadratmeter");
+        check(of("km").to_the(2), "Quadratkilometer");
+        check(of("m").to_the(3), "Kubikmeter");
+        check(of("km").in_time(of("h")), "kmh");
+        check(of("miles").in_time(of("hour")), "mph");
+        check(of("Mbit").in_time(of("s")), "Mbps");
+        check(of("MB").in_time(of("second")), "MBps");
+        check(of("MW").for_hours(of("hours")), "MWh");
+        assert_eq!([of("bit").in_time(of("hour")), of("kg").to_the(2), of("nm").to_the(3)], [None; 3]);
+        assert!(UNIT_OF.values().all(|unit| unit.size >= 0));
+    }
+
+    #[test]
+    fn what_may_be_two_things_is_what_the_other_is() {
+        let of = |word: &str| unit_as_written(word, &word.to_lowercase());
+        let pairs = |one: &str, other: &str| of(one).unwrap().alike(of(other).unwrap());
+        for (one, other) in [("pounds", "kg"), ("£", "pounds"), ("$", "AUD"), ("francs", "CHF"), ("cents", "€")] {
+            assert!(pairs(one, other).is_some(), "{one} {other}");
+        }
+        for (one, other) in [("pounds", "$"), ("pounds", "km"), ("USD", "AUD"), ("$", "CHF"), ("mW", "mWh")] {
+            assert!(of(one).zip(of(other)).is_none_or(|(one, other)| one.alike(other).is_none()), "{one} {other}");
+        }
+        assert_eq!(
+            ["MW", "mW", "Mt", "MB"].map(|word| of(word).unwrap().size),
+            [1_000_000_000, 1, 10_i128.pow(18), 8_000_000]
+        );
+        assert_eq!(["Mb", "G", "MS", "zone"].map(of), [None; 4]);
+    }
 }
