@@ -644,5 +644,9 @@ mod tests {
         assert!(number.is_percent && !number.is_word);
         let Some(Figure::Number(number)) = found("4.3 MWh").pop() else { panic!("no number") };
         assert_eq!(number.unit.map(|unit| unit.quantity), Some("energy"));
+        for text in ["Nel 2030 ha vinto", "In 2019 won Petrel", "the 1980s ended"] {
+            let Some(Figure::Number(number)) = found(text).pop() else { panic!("no number") };
+            assert!(number.is_year(), "{text}");
+        }
     }
 }

@@ -63,10 +63,15 @@ const BASIS_POINTS: &[&[&str]] = &[
 const BEHIND_PERCENT: &str = "point points pts punkt punkte punkten";
 const POINTS_TO: [&str; 3] = ["to", "towards", "at"];
 
+/// Units that are other words as well, which follow a year: `in 2019 won`, `nel 2030 ha`.
+const VERBS: [&str; 3] = ["won", "ha", "mi"];
+/// Letters of percentage points, each before a full stop: `p.p.`
+const LETTERS: [&str; 2] = ["p", "п"];
+
 /// All words that begin a unit of several and are none alone. Most words behind numbers are no such.
 static FIRST: LazyLock<HashSet<&str, FixedState>> = LazyLock::new(|| {
     let words = [SQUARE, CUBIC, PLAIN].into_iter().flat_map(str::split_whitespace);
-    words.chain([PERCENTAGE_POINTS, BASIS_POINTS].into_iter().flatten().map(|words| words[0])).collect()
+    words.chain(LETTERS).chain([PERCENTAGE_POINTS, BASIS_POINTS].into_iter().flatten().map(|words| words[0])).collect()
 });
 
 /// What a number counts, and how many tokens say so.
@@ -80,7 +85,7 @@ impl Reader<'_> {
     /// Adds unit and currency to a number behind which `used` tokens have been read, and returns how many are when
     /// those are that could be read as numbers.
     pub fn with_measure(self, number: &mut Number, used: usize) -> usize {
-        let measure = self.measure(used).filter(|measure| !self.is_other_word(used, measure.unit, number));
+        let measure = self.measure(used).filter(|_| !self.is_other_word(used, number));
         let behind = measure.map_or(used, |measure| used + measure.tokens - 1);
         let is_unit = |word: &str| units::unit(word).is_some();
         let is_whole = measure.is_some_and(|measure| measure.tokens > 1);
@@ -144,12 +149,18 @@ impl Reader<'_> {
         let points = |phrases: &[&[&str]], unit: Unit| {
             phrases.iter().find(stands).map(|words| Measure { unit, tokens: words.len() })
         };
+        let in_letters = || {
+            let is_pair = self.token(ahead + 1)?.is('.') && self.word(ahead + 2)? == word && self.is_glued(ahead + 1);
+            let is_written_so = is_pair && LETTERS.contains(&word);
+            is_written_so.then_some(Measure { unit: Unit::PERCENTAGE_POINT, tokens: 3 })
+        };
         let plain = || {
             let behind = self.measure(ahead + 1).filter(|_| is_in(PLAIN, word))?;
             Some(Measure { tokens: behind.tokens + 1, ..behind })
         };
         points(PERCENTAGE_POINTS, Unit::PERCENTAGE_POINT)
             .or_else(|| points(BASIS_POINTS, Unit::BASIS_POINT))
+            .or_else(in_letters)
             .or_else(plain)
     }
 
@@ -201,7 +212,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether the word at a token is another one than the unit: the plural of `1980s`, and what was `won`.
-    fn is_other_word(self, ahead: usize, unit: Unit, number: &Number) -> bool {
+    fn is_other_word(self, ahead: usize, number: &Number) -> bool {
         let Some(word) = self.token(ahead) else { return false };
         let is_plural = || {
             let number = ahead.checked_sub(1).and_then(|last| self.token(last));
@@ -209,8 +220,7 @@ impl Reader<'_> {
         };
         match word.text {
             "s" => is_plural(),
-            "won" => unit.is_money() && number.is_year(),
-            _ => false,
+            word => VERBS.contains(&word) && number.is_year(),
         }
     }
 
