@@ -98,7 +98,7 @@ fn shares_and_percentage_points() {
 }
 
 #[test]
-fn a_changed_unit_is_another_amount() {
+fn one_amount_in_two_units_is_the_same() {
     same(&[
         ("The dose is 500 micrograms", "The dose is 0.5 mg."),
         ("The dose is 500 mcg", "The dose is 500 µg."),
@@ -144,6 +144,10 @@ fn a_changed_unit_is_another_amount() {
         ("It is 5 metric tons", "It is 5 tonnes."),
         ("It is 12 zone km²", "It is 12 zone km²."),
     ]);
+}
+
+#[test]
+fn a_changed_unit_is_another_amount() {
     other(&[
         ("The dose is 500 mcg", "The dose is 500 mg."),
         ("The dose is 500 milligrams", "The dose is 500 grams."),
