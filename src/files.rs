@@ -26,7 +26,7 @@ pub fn create_private_folder(path: &Path) -> io::Result<()> {
     match builder.create(path) {
         Ok(()) => {
             #[cfg(unix)]
-            give_to_owner_of_folder(path, || open_last(path))?;
+            give_to_owner_of_folder(path, || open_last(path));
             Ok(())
         }
         // Somebody else was faster.
@@ -51,7 +51,7 @@ pub fn keep_private(path: &Path) -> io::Result<File> {
     let new = options.clone().create_new(true).open(path);
     #[cfg(unix)]
     if let Ok(file) = &new {
-        give_to_owner_of_folder(path, || file.try_clone())?;
+        give_to_owner_of_folder(path, || file.try_clone());
     }
     let file = match new {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -159,18 +159,20 @@ fn open_beneath(root: &Path, path: &Path) -> io::Result<File> {
     File::open(root.join(path))
 }
 
-/// Gives what root has just made to whom the folder around it belongs.
+/// Gives what root has just made to whom the folder around it belongs, where that can be done: in containers not
+/// everybody is somebody.
 #[cfg(unix)]
-fn give_to_owner_of_folder(path: &Path, made: impl FnOnce() -> io::Result<File>) -> io::Result<()> {
+fn give_to_owner_of_folder(path: &Path, made: impl FnOnce() -> io::Result<File>) {
     use std::os::unix::fs::{MetadataExt as _, fchown};
     if !rustix::process::geteuid().is_root() {
-        return Ok(());
+        return;
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let around = folder.metadata()?;
-    match around.uid() {
-        0 => Ok(()),
-        owner => fchown(made()?, Some(owner), Some(around.gid())),
+    if let Ok(around) = folder.metadata()
+        && around.uid() != 0
+        && let Ok(made) = made()
+    {
+        let _ = fchown(made, Some(around.uid()), Some(around.gid()));
     }
 }
 

@@ -289,7 +289,8 @@ impl RunOptions {
 
     /// Returns whether a run may call tools of MCP servers, those that it names: `all` is resolved before.
     pub fn has_mcp(&self) -> bool {
-        self.mcp_config.is_some() || self.mcp_servers.names().next().is_some()
+        let offers = |server: &McpConfig| server.tools.as_ref().is_some_and(|tools| !tools.is_empty());
+        self.mcp_config.as_ref().is_some_and(offers) || self.mcp_servers.names().next().is_some()
     }
 
     /// Returns the search engines that are named, those that stand in included.

@@ -242,6 +242,7 @@ impl Writer {
             self.stores.send_if_modified(|stores| std::mem::replace(stores, false));
             let reason = refused.reason;
             tracing::warn!(commits = group.len(), reason, "the database takes no commits; trying again");
+            self.store.note_trouble();
             let waited = started.elapsed() >= self.retry.total;
             if waited && (jobs.is_closed() || self.store.probe_write().await.is_ok()) {
                 self.try_each(std::mem::take(&mut group), jobs.is_closed()).await;
@@ -266,11 +267,12 @@ impl Writer {
             } else if !sound.is_empty() {
                 let last = last || self.aside.len() >= QUEUE;
                 let refused = self.attempt(sound, last).await;
-                let refused = match end_of_abandoned(refused.jobs) {
-                    Ok(end) => self.attempt(vec![end], last).await.jobs,
-                    Err(jobs) => jobs,
-                };
-                self.aside.extend(refused);
+                let mut jobs = refused.jobs;
+                if is_abandoned(&jobs) && self.store.probe_write().await.is_ok() {
+                    let end = jobs.split_off(jobs.len() - 1);
+                    jobs = self.attempt(end, last).await.jobs;
+                }
+                self.aside.extend(jobs);
             }
         }
     }
@@ -316,16 +318,12 @@ impl Writer {
     }
 }
 
-/// Returns the end of a run alone, where nobody waits any more for what comes before it, as in a run that was
-/// cancelled: what is refused would keep it from ending. All of them otherwise.
-fn end_of_abandoned(mut jobs: Vec<Job>) -> Result<Job, Vec<Job>> {
-    let Some(last) = jobs.pop_if(|job| job.entry.commit.finish.is_some()) else { return Err(jobs) };
-    let mut waiting = jobs.iter().filter_map(|job| job.answer.as_ref()).peekable();
-    if waiting.peek().is_some() && waiting.all(oneshot::Sender::is_closed) {
-        return Ok(last);
-    }
-    jobs.push(last);
-    Err(jobs)
+/// Returns whether these are commits of which nobody waits for any but the end of their run, as in one that was
+/// cancelled: what is refused would keep it from ending.
+fn is_abandoned(jobs: &[Job]) -> bool {
+    let Some((last, before)) = jobs.split_last() else { return false };
+    let mut waiting = before.iter().filter_map(|job| job.answer.as_ref()).peekable();
+    last.entry.commit.finish.is_some() && waiting.peek().is_some() && waiting.all(oneshot::Sender::is_closed)
 }
 
 /// Answers with `result`; nobody listens when the sender was cancelled or did not want to know.

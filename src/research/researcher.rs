@@ -59,7 +59,8 @@ async fn notes(
     let mut researcher = Agent { standing, ..researcher(cx, job, question, toolbox).await? };
     let mut messages = vec![Message::user(topic.as_str())];
     search(cx, path, &mut researcher, &mut messages).await?;
-    if !researcher.gathered.has_worked {
+    // Tools of MCP servers alone cannot be called for a topic without a model.
+    if !researcher.gathered.has_worked && researcher.tools.for_task(topic).is_some() {
         let detail = "the model searched for nothing; the topic itself is searched";
         cx.warn(&format!("{path}/unsearched"), WarningCode::ModelMisuse, detail).await?;
         agent::do_task(cx, &mut researcher, path, "topic", &mut messages).await?;

@@ -127,7 +127,7 @@ impl Store {
             Error::LockedOut(text) => Error::Unavailable(text),
             other => other,
         };
-        if error.may_be_resolved() {
+        if error.may_pass() {
             self.note_trouble();
         }
         error

@@ -109,9 +109,11 @@ impl Engine {
         keep_webhook(&mut tx, new_run).await?;
         keep_keys(&mut tx, new_run).await?;
         is_newest(&mut tx, new_run).await?;
-        // A thread that began with a document is called by it until something is asked, or somebody gives it a title.
+        // A thread that began with a document is called by it until something is asked, or somebody gives it a title. A
+        // document that was removed has lost its name.
         const NEXT: &str = "UPDATE threads SET last_seq = last_seq + 1, title = CASE WHEN last_seq = 0 AND EXISTS \
-            (SELECT 1 FROM documents WHERE thread_id = threads.id AND name = threads.title) THEN $2 ELSE title END \
+            (SELECT 1 FROM documents WHERE thread_id = threads.id AND (name = threads.title OR removed_at IS NOT NULL)) \
+            THEN $2 ELSE title END \
             WHERE id = $1 RETURNING last_seq";
         let seq = query_scalar(NEXT)
             .bind(new_run.thread_id.0)

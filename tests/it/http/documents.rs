@@ -55,6 +55,14 @@ async fn a_title_that_somebody_chose_stays(database: TestDatabase) {
     service.ask("PATCH", &path, &typed, r#"{"title": "Harbour"}"#).await.expect(200);
     service.ended(&service.say(thread, QUESTION).await).await;
     assert_eq!(service.thread(thread).await["title"], "Harbour");
+    // The name of a document that was removed is nobody's.
+    let begun = give(&service, "/api/v1/documents?name=wrong.md", DUES).await.expect(201).json();
+    let [thread, document] = ["thread", "document"].map(|name| begun[name]["id"].as_str().unwrap());
+    let path = format!("/api/v1/threads/{thread}/documents");
+    service.ask("DELETE", &format!("{path}/{document}"), &[], "").await.expect(204);
+    give(&service, &format!("{path}?name=right.md"), DUES).await.expect(201);
+    service.ended(&service.say(thread, QUESTION).await).await;
+    assert_eq!(service.thread(thread).await["title"], QUESTION);
     service.stop().await;
     world.finish();
 }
