@@ -288,7 +288,8 @@ impl Spending {
     }
 
     /// Counts a model call with a prompt of about `tokens` tokens, which is to be made next. `price` says what tokens
-    /// cost; `None`: nobody knows.
+    /// cost; `None`: nobody knows. Of `max_tokens`, what leaves something to others takes the answer that is expected
+    /// as well; what they leave it to is measured by its prompt.
     ///
     /// # Errors
     /// The call must not be made.
@@ -299,7 +300,7 @@ impl Spending {
         price: impl FnOnce(&Usage) -> Option<Cost>,
     ) -> Result<Reserved<'_>, Refusal> {
         let tokens = u64::from(tokens);
-        let output_tokens = self.spent.lock().longest[purpose as usize].max(ANSWER_TOKENS);
+        let output_tokens = self.spent.lock().expected_answer(purpose);
         let cost = match self.max_cost {
             Some(_) => price(&Usage { input_tokens: tokens, output_tokens, ..Usage::default() }),
             None => Some(Cost::default()),
@@ -313,6 +314,7 @@ impl Spending {
             return Err(spent.refuse("max_model_calls", self.max_model_calls));
         }
         let most = self.max_tokens.saturating_sub(purpose.leaves(self.max_tokens, MOST_KEPT_TOKENS));
+        let tokens = if purpose == Purpose::Whole { tokens } else { tokens + output_tokens };
         if spent.tokens + spent.reserved + tokens > most {
             return Err(spent.refuse("max_tokens", self.max_tokens));
         }
@@ -376,6 +378,19 @@ impl Spending {
 }
 
 impl Spent {
+    /// Returns how long the answer to a call of a purpose is taken to be, in tokens: as the longest one so far. Before
+    /// the first, it is as long as any to another purpose, since a model that thinks long does so in all calls; reports are
+    /// another matter.
+    fn expected_answer(&self, purpose: Purpose) -> u64 {
+        let of = |purpose: Purpose| self.longest[purpose as usize];
+        let others = [Purpose::Turn, Purpose::Summary, Purpose::Notes];
+        let longest = match of(purpose) {
+            0 if others.contains(&purpose) => others.map(of).into_iter().max().unwrap_or_default(),
+            longest => longest,
+        };
+        longest.max(ANSWER_TOKENS)
+    }
+
     /// Returns the estimated cost of a call, in billionths of a dollar, if there is so much money left.
     fn afford(&mut self, max_cost: Option<Cost>, cost: Option<Cost>, purpose: Purpose) -> Result<u64, Refusal> {
         let Some(Cost(limit)) = max_cost else { return Ok(0) };
@@ -658,6 +673,22 @@ mod tests {
         drop(spending.begin_call(Purpose::Turn, 50_000, free).unwrap());
         spending.end_call(&used(90_000));
         assert!(spending.begin_call(Purpose::Whole, 1, free).is_err());
+    }
+
+    #[test]
+    fn the_answer_that_is_expected_counts_too_and_that_to_the_report_does_not() {
+        let spending = spending("max_tokens", 100_000);
+        let first = spending.begin_call(Purpose::Turn, 1_000, free).unwrap();
+        let long = Usage { input_tokens: 1_000, output_tokens: 20_000, ..Usage::default() };
+        first.answered(&long);
+        spending.end_call(&long);
+        drop(first);
+        let side_by_side: Vec<_> = (0..8).map_while(|_| spending.begin_call(Purpose::Turn, 1_000, free).ok()).collect();
+        assert_eq!(side_by_side.len(), 2, "63,000 of the 75,000 that turns may use");
+        let notes = spending.begin_call(Purpose::Notes, 1_000, free).unwrap();
+        assert!(spending.begin_call(Purpose::Notes, 1_000, free).is_err(), "notes are expected to be as long");
+        assert!(spending.begin_call(Purpose::Whole, 15_000, free).is_ok(), "its prompt fits");
+        drop((side_by_side, notes));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a run may spend: it ends softly with a report, or with a code of its own; replay spends nothing.
 
+use std::time::Duration;
+
 use fathom::{
     app::App,
     domain::{FailureCode, Price, WarningCode},
@@ -13,7 +15,7 @@ use super::engine::{self, Engine, QUESTION, Story, research};
 use crate::{
     database::TestDatabase,
     world::{
-        Call, Found, Kind, Page, Script, Shape, When, World,
+        Call, Found, Kind, Page, Reply, Script, Shape, When, World,
         reply::{self, Tokens},
     },
 };
@@ -151,6 +153,35 @@ async fn tokens_end_softly_too() {
     assert!(story.markdown().contains("[1]"));
     assert!(story.usage.input_tokens + story.usage.output_tokens <= 60_000, "{:?}", story.usage);
     assert_eq!(story.run.limited_by.as_deref(), Some("max_tokens"));
+    world.finish();
+}
+
+/// Eight researchers at once whose model thinks for long in each call: what it says counts before it is said, so enough
+/// is left to write the report.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_answers_side_by_side_leave_enough_for_the_report() {
+    let thinking = |reply: Reply| reply.costing(Tokens { input: 3_000, cached: 0, output: 8_000, reasoning: 7_000 });
+    let delegate = move |call: &Call| {
+        let topic = |n| json!({ "research_topic": format!("Topic {n} of round {}.", call.turns()) });
+        thinking(reply::calls((0..8).map(|n| ("ConductResearch", topic(n)))))
+    };
+    let search = move |call: &Call| {
+        let topic = call.said_by("user").first().cloned().unwrap_or_default();
+        let query = format!("{} {}", topic.chars().take(80).collect::<String>(), call.turns());
+        thinking(reply::calls([("search_web", json!({ "queries": [query] }))]))
+    };
+    let note = move |_: &Call| thinking(reply::text("- The gate is paid by harbour dues [S1001]"));
+    let script = Script::whole_run(Shape::SMALL)
+        .by(When::kind(Kind::Supervisor), delegate)
+        .by(When::kind(Kind::Researcher), search)
+        .by(When::kind(Kind::Compression), note);
+    let world = world(script).await;
+    world.models.set_latency(Duration::from_millis(100));
+    let options = ["max_tokens=150000", "max_concurrent_research_units=8"];
+    let story = research(&world, &TestDatabase::sqlite(), &options).await;
+    assert!(story.markdown().contains("[1]"), "{:?}", story.ended);
+    assert_eq!((story.run.limited_by.as_deref(), story.notes.len()), (Some("max_tokens"), 8));
+    assert!(story.usage.total() <= 150_000, "{:?}", story.usage);
     world.finish();
 }
 
