@@ -156,6 +156,8 @@ struct RunContext {
     earlier_texts: Mutex<HashMap<String, Arc<str>>>,
     /// Page texts by key of the runs that this one retries.
     inherited_texts: HashMap<String, Arc<str>>,
+    /// The sources of those runs, by address.
+    inherited_sources: HashMap<String, Vec<Source>>,
     /// Texts by address that are not the snapshot of the source there. Locked for map access only.
     other_texts: Mutex<HashMap<String, Vec<HashedText>>>,
     /// Locked to be added to only.
@@ -206,7 +208,8 @@ impl Cx {
             sources: Mutex::new(sources),
             pages: Mutex::default(),
             earlier_texts: Mutex::new(texts),
-            inherited_texts: earlier.inherited.into_iter().map(text_by_key).collect(),
+            inherited_texts: earlier.inherited.iter().map(text_by_key).collect(),
+            inherited_sources: by_address(earlier.inherited),
             other_texts: Mutex::default(),
             limits: Mutex::default(),
         };
@@ -399,8 +402,16 @@ impl Cx {
     }
 }
 
-fn text_by_key(source: Source) -> (String, Arc<str>) {
-    (page_key(&source.url, &source.content_hash), source.snapshot)
+fn text_by_key(source: &Source) -> (String, Arc<str>) {
+    (page_key(&source.url, &source.content_hash), Arc::clone(&source.snapshot))
+}
+
+fn by_address(sources: Vec<Source>) -> HashMap<String, Vec<Source>> {
+    let mut all: HashMap<String, Vec<Source>> = HashMap::new();
+    for source in sources {
+        all.entry(source.url.clone()).or_default().push(source);
+    }
+    all
 }
 
 impl Gate for Cx {

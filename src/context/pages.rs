@@ -91,6 +91,13 @@ impl Cx {
         self.run.inherited_texts.get(key).map(|text| &**text)
     }
 
+    /// Returns the source at an address, with its text, as a run knew it that this one retries: the one with that id,
+    /// or else the newest.
+    pub fn inherited_source(&self, url: &str, id: SourceId) -> Option<&Source> {
+        let known = self.run.inherited_sources.get(url)?;
+        known.iter().find(|source| source.ids().any(|known| known == id)).or_else(|| known.first())
+    }
+
     /// Returns the title under which the run met that URL first.
     pub fn title(&self, url: &str) -> Option<String> {
         let sources = self.run.sources.lock();

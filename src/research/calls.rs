@@ -3,13 +3,15 @@
 //! Calls are admitted in their order, which is what source ids and keys of the journal depend on, and then carried out
 //! side by side. A call that says the work is done comes last, so that it sees what the others did.
 
+use std::cell::LazyCell;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::agent::{Agent, Answer};
 use crate::{
     context::{Cx, Error, Registered, is_refusal},
-    domain::{Event, Failure, SourceId, ToolKind, WarningCode, digest},
+    domain::{Event, Failure, Source, SourceId, ToolKind, WarningCode, digest, event::ResultLink},
     journal::{Entry, Fingerprint, StepKind, Stop},
     llm::{Part, ToolCall},
     net::same_page,
@@ -188,15 +190,15 @@ fn key_of(kind: ToolKind, turn: &str, name: &str, arguments: &Value) -> String {
 async fn one_call(cx: &Cx, tools: &ToolSet, job: &Job<'_>, site: Site<'_>) -> Result<ToolOutput, ToolError> {
     let (tool, name) = tools.get(job.tool);
     let (kind, tool_call_id) = (tool.kind(), job.call.id.clone());
-    let arguments = job.admitted.arguments.clone();
     let key = |what: &str| format!("{}/call/{}/{what}", site.turn, site.index);
     if kind.is_announced() {
-        let (name, server, args) = (name.to_owned(), tool.server().map(ToOwned::to_owned), arguments.clone());
+        let (name, server) = (name.to_owned(), tool.server().map(ToOwned::to_owned));
+        let args = job.admitted.arguments.clone();
         let started = Event::ToolStarted { tool_call_id: tool_call_id.clone(), name, kind, server, args };
         cx.mark(&key("started"), started).await?;
     }
     let span = spans::ToolCall::begin(name, &job.call.id, &job.call.arguments);
-    let result = span.over(perform(cx, tool, name, site, arguments)).await;
+    let result = span.over(perform(cx, tool, name, site, &job.admitted)).await;
     remember(cx, tool, &job.admitted.arguments, &result);
     let error = error_of(kind, &result);
     span.end(error, || result.as_ref().map(|output| output.text.joined()).unwrap_or_default());
@@ -267,20 +269,17 @@ async fn perform(
     tool: &dyn Tool,
     name: &str,
     site: Site<'_>,
-    arguments: Value,
+    admitted: &Admitted,
 ) -> Result<ToolOutput, ToolError> {
+    let arguments = admitted.arguments.clone();
     if !tool.is_one_step() {
         return tool.call(cx, site, arguments).await;
     }
     let key = format!("{}/call/{}", site.turn, site.index);
     let asked = Fingerprint::from(digest::sha256_json(&(name, &arguments)));
     let work = async {
-        if let Some(inherited) = cx.journal().inherited::<Result<ToolOutput, Failed>>(&key, &asked)
-            // Sources of another run would have to be taken over with their texts: they are retrieved again. So is what
-            // failed.
-            && inherited.value.as_ref().is_ok_and(|output| output.links.is_empty() && output.failed.is_empty())
-        {
-            return Ok(Entry::inherited(inherited));
+        if let Some(taken_over) = taken_over(cx, site, admitted.source_ids, &key, &asked) {
+            return Ok(taken_over);
         }
         let outcome = cx.before(Some(site.deadline), tool.call(cx, site, arguments)).await;
         let failed = match outcome.unwrap_or_else(|| Err(ToolError::Model(TIME_OVER.to_owned()))) {
@@ -302,6 +301,34 @@ async fn perform(
     outcome.map_err(|failed| match failed.ends {
         Some(failure) => ToolError::Ends(failure.into()),
         None => ToolError::Model(failed.message),
+    })
+}
+
+/// Returns the step of a call as a run made it that this one retries, with its sources; `None` when the call is to be
+/// made again, since it failed or one of its sources cannot be taken over.
+fn taken_over(
+    cx: &Cx,
+    site: Site<'_>,
+    reserved: u32,
+    key: &str,
+    asked: &Fingerprint,
+) -> Option<Entry<Result<ToolOutput, Failed>>> {
+    let ids = site.first_source.0..site.first_source.0.saturating_add(reserved);
+    let known = LazyCell::new(|| cx.sources());
+    // The answer to the model names the source by this id, so it must not be another one's.
+    let is_free = |id: SourceId, url: &str| {
+        ids.contains(&id.0) || known.iter().any(|source| source.url == url && source.ids().any(|known| known == id))
+    };
+    let source = |link: &ResultLink| {
+        let found = cx.inherited_source(&link.url, link.source_id)?;
+        let (id, title) = (link.source_id, link.title.clone());
+        is_free(id, &link.url).then(|| Source { id, aliases: Vec::new(), title, ..found.clone() })
+    };
+    std::iter::from_fn(|| cx.journal().inherited::<Result<ToolOutput, Failed>>(key, asked)).find_map(|inherited| {
+        let output = inherited.value.ok().filter(|output| output.failed.is_empty())?;
+        let sources = output.links.iter().map(source).collect::<Option<Vec<_>>>()?;
+        let entry = with_sources(cx, ToolOutput { sources, ..output });
+        Some(Entry { call: inherited.call, inherited: Some(inherited.at), ..entry })
     })
 }
 

@@ -84,14 +84,29 @@ pub async fn load(cx: &Cx, settings: &Settings) -> Result<Option<Loaded>, Stop> 
         }
         let warnings = problem.map(ToOwned::to_owned).into_iter().chain(listed.iter().flat_map(ServerOffer::problems));
         let mut warnings: Vec<String> = warnings.collect();
+        take_over(cx, &asked, &mut listed);
         warnings.extend(leave_out_tools(&mut listed));
         let entry = Entry::new(listed);
         Ok(warnings.into_iter().fold(entry, |entry, warning| {
             entry.event(cx.scope(), Event::warning(WarningCode::McpServerFailed, warning))
         }))
     };
-    let offers = cx.journal().step(STEP, StepKind::Tool, asked, work).await?;
+    let offers = cx.journal().step(STEP, StepKind::Tool, asked.clone(), work).await?;
     Ok(Some(Loaded { clients, offers: Arc::new(offers) }))
+}
+
+/// Puts what a run was offered that this one retries in the place of what cannot be had now: what was called then is
+/// in its journal, and needs no server.
+fn take_over(cx: &Cx, asked: &Fingerprint, listed: &mut [ServerOffer]) {
+    if listed.iter().all(|one| one.offer.is_ok()) {
+        return;
+    }
+    let before = std::iter::from_fn(|| cx.journal().inherited::<Vec<ServerOffer>>(STEP, asked));
+    let before: Vec<ServerOffer> = before.flat_map(|inherited| inherited.value).collect();
+    for one in listed.iter_mut().filter(|one| one.offer.is_err()) {
+        let known = before.iter().find(|known| known.server == one.server && known.offer.is_ok());
+        one.offer = known.map_or_else(|| one.offer.clone(), |known| known.offer.clone());
+    }
 }
 
 impl ServerOffer {
@@ -99,7 +114,7 @@ impl ServerOffer {
         let named = |problem: &str| format!("MCP server {}: {problem}", self.server);
         match &self.offer {
             Ok(offer) => offer.notes.iter().map(|note| named(note)).collect(),
-            Err(problem) => vec![named(&format!("{problem}; the run goes on without its tools"))],
+            Err(problem) => vec![named(&format!("{problem}; the run goes on without it"))],
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use fathom::domain::{Event, Outcome, ToolKind, WarningCode};
+use fathom::domain::{Event, FailureCode, Outcome, ToolKind, WarningCode};
 use fathom::runs::Ended;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, SqliteConnection, sqlite::SqliteConnectOptions};
@@ -155,6 +155,30 @@ async fn a_replay_asks_no_server(database: TestDatabase) {
     assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.ended);
     assert!(asked > 0 && story.warned(WarningCode::McpServerFailed).is_empty(), "{:?}", story.warnings());
     assert_eq!((story.named("tool.started").len(), story.sources.len()), (1, 2));
+    engine.app.close().await;
+    world.finish();
+}
+
+/// The report could not be written, and then the server is gone: what it said is in the journal of the run before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_asks_no_server_for_what_it_said() {
+    let database = TestDatabase::sqlite();
+    let script = calling(&[("look_up", json!({"query": "dues"}))]);
+    let world = World::start(script.always(When::kind(Kind::Report), reply::status(500))).await;
+    let fake = FakeMcp::start(world.folder(), "register", Transport::Http, "");
+    let variables = servers(&world, &[("register", fake.settings())]);
+    let engine = Engine::with(&world, &database, &[], &variables).await.unwrap();
+    let first = engine.research(QUESTION).await;
+    first.failed_with(FailureCode::ModelUnavailable);
+    assert_eq!(fake.count("tools/call"), 1);
+    drop(fake);
+    world.models.follow(calling(&[]));
+    let calls = world.models.total();
+    let run = engine.app.runs.retry_here(first.run.id, engine.options.clone()).await.unwrap();
+    let story = engine.tell(run).await;
+    assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.ended);
+    assert_eq!((world.models.total() - calls, &story.sources), (1, &first.sources), "the report alone is missing");
+    assert!(story.warned(WarningCode::McpServerFailed)[0].contains("the run goes on without it"));
     engine.app.close().await;
     world.finish();
 }

@@ -188,6 +188,55 @@ async fn a_call_that_was_made_is_not_made_again(database: TestDatabase) {
     world.finish();
 }
 
+/// The report could not be written. A retry has the archive's answer with its source from the run before; only without
+/// the source the archive is asked again.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_takes_over_what_a_tool_found(database: TestDatabase) {
+    let world = World::start(asking(["B-12"]).always(When::kind(Kind::Report), reply::status(500))).await;
+    let (engine, asked) = with_archive(&world, &database, &[]).await;
+    let first = engine.research(QUESTION).await;
+    first.failed_with(FailureCode::ModelUnavailable);
+    let retried = async || {
+        let next = engine.app.runs.retry_here(first.run.id, engine.options.clone()).await.unwrap();
+        engine.tell(next).await
+    };
+    let again = retried().await;
+    again.failed_with(FailureCode::ModelUnavailable);
+    assert_eq!((&again.sources, asked.load(Ordering::Relaxed)), (&first.sources, 1));
+    world.models.follow(asking([]));
+    let next = engine.app.runs.retry_here(again.run.id, engine.options.clone()).await.unwrap();
+    let story = engine.tell(next).await;
+    assert!(story.markdown().contains("[1] Archive: https://archive.test/B-12"), "{}", story.markdown());
+    assert_eq!((&story.sources, asked.load(Ordering::Relaxed)), (&first.sources, 1));
+    assert_eq!((story.named("source.found").len(), story.named("tool.finished").len()), (1, 1));
+    let store = engine.app.runs.store();
+    let text = async |run| store.source(run, SourceId(1001)).await.unwrap().unwrap().snapshot;
+    assert_eq!(text(story.run.id).await, text(first.run.id).await);
+    let step = story.steps.iter().find(|step| step.kind.as_str() == "tool").unwrap();
+    assert!(step.inherited, "{step:?}");
+    engine.app.close().await;
+    world.finish();
+}
+
+/// A source is gone: what it rests on is retrieved again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_without_a_source_calls_the_tool_again() {
+    let database = TestDatabase::sqlite();
+    let world = World::start(asking(["B-12"]).always(When::kind(Kind::Report), reply::status(500))).await;
+    let (engine, asked) = with_archive(&world, &database, &[]).await;
+    let first = engine.research(QUESTION).await;
+    database.execute("DELETE FROM sources").await;
+    world.models.follow(asking([]));
+    let next = engine.app.runs.retry_here(first.run.id, engine.options.clone()).await.unwrap();
+    let story = engine.tell(next).await;
+    assert!(story.markdown().contains("[1] Archive: https://archive.test/B-12"), "{}", story.markdown());
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    engine.app.close().await;
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_model_hears_what_went_wrong_and_may_try_again() {
     let database = TestDatabase::sqlite();
