@@ -27,10 +27,11 @@ use serde_json::{Value, json};
 
 use crate::{
     aside::{Panicked, aside},
-    domain::{AnswerStatus, Evidence, Finding, SourceId, Usage},
+    domain::{Evidence, Finding, SourceId, Usage},
     llm::{Completion, StopReason, ToolCall, limits::Tokenizer},
     text::{is_in, month_by_name},
 };
+pub use answered::WordMatch;
 pub use bounds::complete;
 pub use phrases::wording;
 pub use requests::declined;
@@ -97,7 +98,7 @@ pub async fn extract(question: &str, text: Arc<str>, max_chars: usize) -> Result
 ///
 /// # Errors
 /// `aside::Panicked`.
-pub async fn answered(questions: Vec<String>, notes: Vec<String>) -> Result<Vec<AnswerStatus>, Panicked> {
+pub async fn answered(questions: Vec<String>, notes: Vec<String>) -> Result<Vec<WordMatch>, Panicked> {
     aside(move || answered::answered(&questions, &notes)).await
 }
 

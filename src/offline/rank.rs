@@ -22,6 +22,8 @@ const IN_SENTENCE_BEFORE: f64 = 0.5;
 const IN_SENTENCE_AFTER: f64 = 0.3;
 const NAME_IN_DOCUMENT: f64 = 0.35;
 const WORD_IN_DOCUMENT: f64 = 0.1;
+/// A word with a greater share stands in the sentence itself or above it.
+const STANDS_THERE: f64 = 0.5;
 /// What the sentences before still say about this one: so much less each, and so many of them.
 const FADING: f64 = 0.65;
 const SENTENCES_BEFORE: usize = 4;
@@ -60,6 +62,8 @@ pub(super) struct Score {
     pub value: f64,
     /// Does it seem to answer, rather than to be near?
     pub answers: bool,
+    /// How many of the part's own words stand in it, or above it.
+    pub words: usize,
 }
 
 /// Scores of all sentences of all pieces, one after the other.
@@ -67,6 +71,8 @@ pub(super) struct Score {
 pub(super) struct Scores {
     /// For each part of the question; at least one.
     pub parts: Vec<Vec<Score>>,
+    /// How many words each part has of its own.
+    pub words: Vec<usize>,
     /// The best of the parts, each brought to a scale from 0 to 1.
     pub overall: Vec<f64>,
 }
@@ -85,7 +91,8 @@ pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
         pieces.iter().zip(&found).flat_map(of_piece).collect::<Vec<Score>>()
     };
     let parts: Vec<Vec<Score>> = question.parts.iter().map(of_part).collect();
-    Scores { overall: overall(&parts), parts }
+    let words = question.parts.iter().map(|part| part.own().filter(|is_own| *is_own).count()).collect();
+    Scores { overall: overall(&parts), parts, words }
 }
 
 /// Scores statements; those under one title as the text they come from.
@@ -137,6 +144,13 @@ struct Part {
     kinds: Kinds,
     /// Its words but names and numbers, up to [`MOST_THINGS`].
     things: f64,
+}
+
+impl Part {
+    /// Returns whether the part has a word itself, for each of the whole question.
+    fn own(&self) -> impl Iterator<Item = bool> {
+        self.weights.iter().map(|weight| *weight == 1.0)
+    }
 }
 
 /// What a sentence has of the words of the question: word and share.
@@ -294,7 +308,8 @@ impl Scored<'_> {
         let kind = WITHOUT_KIND + (1.0 - WITHOUT_KIND) * fit;
         let substance = if self.says_something(text, || *language) { 1.0 } else { NO_STATEMENT };
         let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(self.found[place].length) * substance;
-        Score { value, answers: self.answers(value, &shares) }
+        let words = self.part.own().zip(&shares).filter(|(is_own, share)| *is_own && **share > STANDS_THERE).count();
+        Score { value, answers: self.answers(value, &shares), words }
     }
 
     /// Returns whether it is a sentence, a row or `name: value`, and no question; what the question itself says is no

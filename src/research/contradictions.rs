@@ -117,7 +117,7 @@ impl<'a> Part<'a> {
 }
 
 /// Returns the text without the numbers of sources, which are no figures.
-fn without_citations(report: &Report) -> String {
+pub fn without_citations(report: &Report) -> String {
     let mut places = report.citations.iter().map(|citation| citation.start..citation.end).peekable();
     let mut text = String::new();
     for (at, char) in text_alone(&report.markdown).chars().enumerate() {

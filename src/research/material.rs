@@ -77,7 +77,7 @@ fn shown_cards(evidence: &evidence::Evidence) -> Value {
 }
 
 fn shown_question(judged: &Judged) -> Value {
-    json!({"text": untrusted(&judged.question), "status": judged.status})
+    json!({"text": untrusted(&judged.question), "status": judged.by_findings()})
 }
 
 /// Notes as templates show them, with remarks behind statements that their sources do not hold.

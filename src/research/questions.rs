@@ -1,7 +1,8 @@
 //! The sub-questions of a brief: what the findings, and then the report, say to each.
 //!
 //! The supervisor judges them when it ends the research, naming sources; what it does not judge, the words of the notes
-//! decide. Nothing counts as answered without a source that the notes name and the report cites.
+//! decide, and where these say nothing (the notes may be in another language), those of the report. Nothing counts as
+//! answered without a source that the notes name and the report cites.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,8 +10,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use serde::Serialize;
 
-use super::{citations, earlier::own_ids, statements};
+use super::{citations, contradictions::without_citations, earlier::own_ids, statements};
 use crate::{
     aside::Panicked,
     context::Cx,
@@ -19,7 +21,7 @@ use crate::{
         report::{Citation, Report, text_alone},
     },
     journal::{Entry, StepKind, Stop},
-    offline,
+    offline::{self, WordMatch},
     tools::{complete::Judgement, delegate::Delegations},
 };
 
@@ -55,6 +57,8 @@ pub struct Judged {
     pub status: AnswerStatus,
     /// The sources that answer it, of those that the notes cite; empty when nobody named them.
     ids: Vec<SourceId>,
+    /// Nobody said how far it is answered, and the words of the notes say nothing either: those of the report decide.
+    is_open: bool,
     /// Nobody said how far it is answered.
     is_assumed: bool,
 }
@@ -77,19 +81,37 @@ impl<'a> SubQuestions<'a> {
         is_read.then(|| Self { questions, delegations: Arc::clone(delegations) })
     }
 
-    /// Returns how far the words of all notes so far answer each; a step of the journal, as a prompt shows it. Empty
-    /// after a defect and without notes.
+    /// Returns how far the words of all notes so far answer those of which they say something; a step of the journal,
+    /// as a prompt shows it. Empty after a defect and without notes.
     ///
     /// # Errors
     /// [`Stop`].
-    pub async fn so_far(&self, cx: &Cx, path: &str) -> Result<Vec<AnswerStatus>, Stop> {
+    pub async fn so_far(&self, cx: &Cx, path: &str) -> Result<Vec<SoFar>, Stop> {
         let work = async {
             let notes = self.delegations.notes();
             let places = if notes.is_empty() { Vec::new() } else { (0..self.questions.len()).collect() };
             let found = by_words(places, self.questions, &notes).await.unwrap_or_default();
-            Ok(Entry::new(found.into_iter().map(|(_, status)| status).collect::<Vec<_>>()))
+            Ok(Entry::new(found.into_iter().map(|(_, matched)| matched.certain()).collect::<Vec<_>>()))
         };
-        cx.journal().step(&format!("{path}/questions"), StepKind::Mark, String::new(), work).await
+        let key = format!("{path}/questions");
+        let matched: Vec<Option<AnswerStatus>> = cx.journal().step(&key, StepKind::Mark, String::new(), work).await?;
+        let numbered = (1..).zip(matched).filter_map(|(number, status)| Some(SoFar { number, status: status? }));
+        Ok(numbered.collect())
+    }
+}
+
+/// How far the findings seem to answer a sub-question.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct SoFar {
+    /// From 1.
+    number: usize,
+    status: AnswerStatus,
+}
+
+impl Judged {
+    /// Returns how far it is answered by the findings, as far as that is known.
+    pub fn by_findings(&self) -> Option<AnswerStatus> {
+        (!self.is_open).then_some(self.status)
     }
 }
 
@@ -109,7 +131,8 @@ pub async fn judged(
     let own = |id: SourceId| own.get(&id).copied().unwrap_or(id);
     let cited: BTreeSet<_> = notes.iter().flat_map(|note| citations::cited_ids(&note.text)).map(own).collect();
     // Whose only question is the whole conversation, the words of it decide little: what is cited counts.
-    let is_whole = questions.len() == 1 && !cx.options().research_model.first().is_offline();
+    let is_offline = cx.options().research_model.first().is_offline();
+    let is_whole = questions.len() == 1 && !is_offline;
     let mut open = Vec::new();
     let judge = |(place, question): (usize, &String)| {
         let said = said.get(&(place + 1));
@@ -122,12 +145,18 @@ pub async fn judged(
             None => (AnswerStatus::Answered, !is_whole),
         };
         open.extend(is_open.then_some(place));
-        Judged { question: question.clone(), status: at_best, ids, is_assumed: said.is_none() && is_whole }
+        let is_assumed = said.is_none() && is_whole;
+        Judged { question: question.clone(), status: at_best, ids, is_open: false, is_assumed }
     };
     let mut judged: Vec<Judged> = questions.iter().enumerate().map(judge).collect();
     match by_words(open, questions, notes).await {
-        Ok(found) => found.into_iter().for_each(|(place, status)| {
-            judged[place].status = judged[place].status.max(status);
+        Ok(found) => found.into_iter().for_each(|(place, matched)| {
+            let one = &mut judged[place];
+            // The report of the offline model rests on the same words, and says nothing more.
+            match matched.certain().or_else(|| is_offline.then_some(matched.status)) {
+                Some(status) => one.status = one.status.max(status),
+                None => one.is_open = one.status == AnswerStatus::Answered,
+            }
         }),
         Err(panicked) => {
             let detail = format!("the notes were not held against the sub-questions: {panicked}");
@@ -143,7 +172,7 @@ async fn by_words(
     places: Vec<usize>,
     questions: &[String],
     notes: &[Note],
-) -> Result<Vec<(usize, AnswerStatus)>, Panicked> {
+) -> Result<Vec<(usize, WordMatch)>, Panicked> {
     if places.is_empty() {
         return Ok(Vec::new());
     }
@@ -151,6 +180,32 @@ async fn by_words(
     let texts = notes.iter().map(statements::without_unheld).collect();
     let found = offline::answered(asked, texts).await?;
     Ok(places.into_iter().zip(found).collect())
+}
+
+/// Returns them with the words of the finished report, which is in the language of the questions, for those of which
+/// nothing else is known. Where these say nothing, the question counts as answered unless the report admits in its
+/// opening that it is not.
+///
+/// # Errors
+/// [`Stop`].
+pub async fn by_report(cx: &Cx, name: &str, judged: &[Judged], report: &Report) -> Result<Vec<Judged>, Stop> {
+    let mut judged = judged.to_vec();
+    let open: Vec<&mut Judged> = judged.iter_mut().filter(|one| one.is_open).collect();
+    if open.is_empty() {
+        return Ok(judged);
+    }
+    let asked = open.iter().map(|one| one.question.clone()).collect();
+    match offline::answered(asked, vec![without_citations(report)]).await {
+        Ok(matched) => open.into_iter().zip(matched).for_each(|(one, matched)| match matched.certain() {
+            Some(status) => one.status = status,
+            None => one.is_assumed = true,
+        }),
+        Err(panicked) => {
+            let detail = format!("the {name} was not held against the sub-questions: {panicked}");
+            cx.warn(&format!("{name}/questions/failed"), WarningCode::CheckFailed, detail).await?;
+        }
+    }
+    Ok(judged)
 }
 
 /// Returns what the report makes of them: one whose sources it does not cite is answered only in part, and so is
@@ -192,6 +247,7 @@ mod tests {
             question: "Q".to_owned(),
             status,
             ids: ids.iter().map(|id| SourceId(*id)).collect(),
+            is_open: false,
             is_assumed: false,
         };
         let source = Source { aliases: vec![SourceId(2001)], ..Source::example(1001, "a", "A") };
@@ -214,8 +270,13 @@ mod tests {
     #[test]
     fn a_report_that_admits_that_the_answer_is_missing_gives_a_part_of_it() {
         let check = |markdown: &str, is_assumed, expected| {
-            let judged =
-                Judged { question: "Q".to_owned(), status: AnswerStatus::Answered, ids: Vec::new(), is_assumed };
+            let judged = Judged {
+                question: "Q".to_owned(),
+                status: AnswerStatus::Answered,
+                ids: Vec::new(),
+                is_open: false,
+                is_assumed,
+            };
             let citations = vec![Citation::new(1, SourceId(1001), 0, 3)];
             let report = Report { markdown: markdown.to_owned(), citations, ..Report::default() };
             assert_eq!(in_report(&[judged], &report, &[])[0].status, expected, "{markdown}");

@@ -237,7 +237,8 @@ impl<'a> Writing<'a> {
         page.show_text(&draft).await?;
         let (draft, other_language) = language::corrected(self.cx, self.name, about.asked, draft).await?;
         let mut draft = verify::verified(self.cx, self.name, about.question, draft).await?;
-        draft.report.sub_questions = questions::in_report(about.sub_questions, &draft.report, &self.sources);
+        let judged = questions::by_report(self.cx, self.name, about.sub_questions, &draft.report).await?;
+        draft.report.sub_questions = questions::in_report(&judged, &draft.report, &self.sources);
         draft.report.contradictions =
             contradictions::in_report(self.cx, self.name, about.contradictions, &draft.report).await?;
         let mut limits = self.cx.limits();

@@ -44,12 +44,22 @@ impl Language {
     ///
     /// Small words decide, since they do so in a single question already; trigrams where small words do not.
     pub fn of(text: &str) -> Self {
+        Self::guess(text, 1).unwrap_or(Self::English)
+    }
+
+    /// Returns the same where it is not in doubt: one small word, which may be one of any other language, says little.
+    pub fn certain(text: &str) -> Option<Self> {
+        Self::guess(text, 2)
+    }
+
+    /// Returns the likeliest language, if so many small words say so, or other signs.
+    fn guess(text: &str, least: usize) -> Option<Self> {
         let text = start(text, SAMPLE);
         let letters = text.chars().filter(|char| char.is_alphabetic()).count();
         let kana = text.chars().any(|char| matches!(char, '\u{3040}'..='\u{30ff}'));
         let ideographs = text.chars().filter(|char| is_unspaced_letter(*char)).count();
         if !kana && ideographs * 4 > letters {
-            return Self::Chinese;
+            return Some(Self::Chinese);
         }
         let words: Vec<String> = words(text).into_iter().map(str::to_lowercase).collect();
         let spaced = [Self::English, Self::German, Self::French, Self::Spanish];
@@ -58,9 +68,9 @@ impl Language {
         let best: Vec<_> =
             spaced.into_iter().zip(hits).filter(|(_, hits)| *hits == most && most > 0).map(|(one, _)| one).collect();
         match best[..] {
-            _ if is_of_neighbour(text, &words, &best, most) => Self::English,
-            [only] => only,
-            _ => by_letters(text).or_else(|| by_trigrams(text)).unwrap_or(Self::English),
+            _ if is_of_neighbour(text, &words, &best, most) => None,
+            [only] if most >= least => Some(only),
+            _ => by_letters(text).or_else(|| by_trigrams(text)),
         }
     }
 }
@@ -176,5 +186,16 @@ mod tests {
             check(portuguese, Language::English);
         }
         check("", Language::English);
+    }
+
+    #[test]
+    fn what_may_be_in_any_language_is_in_doubt() {
+        let check = |text: &str, expected| assert_eq!(Language::certain(text), expected, "{text}");
+        check("Who pays for the gate?", Some(Language::English));
+        check("Wer bezahlt das Sperrwerk?", Some(Language::German));
+        check("由谁支付？", Some(Language::Chinese));
+        for doubtful in ["Tarnvey?", "Hvem betaler for porten?", "Wat kost de sluis?", "Chi paga la paratoia?", ""] {
+            check(doubtful, None);
+        }
     }
 }

@@ -171,7 +171,7 @@ fn samples(name: &str) -> Vec<Value> {
         }
         "rounds_left" | "turns_left" => {
             let mut plain = [0, 1, 2].map(|left| json!({"left": left, "used": 49, "questions": []})).to_vec();
-            plain.push(json!({"left": 2, "used": 64, "questions": ["answered", "not_found"]}));
+            plain.push(json!({"left": 2, "used": 64, "questions": [{"number": 1, "status": "answered"}, {"number": 2, "status": "not_found"}]}));
             return plain;
         }
         "page" => {
