@@ -48,7 +48,8 @@ impl EndedBy {
 }
 
 /// What is known of the limits of a run's research.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Topics about which nothing was found.
     pub empty_topics: Vec<String>,
@@ -83,7 +84,7 @@ pub struct Limits {
     pub repaired: usize,
     pub still_unsupported: usize,
     /// ISO 639-1 codes of the question's language and of the report's, when they differ.
-    pub other_language: Option<(&'static str, &'static str)>,
+    pub other_language: Option<(String, String)>,
 }
 
 impl Limits {
@@ -105,6 +106,40 @@ impl Limits {
     /// Notes a page that was read. If others could not read it, before or afterwards, its text is there all the same.
     pub fn page_read(&mut self, key: String) {
         self.read_pages.insert(key);
+    }
+
+    /// Returns what of it holds of every text that is made of the same research, in whatever words.
+    #[must_use]
+    pub fn of_research(&self) -> Self {
+        let unread = self.unread_pages.iter().filter(|(key, _)| !self.read_pages.contains(*key));
+        Self {
+            unread_pages: unread.map(|(key, address)| (key.clone(), address.clone())).collect(),
+            read_pages: BTreeSet::new(),
+            unanswered: Vec::new(),
+            partly_answered: Vec::new(),
+            open_contradictions: Vec::new(),
+            repaired: 0,
+            still_unsupported: 0,
+            other_language: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns these limits of a text with those of the research that it rests on, which an earlier run made.
+    #[must_use]
+    pub fn resting_on(self, research: &Self) -> Self {
+        Self {
+            is_cut: self.is_cut || research.is_cut,
+            missing_collections: self.missing_collections.max(research.missing_collections),
+            repaired: self.repaired,
+            still_unsupported: self.still_unsupported,
+            ..research.clone()
+        }
+    }
+
+    /// Returns whether there is nothing of which to speak.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
     }
 
     /// Adds what the report does not answer, or not wholly.
@@ -136,7 +171,10 @@ impl Limits {
             line(words.unsupported, doubtful(claims, citations, is_unsupported)),
             line(words.partly_supported, doubtful(claims, citations, is_partly_supported)),
             line(words.contradictory, self.open_contradictions.iter().map(contradiction)),
-            line(words.other_language, self.other_language.map(|(asked, written)| format!("{asked} → {written}"))),
+            line(
+                words.other_language,
+                self.other_language.as_ref().map(|(asked, written)| format!("{asked} → {written}")),
+            ),
             line(words.ended_early, self.ended_by.map(|by| by.said(words).to_owned())),
             line(words.failed_searches, searches),
             line(words.replaced_engines, replaced),
@@ -263,7 +301,7 @@ mod tests {
                 other: stated("421,000", "b.test"),
                 settled: false,
             }],
-            other_language: Some(("de", "en")),
+            other_language: Some(("de".to_owned(), "en".to_owned())),
             missing_collections: 2,
             repaired: 4,
             still_unsupported: 3,
@@ -291,6 +329,32 @@ mod tests {
         let all_held = Limits { repaired: 4, ..Limits::default() };
         let section = all_held.section(&[claim], &[Citation::new(3, SourceId(1001), 23, 26)], Wording::of(""));
         assert!(section.contains("did not hold them: 4\n"), "another statement is wrong: {section}");
+    }
+
+    #[test]
+    fn what_holds_of_the_research_is_kept_with_a_report() {
+        let mut limits = Limits {
+            unresearched: vec![("The loan".to_owned(), EndedBy::Budget)],
+            cut_notes: BTreeSet::from(["The dues".to_owned()]),
+            replaced_engines: vec![(("brave".to_owned(), "searxng".to_owned()), 3)],
+            unanswered: vec!["Who pays?".to_owned()],
+            other_language: Some(("de".to_owned(), "en".to_owned())),
+            repaired: 2,
+            ..Limits::default()
+        };
+        limits.page_unread("a".to_owned(), "https://a.test/");
+        limits.page_unread("b".to_owned(), "https://b.test/");
+        limits.page_read("b".to_owned());
+        let kept = limits.of_research();
+        let read: Limits = serde_json::from_str(&serde_json::to_string(&kept).unwrap()).unwrap();
+        assert_eq!(read, kept);
+        let own = Limits { is_cut: true, ..Limits::default() };
+        let section = own.resting_on(&read).section(&[], &[], Wording::of_code("de"));
+        for said in ["The loan", "The dues", "brave → searxng (3)", "a.test"] {
+            assert!(section.contains(said), "{section}");
+        }
+        assert!(!section.contains("Who pays?") && !section.contains("b.test") && !section.contains("de → en"));
+        assert!(Limits::default().of_research().is_none() && !kept.is_none());
     }
 
     #[test]

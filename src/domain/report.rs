@@ -11,7 +11,7 @@ use super::{
     SourceId, SubQuestion, Timestamp,
     claim::{Claim, Contradiction, Passage, Statement, Verdict},
     digest::sha256_hex,
-    limits,
+    limits::{self, Limits},
     wording::{WORDINGS, Wording},
 };
 
@@ -228,6 +228,10 @@ pub struct Report {
     /// What the sources behind the notes state otherwise, whether the report deals with it or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
+    /// What its research could not do, of which a section under its text speaks; other forms of it speak of that too.
+    /// Empty in reports of older releases.
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Box<Limits>,
 }
 
 impl Report {

@@ -16,9 +16,10 @@ use super::citations;
 use crate::{
     context::{Cx, Error},
     domain::{
-        Event, Note, RunId, Source, SourceId, WarningCode,
-        claim::Statement,
+        Event, Note, RunId, Source, SourceId, SubQuestion, WarningCode,
+        claim::{Contradiction, Statement},
         digest,
+        limits::Limits,
         report::{Report, text_alone},
         same,
     },
@@ -66,11 +67,34 @@ pub struct EarlierFindings {
     pub sources: Vec<Source>,
     /// The highest number of a researcher until now.
     pub researchers: u32,
+    /// What holds of the newest report in whatever form; nothing when an older release took it over.
+    #[serde(default, skip_serializing_if = "Standing::is_none")]
+    pub standing: Standing,
     /// Sources and notes that were cited, and had no room.
     left_out: usize,
     /// [`Earlier::other_texts`]; empty once the run has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     other_texts: Vec<(String, String)>,
+}
+
+/// What a report leaves open, which no other form of it can settle.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Standing {
+    pub sub_questions: Vec<SubQuestion>,
+    pub contradictions: Vec<Contradiction>,
+    pub limits: Box<Limits>,
+}
+
+impl Standing {
+    fn of(report: &Report) -> Self {
+        let Report { sub_questions, contradictions, limits, .. } = report.clone();
+        Self { sub_questions, contradictions, limits }
+    }
+
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl EarlierFindings {
@@ -155,6 +179,7 @@ fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
         notes: notes.clone(),
         sources: sources.iter().map(Source::bare).collect(),
         researchers,
+        standing: texts.first().map(|(_, report)| Standing::of(report)).unwrap_or_default(),
         left_out,
         other_texts,
     };

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::{
     Conversation, citations,
-    earlier::EarlierFindings,
+    earlier::{EarlierFindings, Standing},
     material,
+    questions::Judged,
     writer::{self, About},
 };
 use crate::{
@@ -83,17 +84,25 @@ async fn ask(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> R
 pub async fn answer(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "answer", conversation, known).await?;
     let message = newest(conversation);
-    let about = About { question: message, asked: None, sub_questions: &[], contradictions: &[] };
+    let about = About { question: message, asked: None, sub_questions: &[], contradictions: &[], before: None };
     writer::compose(cx, "answer", about, prompt, Task::Answer { message: message.to_owned() }).await
 }
 
-/// Rewrites the report as the newest message asks.
+/// Rewrites the report as the newest message asks. What the report could not say, the new one cannot say either: code
+/// takes that over and writes it under the text, of which the model knows nothing.
 ///
 /// # Errors
 /// As [`writer::write`].
 pub async fn revise(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "revise", conversation, known).await?;
-    let about = About { question: newest(conversation), asked: None, sub_questions: &[], contradictions: &[] };
+    let Standing { sub_questions, contradictions, limits } = &known.standing;
+    let about = About {
+        question: newest(conversation),
+        asked: None,
+        sub_questions: &sub_questions.iter().map(Judged::before).collect::<Vec<_>>(),
+        contradictions,
+        before: Some(limits),
+    };
     writer::compose(cx, "report", about, prompt, Task::Other).await
 }
 

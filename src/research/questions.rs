@@ -109,6 +109,12 @@ pub struct SoFar {
 }
 
 impl Judged {
+    /// Returns what is known of a question of an earlier report, whose sources nobody names any more.
+    pub fn before(SubQuestion { question, status }: &SubQuestion) -> Self {
+        let (question, status) = (question.clone(), *status);
+        Self { question, status, ids: Vec::new(), is_open: false, is_assumed: false }
+    }
+
     /// Returns how far it is answered by the findings, as far as that is known.
     pub fn by_findings(&self) -> Option<AnswerStatus> {
         (!self.is_open).then_some(self.status)

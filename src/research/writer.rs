@@ -75,6 +75,7 @@ pub async fn write(
         asked: Some(&asked),
         sub_questions: &findings.questions,
         contradictions: &differing,
+        before: None,
     };
     compose(cx, "report", about, prompt, task).await
 }
@@ -87,6 +88,8 @@ pub struct About<'a> {
     pub asked: Option<&'a str>,
     pub contradictions: &'a [Contradiction],
     pub sub_questions: &'a [Judged],
+    /// The limits of the report that the text is another form of.
+    pub before: Option<&'a Limits>,
 }
 
 /// Has the model write a text with citations, which its readers see grow; `name` says what it is, and is its journal
@@ -242,8 +245,12 @@ impl<'a> Writing<'a> {
         draft.report.contradictions =
             contradictions::in_report(self.cx, self.name, about.contradictions, &draft.report).await?;
         let mut limits = self.cx.limits();
+        if let Some(before) = about.before {
+            limits = limits.resting_on(before);
+        }
+        draft.report.limits = Box::new(limits.of_research());
         limits.add_questions(&draft.report.sub_questions);
-        limits.other_language = other_language;
+        limits.other_language = other_language.map(|(asked, written)| (asked.to_owned(), written.to_owned()));
         (limits.repaired, limits.still_unsupported) = (draft.repaired, draft.still_wrong);
         let open = draft.report.contradictions.iter().filter(|one| !one.settled).cloned();
         limits.open_contradictions = open.collect();

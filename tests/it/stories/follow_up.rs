@@ -5,6 +5,7 @@ use fathom::{
     runs::Ended,
     store::StepKind,
 };
+use serde_json::json;
 use test_case::test_case;
 
 use super::engine::{Engine, QUESTION, Story};
@@ -165,6 +166,50 @@ async fn another_form_of_the_report_needs_no_research(database: TestDatabase) {
     assert!(last.says("<report>\nFour crowns [S1002].\n</report>"), "the newest report is revised");
     assert!(last.says("AI: # Dues"), "the one before is part of the conversation");
     assert_eq!(ids(&table), [1001, 1002]);
+    engine.app.close().await;
+    world.finish();
+}
+
+/// What could not be researched is not researched by a translation, nor by the next one.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_form_of_the_report_has_its_limits(database: TestDatabase) {
+    let questions = ["What does the gate cost?", "Who lent the money?"];
+    let brief = json!({"research_brief": "All about the gate.", "sub_questions": questions});
+    let judged = json!({"answers": [
+        {"sub_question": 1, "status": "answered", "ids": ["S1002"]},
+        {"sub_question": 2, "status": "not_found", "ids": []},
+    ]});
+    let topics = ["The cost.", "The lender."].map(|topic| ("ConductResearch", json!({ "research_topic": topic })));
+    let german = "# Gebühren\n\nVier Kronen je Schiff bezahlen das neue Tor des Hafens, wie der Rat es beschlossen hat \
+        [S1002]. Die Gebühren setzt der Rat jedes Jahr nach einer Anhörung für alle Schiffe fest [S1001].";
+    let script = small()
+        .always(When::kind(Kind::Brief), reply::json(brief))
+        .first(When::kind(Kind::Supervisor), [reply::calls(topics), reply::calls([("ResearchComplete", judged)])])
+        .always(decides(), reply::follow_up("revise"))
+        .first(When::kind(Kind::Revision), [reply::text(german), reply::text("Four crowns [S1002].")]);
+    let world = world(script).await;
+    let engine = Engine::start(&world, &database, &["max_researchers=1"]).await;
+    let first = engine.research(QUESTION).await;
+    let limits = "- Could not be researched: “The lender.” (the spending limit was reached)";
+    let open = "“Who lent the money?”";
+    assert!(first.markdown().contains(limits) && first.markdown().contains(open), "{}", first.markdown());
+
+    let translated = next(&engine, &first, "Translate it into German, please.").await;
+    let written = translated.markdown();
+    assert!(
+        written.contains("## Grenzen dieses Berichts") && written.contains("- Konnte nicht untersucht werden: “The")
+    );
+    assert!(written.contains(open) && !written.contains("Limits of this report"), "{written}");
+    let again = next(&engine, &translated, "In English again, and shorter.").await;
+    assert!(again.markdown().contains(limits) && again.markdown().contains(open), "{}", again.markdown());
+    for story in [&translated, &again] {
+        assert_eq!(story.report().sub_questions, first.report().sub_questions);
+        assert_eq!(story.named("sub_questions.decided").len(), 1);
+    }
+    let call = world.models.calls_of(Kind::Revision).remove(0);
+    assert!(!call.says("Limits of this report") && !call.says("Could not be researched"), "{}", call.last_text());
     engine.app.close().await;
     world.finish();
 }
