@@ -238,8 +238,8 @@ async fn search(config: &Config) -> Vec<Finding> {
             .push(Finding::note("search", format!("{} need no key; the settings do not use them", unused.join(", "))));
     }
     if let Err(missing) = engines.select(&config.options.search_api, &config.options.search_fallback) {
-        findings.push(match config.options.search_api.is_none() {
-            // Runs may have documents of their own.
+        findings.push(match config.options.search_api.is_none() || config.options.has_mcp() {
+            // Runs may have documents of their own, or tools of MCP servers.
             true => Finding::note("search", missing.to_string()),
             false => Finding::broken("search", missing.to_string()),
         });

@@ -148,7 +148,7 @@ fn banner(config: &Config, address: SocketAddr) -> String {
         format!("  usable     {}", config.usable_names()),
     ];
     lines.extend(config.not_usable().map(|missing| format!("  not usable {missing}")));
-    if config.options.search_api.names().next().is_none() {
+    if config.options.search_api.names().next().is_none() && !config.options.has_mcp() {
         lines.push(format!("  note       questions are refused: {}", config.nothing_to_search()));
     }
     if let Some(file) = &config.file {

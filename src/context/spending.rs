@@ -379,8 +379,8 @@ impl Spending {
 
 impl Spent {
     /// Returns how long the answer to a call of a purpose is taken to be, in tokens: as the longest one so far. Before
-    /// the first, it is as long as any to another purpose, since a model that thinks long does so in all calls; reports are
-    /// another matter.
+    /// the first, it is as long as any to another purpose, since a model that thinks long does so in all calls. Reports
+    /// are another matter.
     fn expected_answer(&self, purpose: Purpose) -> u64 {
         let of = |purpose: Purpose| self.longest[purpose as usize];
         let others = [Purpose::Turn, Purpose::Summary, Purpose::Notes];

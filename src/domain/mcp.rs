@@ -99,8 +99,14 @@ impl McpConfig {
 
     /// Returns the address that is called, where it can be: `/mcp` is appended unless it is there.
     pub fn address(&self) -> Option<Url> {
-        let base = self.url.trim().trim_end_matches('/');
-        let address = if base.ends_with("/mcp") { base.to_owned() } else { format!("{base}/mcp") };
+        let given = self.url.trim();
+        let base = given.trim_end_matches('/');
+        let address = match base.ends_with("/mcp") {
+            // Some servers know the address with the slash alone.
+            true if given.ends_with('/') => format!("{base}/"),
+            true => base.to_owned(),
+            false => format!("{base}/mcp"),
+        };
         let url = Url::parse(&address).ok()?;
         let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
         (matches!(url.scheme(), "http" | "https") && url.has_host() && plain).then_some(url)
@@ -144,7 +150,7 @@ mod tests {
         };
         check("https://tools.example/", Some("https://tools.example/mcp"));
         check("https://tools.example/mcp", Some("https://tools.example/mcp"));
-        check("https://tools.example/mcp/", Some("https://tools.example/mcp"));
+        check("https://tools.example/mcp/", Some("https://tools.example/mcp/"));
         check("https://me:secret@tools.example", None);
         check("https://tools.example/?key=1", None);
         check("file:///etc", None);

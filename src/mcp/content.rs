@@ -278,7 +278,8 @@ fn says_more(value: &Value) -> bool {
     }
 }
 
-/// Returns the address that a text gives for itself: `URL: …`, `Source: …`, `Contents of …` in its first lines.
+/// Returns the address that a text gives for itself: `URL: …`, `Source: …`, `Contents of …` in its first lines. A text
+/// that names several, one result below the other, is of none of them.
 fn named_address(text: &str) -> Option<String> {
     let line = |line: &str| {
         let line = line.trim().trim_start_matches(['*', '#', '-', ' ']);
@@ -289,7 +290,8 @@ fn named_address(text: &str) -> Option<String> {
         let word = rest.trim_start_matches([':', '*', ' ', '<']).split_whitespace().next()?;
         web_address(word.trim_end_matches([':', ',', '>', ')']))
     };
-    text.lines().take(6).find_map(line)
+    let address = text.lines().take(6).find_map(line)?;
+    text.lines().filter_map(line).all(|other| other == address).then_some(address)
 }
 
 /// Returns an address of the web, as it is written; without a user or password.
@@ -382,6 +384,8 @@ mod tests {
         check("Contents of https://a.example/x:\nThe gate.", Some("https://a.example/x"));
         check("Title: Gate\n**URL**: https://a.example/x\n", Some("https://a.example/x"));
         check("Source: <https://a.example/x>", Some("https://a.example/x"));
+        check("Title: A\nURL: https://a.example/x\n\nTitle: B\nURL: https://b.example/y", None);
+        check("URL: https://a.example/x\nWords.\nSource: https://a.example/x", Some("https://a.example/x"));
         check("The gate, see https://a.example/x", None);
         check("URL: javascript:alert(1)", None);
         check("URL: https://me:secret@a.example/", None);

@@ -175,6 +175,10 @@ impl Listing<'_> {
         if schema.get("type").is_none() {
             schema["type"] = "object".into();
         }
+        // OpenAI refuses a schema without them, also of a tool that takes nothing.
+        if schema["type"] == "object" && schema.get("properties").is_none_or(serde_json::Value::is_null) {
+            schema["properties"] = serde_json::json!({});
+        }
         if schema["type"] != "object" || schema.to_string().len() > MAX_SCHEMA_BYTES || tool.name.len() > MAX_NAME_BYTES
         {
             return Err("has a schema that models cannot be shown");

@@ -481,7 +481,7 @@ mod tests {
             under("3.2 (2 April 2034)", "It needs Android 11 or later."),
         ];
         let versions = Versions::of("Which Android does it need?", &statements, &sources);
-        let score = Score { value: 1.0, answers: true };
+        let score = Score { value: 1.0, answers: true, ..Score::default() };
         let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
         assert_eq!(versions.overruled(&candidates), [true, false]);
     }
@@ -491,7 +491,7 @@ mod tests {
         let sources = [source(1, "faq.txt", "Questions", ""), source(2, "b.md", "Rules", "2034-04-02")];
         let check = |question: &str, statements: &[Statement], expected: &[bool]| {
             let versions = Versions::of(question, statements, &sources);
-            let score = Score { value: 1.0, answers: true };
+            let score = Score { value: 1.0, answers: true, ..Score::default() };
             let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
             assert_eq!(versions.overruled(&candidates), expected, "{question}");
         };
@@ -543,7 +543,7 @@ mod tests {
             says(1, "Perhaps the ferry is late."),
         ];
         let versions = Versions::of("How many?", &statements, &sources);
-        let score = Score { value: 1.0, answers: true };
+        let score = Score { value: 1.0, answers: true, ..Score::default() };
         let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
         let expected =
             [true, false, false, false, true, true, false, true, false, false, true, false, true, false, false];
@@ -555,7 +555,7 @@ mod tests {
         let sources = [source(1, "a", "A", "2030-02-10"), source(2, "b", "B", "2031-03-04")];
         let overruled = |older: &str, newer: &str| {
             let statements = [says(1, older), says(2, newer)];
-            let score = Score { value: 1.0, answers: true };
+            let score = Score { value: 1.0, answers: true, ..Score::default() };
             let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
             Versions::of("What does it cost?", &statements, &sources).overruled(&candidates)[0]
         };
