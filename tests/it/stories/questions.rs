@@ -113,8 +113,7 @@ async fn a_report_that_admits_that_the_answer_is_missing_is_not_counted_as_an_an
 /// Nobody judges the questions, which are in another language than the notes: the words of the report decide.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn notes_in_another_language_leave_no_question_unanswered() {
-    use AnswerStatus::{Answered, NotFound};
-    let check = async |brief: &str, questions: [&str; 3], report: &str, expected: [AnswerStatus; 3]| {
+    let check = async |brief: &str, questions: [&str; 3], report: &str| {
         let notes = "- The gate cost 412,000 crowns [S1001]\n- Harbour dues pay for the gate [S1001]\n\
             - The gate was opened on 14 November 2030 [S1001]";
         let brief = reply::json(json!({"research_brief": brief, "sub_questions": questions}));
@@ -128,20 +127,17 @@ async fn notes_in_another_language_leave_no_question_unanswered() {
         assert!(!heard.contains("By their words alone"), "{heard}");
         let writer = world.models.calls_of(Kind::Report).remove(0);
         assert!(writer.says(&format!("- {}\n", questions[1])), "nobody knows: {}", writer.last_text());
-        assert_eq!(statuses(&story), questions.into_iter().zip(expected).collect::<Vec<_>>());
-        let is_open = expected.contains(&NotFound);
-        assert_eq!(story.markdown().contains(&format!(": “{}”", questions[2])), is_open, "{}", story.markdown());
+        assert_eq!(statuses(&story), questions.map(|question| (question, AnswerStatus::Answered)));
+        assert!(!story.markdown().contains(&format!("“{}”", questions[2])), "{}", story.markdown());
         world.finish();
     };
     let german = "# Sperrwerk\n\nDas Sperrwerk kostete 412.000 Kronen [S1001]. Die Hafengebühren bezahlen das Sperrwerk \
         [S1001]. Das Sperrwerk wurde am 14. November 2030 eröffnet [S1001].";
     let asked = ["Was kostet das Sperrwerk?", "Wer bezahlt das Sperrwerk?", "Wann wurde das Sperrwerk eröffnet?"];
-    check("Was kostet das Sperrwerk, und wer bezahlt es?", asked, german, [Answered; 3]).await;
-    let open = [asked[0], asked[1], "Welches Gehalt bezieht der Direktor der Werft?"];
-    check("Was kostet das Sperrwerk, und wer bezahlt es?", open, german, [Answered, Answered, NotFound]).await;
+    check("Was kostet das Sperrwerk, und wer bezahlt es?", asked, german).await;
     let chinese =
         "# 水闸\n\n水闸花费412,000克朗 [S1001]。港口税支付水闸费用 [S1001]。水闸于2030年11月14日启用 [S1001]。";
-    check("潮汐水闸花费多少，由谁支付？", ["水闸花费多少？", "由谁支付？", "何时建成？"], chinese, [Answered; 3]).await;
+    check("潮汐水闸花费多少，由谁支付？", ["水闸花费多少？", "由谁支付？", "何时建成？"], chinese).await;
 }
 
 /// A statement with all words of a short question is no proof that it is not answered.
