@@ -249,6 +249,8 @@ const BRACKETED: [&str; 11] = [
 ];
 /// Characters of an entity that are looked at; others write no more than a few zeros.
 const LONGEST_ENTITY: usize = 24;
+/// More than the longest of our names has.
+const LONGEST_NAME: usize = 40;
 /// Characters behind a bracket among which the name of a tag is looked for, spaces and invisible ones included.
 const LONGEST_GAP: usize = 256;
 
@@ -321,6 +323,9 @@ fn is_name(behind: &str, names: &[&str]) -> bool {
             return names.iter().any(|known| known.eq_ignore_ascii_case(&name));
         }
         name.push(character);
+        if name.len() > LONGEST_NAME {
+            return false;
+        }
     }
     // Nobody writes so much before a name or within it but to hide it.
     let is_hidden = behind.chars().nth(LONGEST_GAP).is_some();
@@ -375,6 +380,7 @@ mod tests {
         }
         let within = "\u{200b}".repeat(64);
         check(&format!("</pa{within}ge>"), &format!("‹/pa{within}ge>"));
+        check(&format!("<{0}> [{0}", "48656c".repeat(60)), &format!("<{0}> [{0}", "48656c".repeat(60)));
         let endless = "\u{200b}".repeat(300);
         check(&format!("</pa{endless}ge>"), &format!("‹/pa{endless}ge>"));
         check(&format!("< {} b", "a ".repeat(300)), &format!("< {} b", "a ".repeat(300)));

@@ -287,20 +287,20 @@ impl Spending {
         self.spent.lock().limited_by
     }
 
-    /// Counts a model call with a prompt of about `tokens` tokens, which is to be made next. `price` says what tokens
-    /// cost; `None`: nobody knows. Of `max_tokens`, what leaves something to others takes the answer that is expected
-    /// as well; what they leave it to is measured by its prompt.
+    /// Counts a model call that is to be made next, with a prompt of about `tokens` tokens and an answer of `max_tokens`
+    /// at most. `price` says what tokens cost; `None`: nobody knows. A call that leaves something to others takes the
+    /// answer that is expected of it as well; what they leave it to is measured by its prompt.
     ///
     /// # Errors
     /// The call must not be made.
     pub fn begin_call(
         &self,
         purpose: Purpose,
-        tokens: u32,
+        (tokens, max_tokens): (u32, u32),
         price: impl FnOnce(&Usage) -> Option<Cost>,
     ) -> Result<Reserved<'_>, Refusal> {
         let tokens = u64::from(tokens);
-        let output_tokens = self.spent.lock().expected_answer(purpose);
+        let output_tokens = self.spent.lock().expected_answer(purpose).min(max_tokens.into());
         let cost = match self.max_cost {
             Some(_) => price(&Usage { input_tokens: tokens, output_tokens, ..Usage::default() }),
             None => Some(Cost::default()),
@@ -521,7 +521,7 @@ mod tests {
 
     fn calls(spending: &Spending, purpose: Purpose) -> u32 {
         let mut made = 0;
-        while spending.begin_call(purpose, 10, free).is_ok() {
+        while spending.begin_call(purpose, (10, u32::MAX), free).is_ok() {
             made += 1;
         }
         made
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!(calls(&spending, Purpose::Summary), 0);
         assert_eq!(calls(&spending, Purpose::Notes), 19);
         assert_eq!(calls(&spending, Purpose::Whole), 6);
-        let refusal = spending.begin_call(Purpose::Whole, 10, free).unwrap_err();
+        let refusal = spending.begin_call(Purpose::Whole, (10, u32::MAX), free).unwrap_err();
         assert_eq!(refusal.message, "the run has spent what it may: max_model_calls is 100");
         assert!(!refusal.is_first);
     }
@@ -663,31 +663,35 @@ mod tests {
     #[test]
     fn tokens_count_when_they_are_used_and_before() {
         let spending = spending("max_tokens", 100_000);
-        let first = spending.begin_call(Purpose::Turn, 50_000, free).unwrap();
+        let first = spending.begin_call(Purpose::Turn, (50_000, u32::MAX), free).unwrap();
         assert!(
-            spending.begin_call(Purpose::Turn, 50_000, free).unwrap_err().is_first,
+            spending.begin_call(Purpose::Turn, (50_000, u32::MAX), free).unwrap_err().is_first,
             "the first is still being made"
         );
         spending.end_call(&used(10_000));
         drop(first);
-        drop(spending.begin_call(Purpose::Turn, 50_000, free).unwrap());
+        drop(spending.begin_call(Purpose::Turn, (50_000, u32::MAX), free).unwrap());
         spending.end_call(&used(90_000));
-        assert!(spending.begin_call(Purpose::Whole, 1, free).is_err());
+        assert!(spending.begin_call(Purpose::Whole, (1, u32::MAX), free).is_err());
     }
 
     #[test]
     fn the_answer_that_is_expected_counts_too_and_that_to_the_report_does_not() {
         let spending = spending("max_tokens", 100_000);
-        let first = spending.begin_call(Purpose::Turn, 1_000, free).unwrap();
+        let first = spending.begin_call(Purpose::Turn, (1_000, u32::MAX), free).unwrap();
         let long = Usage { input_tokens: 1_000, output_tokens: 20_000, ..Usage::default() };
         first.answered(&long);
         spending.end_call(&long);
         drop(first);
-        let side_by_side: Vec<_> = (0..8).map_while(|_| spending.begin_call(Purpose::Turn, 1_000, free).ok()).collect();
+        let side_by_side: Vec<_> =
+            (0..8).map_while(|_| spending.begin_call(Purpose::Turn, (1_000, u32::MAX), free).ok()).collect();
         assert_eq!(side_by_side.len(), 2, "63,000 of the 75,000 that turns may use");
-        let notes = spending.begin_call(Purpose::Notes, 1_000, free).unwrap();
-        assert!(spending.begin_call(Purpose::Notes, 1_000, free).is_err(), "notes are expected to be as long");
-        assert!(spending.begin_call(Purpose::Whole, 15_000, free).is_ok(), "its prompt fits");
+        let notes = spending.begin_call(Purpose::Notes, (1_000, u32::MAX), free).unwrap();
+        assert!(
+            spending.begin_call(Purpose::Notes, (1_000, u32::MAX), free).is_err(),
+            "notes are expected to be as long"
+        );
+        assert!(spending.begin_call(Purpose::Whole, (15_000, u32::MAX), free).is_ok(), "its prompt fits");
         drop((side_by_side, notes));
     }
 
@@ -697,17 +701,20 @@ mod tests {
         options.set("max_cost_usd", 1.0.into()).unwrap();
         let spending = Spending::new(&options, &[]);
         let dollars = |dollars: f64| move |_: &Usage| Cost::reported(dollars);
-        let first = spending.begin_call(Purpose::Turn, 10, dollars(0.5)).unwrap();
-        assert!(spending.begin_call(Purpose::Turn, 10, dollars(0.3)).unwrap_err().is_first, "a quarter is kept");
+        let first = spending.begin_call(Purpose::Turn, (10, u32::MAX), dollars(0.5)).unwrap();
+        assert!(
+            spending.begin_call(Purpose::Turn, (10, u32::MAX), dollars(0.3)).unwrap_err().is_first,
+            "a quarter is kept"
+        );
         spending.end_call(&Usage { cost: Cost::reported(0.7), ..Usage::default() });
         drop(first);
         assert_eq!(spending.limited_by(), Some("max_cost_usd"));
-        drop(spending.begin_call(Purpose::Whole, 10, dollars(0.3)).unwrap());
-        let refusal = spending.begin_call(Purpose::Whole, 10, dollars(0.31)).unwrap_err();
+        drop(spending.begin_call(Purpose::Whole, (10, u32::MAX), dollars(0.3)).unwrap());
+        let refusal = spending.begin_call(Purpose::Whole, (10, u32::MAX), dollars(0.31)).unwrap_err();
         assert_eq!(refusal.message, "the run has spent what it may: max_cost_usd is 1");
-        let unknown = spending.begin_call(Purpose::Whole, 10, |_| None).unwrap_err();
+        let unknown = spending.begin_call(Purpose::Whole, (10, u32::MAX), |_| None).unwrap_err();
         assert!(unknown.message.ends_with("the price of the model is not known"), "{}", unknown.message);
-        assert!(Spending::new(&RunOptions::default(), &[]).begin_call(Purpose::Turn, 10, |_| None).is_ok());
+        assert!(Spending::new(&RunOptions::default(), &[]).begin_call(Purpose::Turn, (10, u32::MAX), |_| None).is_ok());
     }
 
     /// A model that searches is one more that spends: its tokens and its money count, and all of its searches.
@@ -740,12 +747,15 @@ mod tests {
         let spending = Spending::new(&options, &[]);
         let of_output = |usage: &Usage| Cost::reported(usage.output_tokens as f64 / 1e5);
         let long = Usage { output_tokens: 50_000, cost: Cost::reported(0.5), ..Usage::default() };
-        let first = spending.begin_call(Purpose::Turn, 10, of_output).unwrap();
+        let first = spending.begin_call(Purpose::Turn, (10, u32::MAX), of_output).unwrap();
         first.answered(&long);
         spending.end_call(&long);
         drop(first);
-        assert!(spending.begin_call(Purpose::Turn, 10, of_output).is_err(), "another such answer is not paid for");
-        assert!(spending.begin_call(Purpose::Whole, 10, of_output).is_ok(), "reports are another matter");
+        assert!(
+            spending.begin_call(Purpose::Turn, (10, u32::MAX), of_output).is_err(),
+            "another such answer is not paid for"
+        );
+        assert!(spending.begin_call(Purpose::Whole, (10, u32::MAX), of_output).is_ok(), "reports are another matter");
     }
 
     #[test]
@@ -767,10 +777,10 @@ mod tests {
         let spending = spending("max_searches", 1);
         drop(spending.begin_search(NO_MODEL).unwrap());
         assert!(spending.begin_search(NO_MODEL).is_err());
-        assert!(spending.begin_call(Purpose::Turn, 1, free).is_err());
+        assert!(spending.begin_call(Purpose::Turn, (1, u32::MAX), free).is_err());
         assert!(
-            spending.begin_call(Purpose::Summary, 1, free).is_ok()
-                && spending.begin_call(Purpose::Notes, 1, free).is_ok()
+            spending.begin_call(Purpose::Summary, (1, u32::MAX), free).is_ok()
+                && spending.begin_call(Purpose::Notes, (1, u32::MAX), free).is_ok()
         );
     }
 }

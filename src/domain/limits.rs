@@ -129,7 +129,7 @@ impl Limits {
     #[must_use]
     pub fn resting_on(self, research: &Self) -> Self {
         Self {
-            is_cut: self.is_cut || research.is_cut,
+            is_cut: self.is_cut,
             missing_collections: self.missing_collections.max(research.missing_collections),
             repaired: self.repaired,
             still_unsupported: self.still_unsupported,

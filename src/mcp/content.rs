@@ -284,14 +284,15 @@ fn named_address(text: &str) -> Option<String> {
     let line = |line: &str| {
         let line = line.trim().trim_start_matches(['*', '#', '-', ' ']);
         let lower: String = line.chars().take(14).collect::<String>().to_lowercase();
-        let rest = ["url", "source", "link", "address", "contents of"]
-            .iter()
-            .find_map(|name| lower.starts_with(name).then(|| line.get(name.len()..)).flatten())?;
+        let (name, rest) = ["url", "source", "link", "address", "contents of"]
+            .into_iter()
+            .find_map(|name| lower.starts_with(name).then(|| Some((name, line.get(name.len()..)?))).flatten())?;
         let word = rest.trim_start_matches([':', '*', ' ', '<']).split_whitespace().next()?;
-        web_address(word.trim_end_matches([':', ',', '>', ')']))
+        Some((name, web_address(word.trim_end_matches([':', ',', '>', ')']))?))
     };
-    let address = text.lines().take(6).find_map(line)?;
-    text.lines().filter_map(line).all(|other| other == address).then_some(address)
+    let (name, address) = text.lines().take(6).find_map(line)?;
+    let is_next = |(label, other): (&str, String)| label == name && other != address;
+    (!text.lines().filter_map(line).any(is_next)).then_some(address)
 }
 
 /// Returns an address of the web, as it is written; without a user or password.
@@ -385,7 +386,7 @@ mod tests {
         check("Title: Gate\n**URL**: https://a.example/x\n", Some("https://a.example/x"));
         check("Source: <https://a.example/x>", Some("https://a.example/x"));
         check("Title: A\nURL: https://a.example/x\n\nTitle: B\nURL: https://b.example/y", None);
-        check("URL: https://a.example/x\nWords.\nSource: https://a.example/x", Some("https://a.example/x"));
+        check("Contents of https://a.example/x:\nWords.\nSource: https://b.example/1", Some("https://a.example/x"));
         check("The gate, see https://a.example/x", None);
         check("URL: javascript:alert(1)", None);
         check("URL: https://me:secret@a.example/", None);

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     context::{Cx, Error, Standing},
-    domain::{Event, Failure, FailureCode, Note, Scope, WarningCode, event::beginning},
+    domain::{Event, Failure, FailureCode, Note, Scope, ToolKind, WarningCode, event::beginning},
     llm::Message,
     offline::Task,
     tools::{Toolbox, delegate::Assignment},
@@ -66,7 +66,8 @@ async fn notes(
         agent::do_task(cx, &mut researcher, path, "topic", &mut messages).await?;
     }
     if researcher.gathered.evidence.is_empty() {
-        return Err(nothing_found(topic, researcher.gathered.obstacle()).into());
+        let obstacle = researcher.gathered.obstacle().or_else(|| without_tools(&researcher));
+        return Err(nothing_found(topic, obstacle).into());
     }
     let messages = researcher.gathered.in_full(messages);
     let Gathered { evidence, turns, .. } = researcher.gathered;
@@ -78,6 +79,13 @@ async fn notes(
     note.statements = statements::of_note(cx, &note, about).await?;
     cx.keep_note(&format!("{path}/note"), note.clone()).await?;
     Ok((note, sources, turns))
+}
+
+/// Says that nothing could be retrieved at all, as where MCP servers are all that a run has, and none can be used.
+fn without_tools(researcher: &Agent<'_>) -> Option<String> {
+    let is_work = |name: &str| researcher.tools.kind(name).is_some_and(ToolKind::is_work);
+    let has_any = researcher.tools.names().into_iter().any(is_work);
+    (!has_any).then(|| "no tool is there to retrieve with: the MCP servers cannot be used".to_owned())
 }
 
 /// Lets the agent work; a failure is its end only if it has gathered nothing.
