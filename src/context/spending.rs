@@ -287,9 +287,9 @@ impl Spending {
         self.spent.lock().limited_by
     }
 
-    /// Counts a model call that is to be made next, with a prompt of about `tokens` tokens and an answer of `max_tokens`
-    /// at most. `price` says what tokens cost; `None`: nobody knows. A call that leaves something to others takes the
-    /// answer that is expected of it as well; what they leave it to is measured by its prompt.
+    /// Counts a model call that is to be made next, with a prompt of about `tokens` tokens and an answer of
+    /// `max_tokens` at most. `price` says what tokens cost; `None`: nobody knows. A call that leaves something to
+    /// others takes the answer that is expected of it as well; what they leave it to is measured by its prompt.
     ///
     /// # Errors
     /// The call must not be made.

@@ -70,8 +70,8 @@ pub fn hidden_address(address: &str) -> Cow<'_, str> {
     }
 }
 
-/// Bytes of the shortest secret that is looked for in what others say. Shorter keys (`ollama`, `none`) are placeholders,
-/// and hiding them would garble messages.
+/// Bytes of the shortest secret that is looked for in what others say. Shorter keys (`ollama`, `none`) are
+/// placeholders, and hiding them would garble messages.
 pub const MIN_SECRET_BYTES: usize = 8;
 
 /// Returns the passwords of an address, users without one who are long enough to be a token, and the values of
