@@ -155,7 +155,9 @@ impl Reader<'_> {
             is_written_so.then_some(Measure { unit: Unit::PERCENTAGE_POINT, tokens: 3 })
         };
         let plain = || {
-            let behind = self.measure(ahead + 1).filter(|_| is_in(PLAIN, word))?;
+            // One such word alone: pages may have thousands of them in a row, and the stack has an end.
+            self.word(ahead + 1).filter(|next| is_in(PLAIN, word) && !is_in(PLAIN, next))?;
+            let behind = self.measure(ahead + 1)?;
             Some(Measure { tokens: behind.tokens + 1, ..behind })
         };
         points(PERCENTAGE_POINTS, Unit::PERCENTAGE_POINT)
