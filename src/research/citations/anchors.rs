@@ -4,7 +4,7 @@
 use super::{lines, numbers::is_citing_word};
 
 /// Parts of the names of anchors over sources, in lower case, beside words for a source.
-const PARTS: [&str; 9] = ["bib", "cit", "content", "endnote", "fnref", "note", "r", "src", "user"];
+const PARTS: [&str; 10] = ["bib", "cit", "content", "endnote", "fnref", "ftn", "note", "r", "src", "user"];
 /// What stands before the name of an anchor in an entry.
 const NAMING: [&str; 5] = [" id=\"", " id='", " name=\"", " name='", "{#"];
 /// Bytes of the name of an anchor.
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn anchors_of_sources_are_kept_apart_from_those_of_the_text() {
-        for anchor in ["ref-2", "fn2", "source_2", "cite_note-2", "user-content-fn-2", "r2", "2", "sources", "Quellen"]
+        for anchor in ["ref-2", "fn2", "source_2", "cite_note-2", "user-content-fn-2", "_ftn2", "r2", "2", "sources", "Quellen"]
         {
             assert!(is_of_source(anchor, &[1, 2]), "{anchor}");
         }

@@ -18,6 +18,7 @@ fn bounds_hold_on_their_side() {
         ("Mindestens 40 Boote wurden gezählt", "Es wurden 42 Boote gezählt."),
         ("Höchstens 50 Boote wurden gezählt", "Es wurden 48 Boote gezählt."),
         ("Plus de 3 000 bateaux sont venus", "Il y avait 3 120 bateaux."),
+        ("Le total ne dépasse pas 3 000 bateaux", "Il y avait 2 950 bateaux au total."),
         ("Plus d’un million de bateaux", "Il y avait 1,05 million de bateaux."),
         ("Moins de 5 % des bateaux", "C'était 4,8 % des bateaux."),
         ("Au moins 40 bateaux sont venus", "En tout 42 bateaux sont venus."),
@@ -36,6 +37,7 @@ fn bounds_hold_on_their_side() {
         ("More than 3,000 boats were counted", "In all 2,950 boats were counted."),
         ("Less than 5 % of the boats were lost", "Of the boats 5.2 % were lost."),
         ("At least 40 boats were counted", "In all 38 boats were counted."),
+        ("Le total ne dépasse pas 3 000 bateaux", "Il y avait 3 120 bateaux au total."),
         ("At most 40 boats were counted", "In all 42 boats were counted."),
         ("No more than 40 boats were counted", "In all 42 boats were counted."),
         ("Up to 40 boats were counted", "In all 42 boats were counted."),
@@ -72,6 +74,8 @@ fn shares_and_percentage_points() {
         ("Turnout fell by 5 percentage points", "La participación bajó 5 puntos porcentuales."),
         ("Turnout fell by 5 percentage points", "L'affluenza è scesa di 5 punti percentuali."),
         ("Turnout fell by 5 percentage points", "Turnout fell by 5% points."),
+        ("Turnout fell by 5 percent points to 61%", "Turnout fell by 5 percentage points, to 61%."),
+        ("Turnout fell by 5 % points to 61%", "Turnout fell by 5 percentage points, to 61%."),
         ("So sank es um 5 %-Punkte", "Turnout fell by 5 percentage points."),
         ("The rate rose by 25 basis points", "The rate rose by 0.25 percentage points."),
         ("The rate rose by 0.25 percentage points", "The rate rose by 25 bps."),
@@ -108,6 +112,11 @@ fn one_amount_in_two_units_is_the_same() {
         ("It answers in 200 ms", "It answers in 0.2 seconds."),
         ("It answers in 0.2s", "It answers in 200 milliseconds."),
         ("The plant has 1.2 TW", "The plant has 1,200 GW."),
+        // What is done in some time is no speed.
+        ("It scans 100 GB in seconds", "It scans 100 GB of data in seconds."),
+        ("He walked 5 km in an hour", "He walked 5 km in one hour."),
+        ("It cost 412 million pesos", "Costó $412 millones."),
+        ("It cost MX$412 million", "Costó $412 millones."),
         ("It used 4.35 gigawatt-hours", "It used 4,350 megawatt hours."),
         ("It used 4.35 GWh", "Es waren 4.350 Megawattstunden."),
         ("The line has 110 kV", "The line has 110,000 volts."),
@@ -294,6 +303,10 @@ fn versions_are_no_amounts() {
         ("In Norway it costs €4.10", "It costs 4.1 euros in Norway."),
         ("It costs 4.1 crowns", "It costs 4.10 crowns."),
         ("It was so (HR 1.50)", "It was so (HR 1.5)."),
+        // Thousands, and fractions of pages that write them with a comma.
+        ("2030 hatte die Stadt 12.500 Einwohner", "The city had 12,500 inhabitants in 2030."),
+        ("2030 hatte die Stadt 12.500 Einwohner", "Die Stadt hatte 2030 12500 Einwohner."),
+        ("The rate of births was in Germany 1.35", "In Deutschland (Germany) war die Rate, the rate of births, 1,35."),
     ]);
     other(&[
         ("Python 3.10 brought it", "It came with Python 3.1."),

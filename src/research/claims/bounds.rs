@@ -72,7 +72,7 @@ const BEFORE: &[(Precision, &str)] = &[
 ];
 
 /// Before words of direction: turns it, as in `no more than`.
-const NOT: [&str; 10] = ["no", "not", "nicht", "nie", "pas", "non", "não", "niet", "не", "without"];
+const NOT: [&str; 11] = ["no", "not", "nicht", "nie", "ne", "pas", "non", "não", "niet", "не", "without"];
 
 /// Behind a number or its unit.
 const BEHIND: &[(Precision, &str)] = &[

@@ -203,8 +203,12 @@ impl<'a> Statement<'a> {
     fn version(&self, number: &Number, version: &str, page: &Page) -> Option<usize> {
         let reading = number.readings.first()?;
         let mut places = page.sentences_with(reading.value).take(MOST_PLACES);
+        // It may be a fraction after all, which others write with a comma.
+        let spellings = [version.to_owned(), version.replace('.', ",")];
         let is_it = |sentence: &usize| {
-            versions::stands_in(version, page.sentence(*sentence)) && page.is_about(*sentence, &self.keys)
+            let text = page.sentence(*sentence);
+            spellings.iter().any(|spelling| versions::stands_in(spelling, text))
+                && page.is_about(*sentence, &self.keys)
         };
         places.find(is_it).or_else(|| page.around_writes(*reading).then_some(usize::MAX))
     }

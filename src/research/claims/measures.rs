@@ -95,7 +95,7 @@ impl Reader<'_> {
         let begins_range = self.is_until(used) && self.token(used + 1).is_some_and(|token| token.is_number());
         number.unit = measure.map(|measure| measure.unit).or_else(|| self.currency_before().filter(|_| !begins_range));
         let percent = self.percent(used);
-        number.is_percent = percent > 0;
+        number.is_percent = percent > 0 && number.unit != Some(Unit::PERCENTAGE_POINT);
         if percent > 0 && self.points_behind(used + percent) {
             (number.is_percent, number.is_compound, number.unit) = (false, false, Some(Unit::PERCENTAGE_POINT));
         }
@@ -203,7 +203,9 @@ impl Reader<'_> {
         if let Some(unit) = time(hours).and_then(|time| one.unit.for_hours(time)) {
             return Some(Measure { unit, tokens: hours + 1 - ahead });
         }
-        if !one.unit.may_be_in_time() {
+        // `100 GB in seconds` says how long it took; `km in der Stunde` is a speed.
+        let took = || self.word(ahead + 1).as_deref() == Some("in") && self.word(ahead + 2).as_deref() != Some("der");
+        if !one.unit.may_be_in_time() || took() {
             return None;
         }
         let is_between = |at: &usize| self.token(*at).is_some_and(|token| is_in(PER, &lower(token.text)));
@@ -269,7 +271,8 @@ impl Reader<'_> {
     /// Returns whether what follows makes a difference of shares of a share: `% points`, `%-Punkte`.
     fn points_behind(self, ahead: usize) -> bool {
         let at = ahead + usize::from(self.is_hyphen(ahead));
-        let is_verb = || self.word(at + 1).is_some_and(|next| POINTS_TO.contains(&&*next));
+        let is_figure = || self.token(at + 2).is_some_and(|token| token.is_number());
+        let is_verb = || self.word(at + 1).is_some_and(|next| POINTS_TO.contains(&&*next)) && !is_figure();
         self.word(at).is_some_and(|word| is_in(BEHIND_PERCENT, &word)) && !is_verb()
     }
 }

@@ -493,6 +493,10 @@ fn long_texts_take_time_that_grows_with_their_length() {
     {
         growth::check(powers, 8_000, |text| checked(&format!("{text} [1]."), text));
     }
+    // One behind the other they are no unit, and must not be read into the depth.
+    for units in ["metric ", "percent point ", "square ", "US ", "p.", "个", "km in the "] {
+        growth::check(units, 64_000, |text| checked("It cost 5 dues [1].", &format!("5 {text}")));
+    }
     for marks in ["“a [b … ", "\"«„\" ", "»one two three four« "] {
         growth::check(marks, 8_000, |text| checked(&format!("{text} [1]."), text));
     }

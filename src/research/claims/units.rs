@@ -203,7 +203,10 @@ impl Unit {
     /// Returns both as they are beside each other, if they measure the same.
     pub fn alike(self, other: Self) -> Option<(Self, Self)> {
         let (one, other) = (self.beside(other), other.beside(self));
-        let is_general = |kind: &str, of: &str| [DOLLAR, FRANC, PESO].contains(&kind) && of.ends_with(kind);
+        // The sign of dollars is that of pesos, too.
+        let is_general = |kind: &str, of: &str| {
+            [DOLLAR, FRANC, PESO].contains(&kind) && of.ends_with(kind) || kind == DOLLAR && of.ends_with(PESO)
+        };
         let is_one_kind = one.kind.is_empty()
             || other.kind.is_empty()
             || one.kind == other.kind

@@ -21,7 +21,8 @@ pub fn version<'a>(tokens: &[Token<'a>], place: &Range<usize>, number: &Number) 
     let (whole, part) = token.text.split_once('.')?;
     let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_written_so = are_digits(whole) && are_digits(part) && !part.trim_matches('0').is_empty();
-    let is_bare = number.unit.is_none() && !number.is_percent && number.multiple == 1;
+    // What may be thousands too, such as `12.500`, has two readings.
+    let is_bare = number.unit.is_none() && !number.is_percent && number.multiple == 1 && number.readings.len() == 1;
     let lower = before.text.to_lowercase();
     let is_named = || {
         let is_measure =
