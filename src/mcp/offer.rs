@@ -300,6 +300,20 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_that_takes_nothing_has_properties_all_the_same() {
+        let with = |schema: Value| {
+            let listed = listed([json!({"name": "t", "inputSchema": schema})], json!([]));
+            listed.offer.tools[0].schema.clone()
+        };
+        let expected = json!({"type": "object", "properties": {}});
+        for bare in [json!({}), json!({"type": "object"}), json!({"type": "object", "properties": null})] {
+            assert_eq!(with(bare.clone()), expected, "{bare}");
+        }
+        let full = json!({"type": "object", "properties": {"of": {"type": "string"}}});
+        assert_eq!(with(full.clone()), full);
+    }
+
+    #[test]
     fn no_list_repeats_a_secret() {
         let described = json!({"name": "find", "description": format!("{} tok3n-1", "x".repeat(1_995)), "inputSchema":
             {"type": "object", "properties": {"tok3n-1": {"enum": ["tok3n-1", 7]}}}});
