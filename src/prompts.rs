@@ -9,7 +9,10 @@ use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig, value::Ser
 use serde::Serialize;
 
 use crate::{
-    domain::digest::{hex, sha256},
+    domain::{
+        digest::{hex, sha256},
+        is_invisible,
+    },
     llm::{Part, Text},
 };
 
@@ -316,7 +319,7 @@ fn is_tag(behind: &str) -> bool {
 /// Returns whether a name of the list follows, perhaps behind a slash, spaces or more opening brackets.
 fn is_name(behind: &str, names: &[&str]) -> bool {
     let skipped = |c: &char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '<' | '[' | '|' | '\\');
-    let near = behind.chars().take(LONGEST_GAP).map(narrow).filter(|c| !is_ignored(*c)).skip_while(skipped);
+    let near = behind.chars().take(LONGEST_GAP).map(narrow).filter(|c| !is_invisible(*c)).skip_while(skipped);
     let mut name = String::new();
     for character in near {
         if !(character.is_ascii_alphanumeric() || character == '_') {
@@ -339,13 +342,6 @@ fn narrow(character: char) -> char {
         '﹤' => '<',
         other => other,
     }
-}
-
-/// Returns whether it is a character without a width, which may hide inside a name.
-fn is_ignored(character: char) -> bool {
-    matches!(character, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
-        | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}')
-        || is_invisible_letter(character)
 }
 
 /// Returns whether this is a tag character; these spell text that only a model can read.

@@ -471,7 +471,6 @@ mod tests {
         assert_eq!(listed.len(), settings::all().len() + 1, "each once");
     }
 
-    /// Every value that stands there is one that is accepted.
     /// As the guide says, with `set -a; . ./.env`.
     #[test]
     fn a_shell_takes_the_example_of_variables() {
@@ -485,6 +484,7 @@ mod tests {
         assert!(serde_json::from_slice::<Value>(&output.stdout).unwrap().is_object());
     }
 
+    /// Every value that stands there is one that is accepted.
     #[test]
     fn the_example_file_lists_exactly_the_settings_there_are() {
         let example: String = commented(&file()).flat_map(|line| [line, "\n"]).collect();

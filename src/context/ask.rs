@@ -379,18 +379,14 @@ impl Cx {
             if let Some(detail) = &fitted.shortened {
                 self.emit(vec![Event::warning(WarningCode::Shortened, format!("{key}: {detail}"))]).await?;
             }
-            let reserved =
-                match self
-                    .run
-                    .spending
-                    .begin_call(purpose, (fitted.tokens, fitted.request.max_tokens), |usage| self.price(model, usage))
-                {
-                    Ok(reserved) => reserved,
-                    Err(refusal) => {
-                        let unanswered = Unanswered::lasting(refusal.failure());
-                        return Ok(Tried::Refused(Box::new(self.refused(&refusal, Err(unanswered)))));
-                    }
-                };
+            let length = (fitted.tokens, fitted.request.max_tokens);
+            let reserved = match self.run.spending.begin_call(purpose, length, |usage| self.price(model, usage)) {
+                Ok(reserved) => reserved,
+                Err(refusal) => {
+                    let unanswered = Unanswered::lasting(refusal.failure());
+                    return Ok(Tried::Refused(Box::new(self.refused(&refusal, Err(unanswered)))));
+                }
+            };
             match self.attempt(&fitted, &call.task, &mut sink, caller).await? {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
                     window = fit::smaller(window, limit, fitted.tokens);

@@ -21,16 +21,19 @@ pub fn printable_line(text: &str) -> String {
     printable(&spaced).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns whether a text has nothing that can be seen: nothing but white space, controls, and characters that have no
-/// width or no ink (`Default_Ignorable_Code_Point` of Unicode, and the empty pattern of Braille).
+/// Returns whether a text has nothing that can be seen: nothing but white space, controls, and characters without ink.
 pub fn shows_nothing(text: &str) -> bool {
-    let has_no_ink = |character: char| {
-        matches!(character, '\u{ad}' | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-    };
-    text.chars().all(|character| character.is_whitespace() || is_unprintable(character) || has_no_ink(character))
+    text.chars().all(|character| character.is_whitespace() || character.is_control() || is_invisible(character))
+}
+
+/// Returns whether a character has no width or no ink (`Default_Ignorable_Code_Point` of Unicode, and the empty pattern
+/// of Braille).
+pub fn is_invisible(character: char) -> bool {
+    turns_text(character)
+        || matches!(character, '\u{ad}' | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Returns the first `limit` characters, with an ellipsis in place of the last when there are more.

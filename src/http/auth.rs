@@ -17,7 +17,7 @@ use super::{
     State, audit,
     error::{ApiError, Code, Place},
     extract::JsonBody,
-    json, sign_in,
+    json, origin, sign_in,
 };
 use crate::{
     auth::{Kind, Principal, SESSION, Session, Unverified},
@@ -260,7 +260,7 @@ pub fn is_over_tls(headers: &HeaderMap) -> bool {
 fn is_elsewhere(host: &str) -> bool {
     let authority = host.parse::<Authority>().ok();
     match authority.and_then(|authority| url::Host::parse(authority.host()).ok()) {
-        Some(url::Host::Domain(name)) => name != "localhost" && !name.ends_with(".localhost"),
+        Some(url::Host::Domain(name)) => !origin::is_this_machine(&name),
         Some(url::Host::Ipv4(address)) => !address.is_loopback(),
         Some(url::Host::Ipv6(address)) => !address.is_loopback(),
         None => false,

@@ -63,7 +63,12 @@ fn is_allowed(allowed: &AllowedHosts, name: &str) -> bool {
         return false;
     }
     let host = authority.host().trim_end_matches('.').to_ascii_lowercase();
-    is_address(&host) || host == "localhost" || host.ends_with(".localhost") || names.contains(&host)
+    is_address(&host) || is_this_machine(&host) || names.contains(&host)
+}
+
+/// Returns whether it is `localhost` or a name below it (RFC 6761, section 6.3), in lower case.
+pub fn is_this_machine(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 fn is_address(host: &str) -> bool {

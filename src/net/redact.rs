@@ -77,13 +77,12 @@ pub const MIN_SECRET_BYTES: usize = 8;
 /// Returns the passwords of an address, users without one who are long enough to be a token, and the values of
 /// parameters with the names of secrets; as they are written and as they are meant.
 pub fn secrets_of_address(address: &str) -> Vec<String> {
-    const SHORTEST_TOKEN: usize = 8;
     let users = address.match_indices("://").filter_map(|(at, mark)| {
         let rest = &address[at + mark.len()..];
         let user = rest.split(['/', '?', '#']).next()?.rsplit_once('@')?.0;
         user.split_once(':').filter(|(_, password)| !password.is_empty()).or_else(|| {
             let token = user.trim_end_matches(':');
-            (token.len() >= SHORTEST_TOKEN).then_some(("", token))
+            (token.len() >= MIN_SECRET_BYTES).then_some(("", token))
         })
     });
     let pairs = address.split(['?', '&', ';', '#']).filter_map(|pair| pair.split_once('='));

@@ -104,8 +104,9 @@ fn take_over(cx: &Cx, asked: &Fingerprint, listed: &mut [ServerOffer]) {
     let before = std::iter::from_fn(|| cx.journal().inherited::<Vec<ServerOffer>>(STEP, asked));
     let before: Vec<ServerOffer> = before.flat_map(|inherited| inherited.value).collect();
     for one in listed.iter_mut().filter(|one| one.offer.is_err()) {
-        let known = before.iter().find(|known| known.server == one.server && known.offer.is_ok());
-        one.offer = known.map_or_else(|| one.offer.clone(), |known| known.offer.clone());
+        if let Some(known) = before.iter().find(|known| known.server == one.server && known.offer.is_ok()) {
+            one.offer = known.offer.clone();
+        }
     }
 }
 

@@ -39,7 +39,8 @@ mod tests {
 
     #[test]
     fn anchors_of_sources_are_kept_apart_from_those_of_the_text() {
-        for anchor in ["ref-2", "fn2", "source_2", "cite_note-2", "user-content-fn-2", "_ftn2", "r2", "2", "sources", "Quellen"]
+        for anchor in
+            ["ref-2", "fn2", "source_2", "cite_note-2", "user-content-fn-2", "_ftn2", "r2", "2", "sources", "Quellen"]
         {
             assert!(is_of_source(anchor, &[1, 2]), "{anchor}");
         }

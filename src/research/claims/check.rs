@@ -207,8 +207,7 @@ impl<'a> Statement<'a> {
         let spellings = [version.to_owned(), version.replace('.', ",")];
         let is_it = |sentence: &usize| {
             let text = page.sentence(*sentence);
-            spellings.iter().any(|spelling| versions::stands_in(spelling, text))
-                && page.is_about(*sentence, &self.keys)
+            spellings.iter().any(|spelling| versions::stands_in(spelling, text)) && page.is_about(*sentence, &self.keys)
         };
         places.find(is_it).or_else(|| page.around_writes(*reading).then_some(usize::MAX))
     }

@@ -165,9 +165,11 @@ async fn threads_in_which_nothing_happens_are_deleted(database: TestDatabase) {
     assert_eq!(prune_threads(&store, LATER).await, [waiting.thread_id]);
 }
 
-/// Gives the one run there is 7,000 steps, sources and events more.
-async fn fill(database: &TestDatabase) {
+/// Returns the lease of the only run there is, which has ended, with 7,000 steps, sources and events more than it made.
+async fn filled(database: &TestDatabase, store: &Store) -> Lease {
     const MUCH: &str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 7000) INSERT INTO ";
+    let lease = claimed(store).await;
+    end(store, lease).await;
     let bytes = if matches!(database.database, Database::Postgres { .. }) { "BYTEA" } else { "BLOB" };
     let fill = format!(
         "{MUCH} steps (run_id, key, kind, request_hash, value, started_at, finished_at) \
@@ -179,6 +181,7 @@ async fn fill(database: &TestDatabase) {
          JOIN threads ON threads.id = runs.thread_id; UPDATE threads SET last_seq = last_seq + 7000"
     );
     database.rows(fill).await.unwrap();
+    lease
 }
 
 /// One statement for all of it might take longer than any statement may, and keeps others waiting.
@@ -191,9 +194,7 @@ async fn a_thread_that_holds_much_is_deleted_in_parts(database: TestDatabase) {
         INSERT INTO deleted SELECT COUNT(*) FROM gone; RETURN NULL; END $$; ";
     let store = database.open().await;
     let is_postgres = matches!(database.database, Database::Postgres { .. });
-    let lease = claimed(&store).await;
-    end(&store, lease).await;
-    fill(&database).await;
+    let lease = filled(&database, &store).await;
     let next = next_run(&store, lease.thread_id).await;
     if is_postgres {
         let watch = |table| {
@@ -225,9 +226,7 @@ async fn a_thread_that_holds_much_is_deleted_in_parts(database: TestDatabase) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_thread_of_which_a_part_is_deleted_goes_as_a_whole(database: TestDatabase, uses: &str) {
     let store = database.open().await;
-    let lease = claimed(&store).await;
-    end(&store, lease).await;
-    fill(&database).await;
+    let lease = filled(&database, &store).await;
     database.rows(uses.to_owned()).await.unwrap();
     assert_eq!(prune_threads(&store, LATER).await, [lease.thread_id]);
     assert!(database.row_counts().await.iter().all(|(_, rows)| *rows == 0), "{:?}", database.row_counts().await);
@@ -242,9 +241,7 @@ async fn an_old_thread_of_which_a_part_is_deleted_goes_as_a_whole(database: Test
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_at_work_is_fenced_before_the_first_part_of_its_thread_is_deleted(database: TestDatabase, refuse: &str) {
     let store = database.open().await;
-    let lease = claimed(&store).await;
-    end(&store, lease).await;
-    fill(&database).await;
+    let lease = filled(&database, &store).await;
     let next = next_run(&store, lease.thread_id).await;
     database.rows(refuse.to_owned()).await.unwrap();
     store.delete_thread(lease.thread_id).await.unwrap_err();
