@@ -403,6 +403,13 @@ mod tests {
     }
 
     #[test]
+    fn secrets_of_the_address_are_hidden_in_what_its_server_says() {
+        let server = server(openai(), Some("http://tok3n-of-mine@host/v1?key=s3cret-of-mine"), None);
+        let said = "the credential s3cret-of-mine of tok3n-of-mine is unknown".to_owned();
+        assert_eq!(server.without_secrets(said), "the credential (hidden) of (hidden) is unknown");
+    }
+
+    #[test]
     fn an_address_without_a_path_gets_the_one_that_is_usual_there() {
         for (name, given, expected) in [
             ("azure", "https://r.openai.azure.com/", "https://r.openai.azure.com/openai/v1/models"),

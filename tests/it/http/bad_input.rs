@@ -278,7 +278,7 @@ async fn ids_that_are_none_or_nobodys(database: TestDatabase) {
             answer.refused(404, "not_found");
         }
     }
-    for source in ["S", "x", "-1", "1.5", "S99999999999999999999", "%00"] {
+    for source in ["S", "x", "-1", "1.5", "S99999999999999999999", "%00", "S+1001", "S01001"] {
         let path = format!("/api/v1/runs/{NOBODY}/sources/{source}");
         let problem = service.get(&path).await.refused(422, "validation_failed");
         assert_eq!(problem["errors"][0]["parameter"], "source_id", "{source}");

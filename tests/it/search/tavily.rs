@@ -170,6 +170,20 @@ async fn refusals_are_typed_and_never_show_the_key() {
     assert!((9..=200).contains(&fake.requests()), "{}: this may, and was tried for half a second", fake.requests());
 }
 
+/// Nor a secret that stands in the address of the engine.
+#[tokio::test]
+async fn a_refusal_that_quotes_a_secret_of_the_address_does_not_show_it() {
+    let fake = Fake::start(|_, _| {
+        (StatusCode::BAD_REQUEST, Json(json!({"detail": {"error": "credential s3cret-of-mine unknown"}})))
+            .into_response()
+    })
+    .await;
+    let address = format!("{}?token=s3cret-of-mine", fake.base_url);
+    let engine = engine(fake.settings().with("search.tavily.base_url", address.as_str()), parser());
+    let error = engine.search("q", &Limits::default(), &Open).await.unwrap_err().to_string();
+    assert!(error.contains("credential (hidden) unknown"), "{error}");
+}
+
 #[tokio::test]
 async fn odd_answers_are_errors_not_content() {
     let fake = Fake::start(|query, _| match query {
