@@ -39,6 +39,9 @@ pub(super) const LIST_TIME: Duration = Duration::from_secs(60);
 pub struct Offer {
     pub tools: Vec<OfferedTool>,
     pub resources: Vec<OfferedResource>,
+    /// Whether it says that it has resources. It may list none: those of templates are named by its results alone.
+    #[serde(default)]
+    pub has_resources: bool,
     /// What was left out, for people; about ten.
     pub notes: Vec<String>,
 }
@@ -118,7 +121,8 @@ impl Listing<'_> {
     /// Takes in the first resources. What cannot be listed cannot be read either; the tools are there all the same, and
     /// so are those of earlier pages.
     async fn list_resources(&mut self, peer: &Peer<RoleClient>) {
-        if peer.peer_info().is_some_and(|info| info.capabilities.resources.is_some()) {
+        self.offer.has_resources = peer.peer_info().is_some_and(|info| info.capabilities.resources.is_some());
+        if self.offer.has_resources {
             let _ = tokio::time::timeout(LIST_TIME, self.take_resources(peer)).await;
         }
     }
@@ -297,6 +301,20 @@ mod tests {
         let few = listed([tool("good", "object"), tool("bad", "array")], json!([]));
         assert!(!few.is_full());
         assert_eq!((few.offer.tools.len(), few.offer.notes.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_tool_that_takes_nothing_has_properties_all_the_same() {
+        let with = |schema: Value| {
+            let listed = listed([json!({"name": "t", "inputSchema": schema})], json!([]));
+            listed.offer.tools[0].schema.clone()
+        };
+        let expected = json!({"type": "object", "properties": {}});
+        for bare in [json!({}), json!({"type": "object"}), json!({"type": "object", "properties": null})] {
+            assert_eq!(with(bare.clone()), expected, "{bare}");
+        }
+        let full = json!({"type": "object", "properties": {"of": {"type": "string"}}});
+        assert_eq!(with(full.clone()), full);
     }
 
     #[test]
