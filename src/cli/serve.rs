@@ -166,6 +166,28 @@ fn stands_in(fallback: &SearchFallback) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Flags;
+
+    /// As `fathom serve` would start with these variables.
+    fn banner_with(variables: &[(&str, &str)]) -> String {
+        let own = [("HOME", "/home/ada"), ("FATHOM_SEARCH_API", "none")];
+        let given = |name: &str| variables.iter().chain(&own).find(|(key, _)| *key == name).map(|(_, value)| *value);
+        let config = Config::read(&Flags::default(), &|name| given(name).map(str::to_owned)).unwrap();
+        banner(&config, ([127, 0, 0, 1], 8080).into())
+    }
+
+    #[test]
+    fn questions_are_refused_where_there_is_neither_an_engine_nor_an_mcp_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mcp.json");
+        std::fs::write(&file, r#"{"mcpServers": {"files": {"command": "x"}}}"#).unwrap();
+        let servers = ("FATHOM_MCP_FILE", file.to_str().unwrap());
+        assert!(banner_with(&[]).contains("questions are refused"), "{}", banner_with(&[]));
+        for api in ["none", "auto"] {
+            let with = banner_with(&[servers, ("FATHOM_SEARCH_API", api)]);
+            assert!(!with.contains("questions are refused"), "{with}");
+        }
+    }
 
     #[tokio::test]
     async fn a_service_that_lost_a_part_stops_by_itself() {
