@@ -126,7 +126,9 @@ fn initialization(error: &ClientInitializeError) -> Error {
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             "it does not answer as an MCP server does".to_owned()
         }
-        ClientInitializeError::TransportError { error, .. } => error::chain(error),
+        ClientInitializeError::TransportError { error, .. } => {
+            error::HttpAnswer::of(error).map_or_else(|| error::chain(error), error::HttpAnswer::words)
+        }
         other => other.to_string(),
     })
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::{Error, Secrets, SignIn};
-use crate::domain::shortened;
+use crate::{domain::shortened, net};
 
 /// Pieces of one answer.
 pub const MAX_PIECES: usize = 10;
@@ -222,8 +222,7 @@ impl Reply {
 
     fn bounded(mut self) -> Self {
         if self.pieces.len() > MAX_PIECES {
-            self.left_out.push(format!("{} more items were left out", self.pieces.len() - MAX_PIECES));
-            self.pieces.truncate(MAX_PIECES);
+            self.pieces = joined(self.pieces);
         }
         for left_out in &mut self.left_out {
             *left_out = shortened(left_out, MAX_LEFT_OUT_CHARS).into_owned();
@@ -242,6 +241,34 @@ impl Reply {
         self.pieces.retain(|piece| !piece.text.is_empty());
         self
     }
+}
+
+/// Returns as many pieces as there may be: neighbours without an address become one, and what is too much even then is
+/// the last one, in which addresses are only named.
+fn joined(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut joined: Vec<Piece> = Vec::new();
+    let is_plain = |piece: &Piece| piece.address.is_none() && piece.title.is_none();
+    for piece in pieces {
+        match joined.last_mut().filter(|last| is_plain(last) && is_plain(&piece)) {
+            Some(last) => last.text.extend(["\n\n", &piece.text]),
+            None => joined.push(piece),
+        }
+    }
+    if joined.len() > MAX_PIECES {
+        let rest = joined.split_off(MAX_PIECES - 1).into_iter().map(in_words);
+        let text = rest.reduce(|all, next| all + "\n\n" + &next).unwrap_or_default();
+        joined.push(Piece { text, ..Piece::default() });
+    }
+    joined
+}
+
+/// Returns the text below its title and address, unless it repeats them.
+fn in_words(piece: Piece) -> String {
+    let Piece { address, title, text } = piece;
+    let names = title.into_iter().chain(address.map(|address| net::hidden_address(&address).to_string()));
+    let mut lines: Vec<String> = names.filter(|name| !text.contains(name.as_str())).collect();
+    lines.push(text);
+    lines.join("\n")
 }
 
 /// Returns an object with an address of the web.
@@ -278,13 +305,14 @@ fn says_more(value: &Value) -> bool {
     }
 }
 
-/// Returns the address that a text gives for itself: `URL: …`, `Source: …`, `Contents of …` in its first lines. A text
-/// that names several, one result below the other, is of none of them.
+/// Returns the address that a text gives for itself: `URL: …`, `Contents of …` in its first lines. A text that names
+/// several, one result below the other, is of none of them. `Source: …` and `Link: …` stand in notes, too, about pages
+/// that they are not.
 fn named_address(text: &str) -> Option<String> {
     let line = |line: &str| {
         let line = line.trim().trim_start_matches(['*', '#', '-', ' ']);
         let lower: String = line.chars().take(14).collect::<String>().to_lowercase();
-        let (name, rest) = ["url", "source", "link", "address", "contents of"]
+        let (name, rest) = ["url", "contents of"]
             .into_iter()
             .find_map(|name| lower.starts_with(name).then(|| Some((name, line.get(name.len()..)?))).flatten())?;
         let word = rest.trim_start_matches([':', '*', ' ', '<']).split_whitespace().next()?;
@@ -356,7 +384,34 @@ mod tests {
         assert!(alone.pieces.iter().all(|piece| piece.address.is_some()), "nothing is left, so all have a place");
         let blocks: Vec<Value> =
             results(13).iter().map(|item| json!({"type": "text", "text": item.to_string()})).collect();
-        assert_eq!(reply(json!({ "content": blocks })).left_out, ["3 more items were left out"]);
+        let reply = reply(json!({ "content": blocks }));
+        assert_eq!((reply.pieces.len(), reply.left_out.len()), (MAX_PIECES, 0));
+        assert_eq!(reply.pieces[8].address.as_deref(), Some("https://a.example/9"));
+        let Piece { address: None, title: None, text } = &reply.pieces[9] else { panic!("{reply:?}") };
+        assert!(text.starts_with("https://a.example/10\ntext 10\n\n"), "{text}");
+        assert!((11..=13).all(|n| text.contains(&format!("\"text {n}\""))), "{text}");
+    }
+
+    #[test]
+    fn many_short_texts_are_all_kept() {
+        let of = |texts: &[String]| {
+            let content: Vec<Value> = texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
+            reply(json!({"content": content, "structuredContent": {"result": texts}}))
+        };
+        let texts: Vec<String> = (0..40).map(|n| format!("In {n} there were dues.")).collect();
+        assert_eq!(
+            of(&texts),
+            Reply { pieces: vec![Piece { text: texts.join("\n\n"), ..Piece::default() }], ..Reply::default() }
+        );
+        assert_eq!(of(&texts[..MAX_PIECES]).pieces.len(), MAX_PIECES, "each has a place of its own");
+        let named = |n| if n % 3 == 0 { format!("URL: https://a.example/{n}\nDues.") } else { format!("Text {n}.") };
+        let reply = of(&(0..30).map(named).collect::<Vec<_>>());
+        assert_eq!((reply.pieces.len(), reply.left_out.len()), (MAX_PIECES, 0));
+        assert_eq!(reply.pieces[1].text, "Text 1.\n\nText 2.");
+        assert_eq!(reply.pieces[8].address.as_deref(), Some("https://a.example/12"));
+        let last = &reply.pieces[9].text;
+        assert!(last.starts_with("Text 13.") && last.ends_with("Text 29."), "{last}");
+        assert_eq!(last.matches("https://a.example/15").count(), 1, "{last}");
     }
 
     #[test]
@@ -384,7 +439,10 @@ mod tests {
         let check = |text: &str, expected: Option<&str>| assert_eq!(named_address(text).as_deref(), expected, "{text}");
         check("Contents of https://a.example/x:\nThe gate.", Some("https://a.example/x"));
         check("Title: Gate\n**URL**: https://a.example/x\n", Some("https://a.example/x"));
-        check("Source: <https://a.example/x>", Some("https://a.example/x"));
+        check("URL: <https://a.example/x>", Some("https://a.example/x"));
+        for label in ["Source", "Link", "Address"] {
+            check(&format!("{label}: https://a.example/x\nMy notes."), None);
+        }
         check("Title: A\nURL: https://a.example/x\n\nTitle: B\nURL: https://b.example/y", None);
         check("Contents of https://a.example/x:\nWords.\nSource: https://b.example/1", Some("https://a.example/x"));
         check("The gate, see https://a.example/x", None);

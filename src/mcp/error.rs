@@ -5,7 +5,10 @@ use std::time::Duration;
 use rmcp::{
     model::{ErrorCode, ErrorData, InputRequest, InputRequests, ServerResult},
     service::ServiceError,
-    transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError, StreamableHttpError},
+    transport::{
+        DynamicTransportError,
+        streamable_http_client::{AuthRequiredError, InsufficientScopeError, StreamableHttpError},
+    },
 };
 use url::Url;
 
@@ -17,6 +20,9 @@ use crate::net;
 pub(super) const MAX_PROBLEM_CHARS: usize = 1_000;
 /// Interaction required, as Open Deep Research's servers say it, and as MCP does since 2025-11-25.
 const SIGN_IN_CODES: [i32; 2] = [-32003, -32042];
+
+/// Why a request over HTTP failed, as the SDK says it.
+type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// Why a server did not answer; once it leaves this room, the text is for people and models, bounded, and holds no
 /// secret.
@@ -157,39 +163,50 @@ pub(super) enum HttpAnswer {
 impl HttpAnswer {
     /// Returns the answer that an error stands for; `None` when there was no answer.
     pub fn of(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
-        type Answer = StreamableHttpError<reqwest::Error>;
-        match causes(error).find_map(|cause| cause.downcast_ref::<Answer>())? {
-            Answer::HttpStatus(status) => Some(Self::Busy(status.to_string())),
-            Answer::UnexpectedServerResponse(text) => Some(Self::Other(text.to_string())),
-            Answer::UnexpectedContentType(Some(kind)) => Some(Self::Other(format!("content of the type {kind}"))),
-            Answer::UnexpectedContentType(None) => Some(Self::Other("content of no type".to_owned())),
-            Answer::ResponseBodyTooLarge { max_size } => Some(Self::Other(format!("more than {max_size} bytes"))),
+        match causes(error).find_map(|cause| cause.downcast_ref::<HttpError>())? {
+            HttpError::HttpStatus(status) => Some(Self::Busy(status.to_string())),
+            HttpError::UnexpectedServerResponse(text) => Some(Self::Other(text.to_string())),
+            HttpError::UnexpectedContentType(Some(kind)) => Some(Self::Other(format!("content of the type {kind}"))),
+            HttpError::UnexpectedContentType(None) => Some(Self::Other("content of no type".to_owned())),
+            HttpError::ResponseBodyTooLarge { max_size } => Some(Self::Other(format!("more than {max_size} bytes"))),
             _ => None,
         }
     }
 
-    fn words(self) -> String {
+    pub fn words(self) -> String {
         let (Self::Busy(text) | Self::Other(text)) = self;
-        format!("it answered {text}")
+        match text.starts_with("HTTP 405 ") {
+            // Before the answer, which may be long and is cut.
+            true => format!("it may speak the older HTTP with SSE, which is not supported: it answered {text}"),
+            false => format!("it answered {text}"),
+        }
     }
 }
 
+/// Returns the error with what caused it.
 fn causes<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
+    std::iter::successors(Some(error), |error| match error.downcast_ref::<HttpError>() {
+        // The SDK names it in the text alone, and not as its source.
+        Some(HttpError::Client(cause)) => Some(cause),
+        _ => error.source(),
+    })
+}
+
+/// Returns whether the error says nothing but its cause, and names of the SDK's types.
+fn only_wraps(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.is::<DynamicTransportError>() || matches!(error.downcast_ref::<HttpError>(), Some(HttpError::Client(_)))
 }
 
 /// Returns an error with its causes, in one line; addresses in it have lost what may be secret.
 pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = worded(error);
-    let mut cause = error.source();
-    while let Some(current) = cause {
-        let next = worded(current);
+    let mut text = String::new();
+    for next in causes(error).filter(|cause| !only_wraps(*cause)).map(worded) {
         if !text.contains(&next) {
-            text = format!("{text}: {next}");
+            let between = if text.is_empty() { "" } else { ": " };
+            text = format!("{text}{between}{next}");
         }
-        cause = current.source();
     }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -214,5 +231,23 @@ mod tests {
         let error = clients.direct().get(url).send().await.unwrap_err();
         let text = chain(&error);
         assert!(!text.contains("pa55") && text.contains("127.0.0.1:1/long/"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_said_without_names_of_types() {
+        let clients = net::ApiClients::new(net::Timeouts::default()).unwrap();
+        let refused = clients.direct().get("http://127.0.0.1:1/?key=pa55word").send().await.unwrap_err();
+        let sent = |error: HttpError| {
+            let kind = std::any::TypeId::of::<()>();
+            ServiceError::TransportSend(DynamicTransportError::from_parts("rmcp::a::B<C>", kind, Box::new(error)))
+        };
+        let error = sent(HttpError::Client(refused));
+        assert!(never_sent(&error), "so it is made again");
+        let Error::Unavailable(text) = meaning(error) else { panic!() };
+        assert!(text.starts_with("error sending request") && text.contains("onnection refused"), "{text}");
+        assert!(!text.contains("rmcp") && !text.contains("pa55") && !text.contains("Client error"), "{text}");
+        let cut_off = sent(HttpError::UnexpectedEndOfStream);
+        assert!(!never_sent(&cut_off));
+        assert!(matches!(meaning(cut_off), Error::Unavailable(text) if text == "unexpected end of stream"));
     }
 }

@@ -39,6 +39,9 @@ pub(super) const LIST_TIME: Duration = Duration::from_secs(60);
 pub struct Offer {
     pub tools: Vec<OfferedTool>,
     pub resources: Vec<OfferedResource>,
+    /// Whether it says that it has resources. It may list none: those of templates are named by its results alone.
+    #[serde(default)]
+    pub has_resources: bool,
     /// What was left out, for people; about ten.
     pub notes: Vec<String>,
 }
@@ -118,7 +121,8 @@ impl Listing<'_> {
     /// Takes in the first resources. What cannot be listed cannot be read either; the tools are there all the same, and
     /// so are those of earlier pages.
     async fn list_resources(&mut self, peer: &Peer<RoleClient>) {
-        if peer.peer_info().is_some_and(|info| info.capabilities.resources.is_some()) {
+        self.offer.has_resources = peer.peer_info().is_some_and(|info| info.capabilities.resources.is_some());
+        if self.offer.has_resources {
             let _ = tokio::time::timeout(LIST_TIME, self.take_resources(peer)).await;
         }
     }

@@ -128,6 +128,13 @@ async fn an_answer_that_is_none_of_the_protocol_costs_its_call_alone() {
     assert_eq!(fake.count("initialize"), 1, "all of them on one connection");
 }
 
+#[tokio::test]
+async fn a_server_of_the_older_transport_is_named() {
+    let fake = Fake::start(|_, _, _| Some(with_status(405, "text/plain", "no".repeat(2_000)))).await;
+    let error = fake.clients(json!({})).offers().await.remove(0).1.unwrap_err().to_string();
+    assert!(error.contains("older HTTP with SSE, which is not supported: it answered HTTP 405"), "{error}");
+}
+
 /// As some do that were started again, though the protocol wants a 404.
 #[tokio::test]
 async fn a_server_that_refuses_all_requests_of_a_session_is_greeted_again() {

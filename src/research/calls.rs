@@ -21,6 +21,9 @@ use crate::{
 
 /// Why a call was given up.
 const TIME_OVER: &str = "the researcher's time is over";
+/// Why a call is not made again.
+const ANSWER_LOST: &str = "this call may have been made before Fathom was restarted, and its answer is lost; \
+    make it again only if it does no harm to make it twice";
 
 /// A call that is to be carried out.
 struct Job<'c> {
@@ -281,6 +284,9 @@ async fn perform(
         if let Some(taken_over) = taken_over(cx, site, admitted.source_ids, &key, &asked) {
             return Ok(taken_over);
         }
+        if tool.kind() == ToolKind::Mcp && !is_first(cx, &format!("{key}/begun")).await? {
+            return Ok(Entry::new(Err(Failed { message: ANSWER_LOST.to_owned(), ends: None })));
+        }
         let outcome = cx.before(Some(site.deadline), tool.call(cx, site, arguments)).await;
         let failed = match outcome.unwrap_or_else(|| Err(ToolError::Model(TIME_OVER.to_owned()))) {
             Ok(output) => return Ok(with_sources(cx, output)),
@@ -302,6 +308,14 @@ async fn perform(
         Some(failure) => ToolError::Ends(failure.into()),
         None => ToolError::Model(failed.message),
     })
+}
+
+/// Returns whether no process has begun the call before, and notes that one has. The note is stored before the call is
+/// made: tools of MCP servers may change what is outside.
+async fn is_first(cx: &Cx, begun: &str) -> Result<bool, Stop> {
+    let is_first = !cx.journal().has(begun);
+    cx.journal().step(begun, StepKind::Mark, String::new(), async { Ok(Entry::new(())) }).await?;
+    Ok(is_first)
 }
 
 /// Returns the step of a call as a run made it that this one retries, with its sources; `None` when the call is to be

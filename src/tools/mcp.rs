@@ -174,7 +174,7 @@ impl Loaded {
                 tools.push(Box::new(McpTool { clients: Arc::clone(&self.clients), server, tool, spec }));
             }
         }
-        let with_resources: Vec<_> = offers().filter(|(_, offer)| !offer.resources.is_empty()).collect();
+        let with_resources: Vec<_> = offers().filter(|(_, offer)| has_resources(offer)).collect();
         if !with_resources.is_empty() {
             let spec = resources_spec(cx, &with_resources);
             tools.push(Box::new(ReadResource { clients: Arc::clone(&self.clients), spec }));
@@ -296,6 +296,11 @@ impl Tool for ReadResource {
         }
         .boxed()
     }
+}
+
+/// Returns whether addresses of the server can be read. What an earlier release stored has the list alone.
+fn has_resources(offer: &Offer) -> bool {
+    offer.has_resources || !offer.resources.is_empty()
 }
 
 fn resources_spec(cx: &Cx, offers: &[(&String, &Offer)]) -> ToolSpec {

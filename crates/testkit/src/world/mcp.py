@@ -4,7 +4,7 @@
     mcp.py http [MODE]      over HTTP; the first line of its output is the port
 
 Modes misbehave from the start: hang, exit, garbage, many (600 tools), wordy (long descriptions, 50 resources), circle (a cursor that comes again), token (wants a
-bearer token), oauth (tokens of its own authorization server, good for six requests), dies-once (ends in the middle of its first call), late (a list takes a second), deaf (stays when its input ends), confidential (addresses of resources hold passwords and tokens). Each request is appended to the file that FAKE_MCP_LOG
+bearer token), oauth (tokens of its own authorization server, good for six requests), dies-once (ends in the middle of its first call), late (a list takes a second), deaf (stays when its input ends), confidential (addresses of resources hold passwords and tokens), templates (lists no resource, and links to one). Each request is appended to the file that FAKE_MCP_LOG
 names, one JSON object a line. Needs nothing but Python's own library.
 """
 
@@ -57,6 +57,8 @@ if MODE == "wordy":
     RESOURCES = [{"uri": "register://minutes/%d" % number, "name": "Minutes of the board's meeting %d" % number}
                  for number in range(50)]
 LINKED = "register://minutes/1932?sig=s3cret-s"
+if MODE == "templates":
+    RESOURCES, LINKED = [], "register://minutes/1932"
 
 
 class Refused(Exception):
@@ -76,7 +78,7 @@ def call(params, say, meta):
     if MODE == "dies-once" and not os.path.exists(LOG + ".died"):
         open(LOG + ".died", "w", encoding="utf-8").close()
         os._exit(3)
-    if name == "look_up" and MODE == "confidential":
+    if name == "look_up" and MODE in ("confidential", "templates"):
         return {"content": [{"type": "resource_link", "uri": LINKED, "name": "Minutes of 1932"}]}
     if name == "look_up":
         return {**text(json.dumps(ITEMS)), "structuredContent": ITEMS}
