@@ -2,8 +2,11 @@
 
 use std::{
     collections::VecDeque,
+    io,
+    pin::Pin,
     process::Stdio,
     sync::Arc,
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
@@ -19,7 +22,7 @@ use rmcp::{
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _},
+    io::{AsyncRead, AsyncReadExt as _, ReadBuf},
     process::{Child, Command},
     task::JoinSet,
     time::timeout,
@@ -41,6 +44,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(30);
 const CLOSE_TIME: Duration = Duration::from_secs(2);
 /// The largest message.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+const TOO_LONG: &str = "sent a message of more than 4 MiB";
 /// The most that one program may write.
 const MAX_STREAM_BYTES: u64 = 64 * 1024 * 1024;
 /// The end of what a program writes to its standard error that is kept for the text of an error.
@@ -70,7 +74,7 @@ impl Connection {
                 (greet(handler, transport).await, None)
             }
             Way::Stdio { .. } => {
-                let (mut process, transport) = Process::start(server)?;
+                let (mut process, transport) = Process::start(server, Arc::clone(&notices))?;
                 let greeted = greet(handler, transport).await;
                 if greeted.is_err() {
                     return Err(secrets.scrub(process.explain(greeted.err()).await));
@@ -177,10 +181,35 @@ struct Process {
     _reader: JoinSet<()>,
 }
 
-type Pipes = AsyncRwTransport<RoleClient, tokio::io::Take<tokio::process::ChildStdout>, tokio::process::ChildStdin>;
+type Output = Bounded<tokio::io::Take<tokio::process::ChildStdout>>;
+type Pipes = AsyncRwTransport<RoleClient, Output, tokio::process::ChildStdin>;
+
+/// What a program writes, a message in a line. One that is too long ends the connection: the SDK would drop it without a
+/// word, and its call would wait for the whole time limit.
+struct Bounded<R> {
+    output: R,
+    /// Bytes of the last line so far.
+    line: usize,
+    notices: Arc<Notices>,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.output).poll_read(cx, buffer))?;
+        let new = &buffer.filled()[before..];
+        let first = memchr::memchr(b'\n', new).unwrap_or(new.len());
+        if self.line + first >= MAX_MESSAGE_BYTES {
+            self.notices.cut_off_for(TOO_LONG);
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, TOO_LONG)));
+        }
+        self.line = memchr::memrchr(b'\n', new).map_or(self.line + new.len(), |last| new.len() - last - 1);
+        Poll::Ready(Ok(()))
+    }
+}
 
 impl Process {
-    fn start(server: &Server) -> Result<(Self, Pipes), Error> {
+    fn start(server: &Server, notices: Arc<Notices>) -> Result<(Self, Pipes), Error> {
         let Way::Stdio { program, arguments, environment, folder } = &server.way else {
             return Err(Error::Unavailable("it has no command".to_owned()));
         };
@@ -198,7 +227,7 @@ impl Process {
         #[cfg(unix)]
         command.process_group(0);
         command.current_dir(folder.clone().unwrap_or_else(std::env::temp_dir));
-        let failed = |error: std::io::Error| Error::Unavailable(format!("{program} could not be started: {error}"));
+        let failed = |error: io::Error| Error::Unavailable(format!("{program} could not be started: {error}"));
         let mut child = command.spawn().map_err(failed)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
@@ -207,7 +236,8 @@ impl Process {
         let last_words = Arc::new(Mutex::default());
         let mut reader = JoinSet::new();
         reader.spawn(keep_last(stderr, Arc::clone(&last_words)));
-        let transport = AsyncRwTransport::new(stdout.take(MAX_STREAM_BYTES), stdin);
+        let output = Bounded { output: stdout.take(MAX_STREAM_BYTES), line: 0, notices };
+        let transport = AsyncRwTransport::new(output, stdin);
         let process = Self { id: child.id(), child, last_words, _reader: reader };
         Ok((process, transport.with_max_line_length(MAX_MESSAGE_BYTES)))
     }

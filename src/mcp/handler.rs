@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
@@ -28,6 +31,8 @@ const MAX_SIGN_INS: usize = 4;
 #[derive(Default)]
 pub(super) struct Notices {
     count: AtomicU32,
+    /// Why we ended the connection.
+    cut_off: OnceLock<&'static str>,
     /// Ends the connection.
     stop: Mutex<Option<RunningServiceCancellationToken>>,
     /// By call. A `watch` holds one value, so a slow reader misses steps and nothing piles up.
@@ -40,9 +45,17 @@ impl Notices {
         *self.stop.lock() = Some(token);
     }
 
-    /// Returns whether the server has said more than it may.
-    pub fn is_flooded(&self) -> bool {
-        self.count.load(Ordering::Relaxed) > MAX_NOTICES
+    /// Returns what the server did, if we ended the connection for that.
+    pub fn cut_off(&self) -> Option<&'static str> {
+        self.cut_off.get().copied()
+    }
+
+    /// Ends the connection for what the server did.
+    pub fn cut_off_for(&self, what: &'static str) {
+        let _ = self.cut_off.set(what);
+        if let Some(stop) = self.stop.lock().take() {
+            stop.cancel();
+        }
     }
 
     /// Follows the progress of a call, until the returned value is dropped.
@@ -58,10 +71,8 @@ impl Notices {
     }
 
     fn count(&self) {
-        if self.count.fetch_add(1, Ordering::Relaxed) == MAX_NOTICES
-            && let Some(stop) = self.stop.lock().take()
-        {
-            stop.cancel();
+        if self.count.fetch_add(1, Ordering::Relaxed) == MAX_NOTICES {
+            self.cut_off_for("sent far more notices than it may");
         }
     }
 

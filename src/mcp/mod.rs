@@ -288,7 +288,7 @@ impl Slot {
 
     /// Returns what an error means; a connection that no longer answers is given up.
     async fn failed(&self, error: ServiceError, open: &Open) -> Error {
-        let flooded = open.notices.is_flooded();
+        let cut_off = open.notices.cut_off();
         let lost = match &error {
             ServiceError::McpError(_) => false,
             // A server that was restarted may not know the session and never answer in it.
@@ -300,15 +300,14 @@ impl Slot {
                 None => true,
             },
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => true,
-            _ => flooded,
+            _ => cut_off.is_some(),
         };
         if lost {
             self.forget(open).await;
         }
-        match error {
-            ServiceError::McpError(_) | ServiceError::Timeout { .. } => meaning(error),
-            _ if flooded => Error::Unavailable("it sent far more notices than it may, so it was cut off".to_owned()),
-            _ => meaning(error),
+        match (error, cut_off) {
+            (error @ (ServiceError::McpError(_) | ServiceError::Timeout { .. }), _) | (error, None) => meaning(error),
+            (_, Some(what)) => Error::Unavailable(format!("it {what}, so it was cut off")),
         }
     }
 

@@ -210,7 +210,7 @@ async fn a_call_that_goes_wrong_costs_itself_alone(transport: Transport) {
             ("hang", "took longer than 2 s"),
             ("die", "ended the connection"),
             ("flood", "far more notices than it may"),
-            ("long_line", "took longer than 2 s"),
+            ("long_line", "sent a message of more than 4 MiB"),
         ],
         Transport::Http => {
             &[("fail", "No such volume."), ("error", "the query is missing"), ("hang", "took longer than 2 s")]
