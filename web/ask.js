@@ -62,7 +62,7 @@ export class AskView {
     this.fields = Object.entries(options.schema.properties).filter(([name]) => name !== "collections").map(([name, schema]) => field(name, schema, options.defaults[name]));
     const [models, engines] = ["research_model", "search_api"].map((name) => this.fields.find((field) => field.name === name));
     fill(this.pickers, models && labelled(word("model"), models, true), engines && labelled(word("engine"), engines, true),
-      engines?.schema.items?.examples?.includes("local") && engines.byDefault !== "local" && el("p", { class: "dim" }, word("attached")),
+      engines && listed(engines.schema)?.examples?.includes("local") && engines.byDefault !== "local" && el("p", { class: "dim" }, word("attached")),
       String(models?.byDefault).startsWith("offline:") && el("p", { class: "dim" }, word("noModel")));
     fill(this.advanced, this.fields.filter((field) => field !== models && field !== engines).map((field) => labelled(field.name, field, false)));
     this.drawer.hidden = false;
@@ -157,7 +157,8 @@ function field(name, schema, byDefault) {
   const none = el("option", { value: "" }, word("serverDefault", { value: inWords(byDefault) }));
   const choices = schema.enum?.filter((choice) => choice !== null) ?? (schema.type === "boolean" ? ["true", "false"] : null);
   const id = `option-${name}`;
-  if (schema.items?.examples) return several(name, schema, byDefault, schema.items.examples);
+  const known = listed(schema)?.examples;
+  if (known) return several(name, schema, byDefault, known);
   if (choices) {
     return { name, schema, byDefault, input: el("select", { id }, none, choices.map((choice) => el("option", { value: choice }, inWords(choice)))) };
   }
@@ -165,6 +166,9 @@ function field(name, schema, byDefault) {
   const input = el("input", { id, type: isNumber ? "number" : "text", min: schema.minimum, max: schema.maximum, step: [schema.type].flat().includes("number") ? "any" : undefined, placeholder: byDefault ?? "", autocomplete: "off", list: schema.examples && `${id}-known` });
   return { name, schema, byDefault, input };
 }
+
+/** What a list of the option holds, where it may be one. @param {OptionSchema} schema */
+const listed = (schema) => schema.items ?? schema.oneOf?.find(({ items }) => items)?.items;
 
 /** Several of these names, in the order in which they are picked. @param {string} name @param {OptionSchema} schema @param {unknown} byDefault @param {string[]} names @returns {Field} */
 function several(name, schema, byDefault, names) {
@@ -203,7 +207,7 @@ function labelled(title, field, isShort) {
 function valueOf({ input, schema }) {
   const text = input.value.trim();
   if (!text) return undefined;
-  if (schema.items) return text.split(",");
+  if (listed(schema)) return text.split(",");
   if (schema.type === "boolean") return text === "true";
   return input.type === "number" ? Number(text) : text;
 }

@@ -93,6 +93,7 @@ export interface OptionSchema {
   enum?: string[];
   examples?: string[];
   items?: { examples?: string[] };
+  oneOf?: OptionSchema[];
   exclusiveMinimum?: number;
   description?: string;
   default?: unknown;

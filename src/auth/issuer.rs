@@ -57,7 +57,7 @@ pub struct Settings {
 /// Why a token is not taken; for the log, not for its bearer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refused {
-    #[error("it is no token that could be taken: {0}")]
+    #[error("the token cannot be used: {0}")]
     Malformed(String),
     #[error("its key is not among those of the issuer")]
     UnknownKey,

@@ -27,7 +27,7 @@ use jiff::tz::TimeZone;
 use crate::{
     config::{
         Config, Flags,
-        reference::{flag_help, option_values},
+        help::{flag_help, option_values},
     },
     domain::{
         Cost, ModelName, RunId, RunStatus,

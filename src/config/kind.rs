@@ -134,6 +134,7 @@ impl Kind {
     }
 
     /// Returns a value that is accepted, as in a variable; for the example files.
+    #[cfg(test)]
     pub fn example(self) -> String {
         match self {
             Self::Text | Self::Secret => "…",

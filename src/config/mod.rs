@@ -4,14 +4,17 @@
 //! Precedence: command line, then environment, then the TOML file, then the built-in default. An empty variable counts
 //! as not set. `settings.rs` is the table and `kind.rs` the forms of its values; `environment.rs`, `file.rs` and
 //! `layers.rs` find what was said; `choice.rs` chooses options from what can be used; `rooms.rs` makes the settings of
-//! each room; `shown.rs` shows what counts, and `reference.rs` writes the example files and the documentation.
+//! each room; `shown.rs` shows what counts, `help.rs` says what a flag takes, and `reference.rs` writes the example
+//! files and the documentation, in tests alone.
 
 mod choice;
 mod environment;
 mod file;
+pub mod help;
 pub mod kind;
 mod layers;
-pub mod reference;
+#[cfg(test)]
+mod reference;
 mod rooms;
 pub mod settings;
 mod shown;

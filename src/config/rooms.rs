@@ -253,16 +253,10 @@ fn endpoint(layers: &Layers<'_>, provider: &Provider) -> Endpoint {
     }
 }
 
-/// What a program that prints credentials may need, and no key of anybody else.
-const OF_PROGRAMS: [&str; 14] = [
-    "PATH",
-    "HOME",
+/// What a program that prints credentials may need beside what every program gets, and no key of anybody else.
+const OF_CREDENTIALS: [&str; 8] = [
     "USER",
     "LOGNAME",
-    "LANG",
-    "LC_ALL",
-    "TMPDIR",
-    "TZ",
     "XDG_CONFIG_HOME",
     "XDG_CACHE_HOME",
     "HTTPS_PROXY",
@@ -274,7 +268,12 @@ const OF_PROGRAMS: [&str; 14] = [
 fn of_programs(layers: &Layers<'_>, provider: &Provider) -> Vec<(&'static str, String)> {
     let own = provider.others.iter().filter(|other| !other.is_secret);
     let own = own.flat_map(|other| [Some(other.variable), other.other_variable]).flatten();
-    OF_PROGRAMS.into_iter().chain(own).filter_map(|name| Some((name, layers.variable(name)?))).collect()
+    mcp::INHERITED
+        .into_iter()
+        .chain(OF_CREDENTIALS)
+        .chain(own)
+        .filter_map(|name| Some((name, layers.variable(name)?)))
+        .collect()
 }
 
 pub fn search(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits, data_dir: &Path) -> search::Settings {

@@ -19,7 +19,7 @@ use crate::{
     domain::{Cost, Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode},
     journal::{Entry, Fingerprint, Inherited, StepKind, Stop},
     llm::{
-        self, BrokenOff, Caller as _, Completion, OutputFormat, Request, Sending, StopReason,
+        self, BrokenOff, CallContext as _, Completion, OutputFormat, Request, Sending, StopReason,
         structured::{Form, Strategies, Strategy},
     },
     offline::{self, Task},

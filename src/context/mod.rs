@@ -30,7 +30,7 @@ use tokio::{
 
 pub use crate::llm::structured::Form;
 pub use ask::{Call, Unanswered};
-pub use pages::{PageText, Registered, SUMMARY_TIME, page_key};
+pub use pages::{PageText, Registered, SUMMARY_TIME, text_path};
 pub use role::Role;
 pub use sink::TextSink;
 pub use spending::{Pages, Refusal, Spending, Standing, is_refusal};
@@ -186,7 +186,7 @@ impl Cx {
     ) -> Self {
         let (mut sources, mut texts) = (KnownSources::default(), HashMap::new());
         for mut source in earlier.sources {
-            texts.insert(pages::page_key_of(&source), std::mem::take(&mut source.snapshot));
+            texts.insert(pages::text_path_of(&source), std::mem::take(&mut source.snapshot));
             Source::join_ids(&mut source.id, &mut source.aliases, []);
             sources.register(&mut source);
         }
@@ -403,7 +403,7 @@ impl Cx {
 }
 
 fn text_by_key(source: &Source) -> (String, Arc<str>) {
-    (page_key(&source.url, &source.content_hash), Arc::clone(&source.snapshot))
+    (text_path(&source.url, &source.content_hash), Arc::clone(&source.snapshot))
 }
 
 fn by_address(sources: Vec<Source>) -> HashMap<String, Vec<Source>> {

@@ -71,7 +71,7 @@ impl Cx {
         texts.iter().map(|(url, known)| (url.clone(), without_hashes(known))).collect()
     }
 
-    /// Returns the text of a page that an earlier life of the run retrieved, by [`page_key`].
+    /// Returns the text of a page that an earlier life of the run retrieved, by [`text_path`].
     pub fn earlier_text(&self, key: &str) -> Option<Arc<str>> {
         self.run.earlier_texts.lock().get(key).cloned()
     }
@@ -149,15 +149,15 @@ impl KnownSources {
     }
 }
 
-/// Names the page of a stored source with its text, as [`page_key`] does.
-pub fn page_key_of(source: &Source) -> String {
+/// Names the page of a stored source with its text, as [`text_path`] does.
+pub fn text_path_of(source: &Source) -> String {
     let has_key = source.keys.iter().any(|key| same::is_of_text(key));
-    page_key(if has_key { "" } else { &source.url }, &source.content_hash)
+    text_path(if has_key { "" } else { &source.url }, &source.content_hash)
 }
 
 /// Names a page with a certain text, in the journal too: engines may return one address with different texts. Without
 /// an address it names the text wherever it stands.
-pub fn page_key(url: &str, text_hash: &str) -> String {
+pub fn text_path(url: &str, text_hash: &str) -> String {
     format!("page/{}", &digest::sha256_json(&(url, text_hash))[..16])
 }
 

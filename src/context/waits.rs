@@ -12,7 +12,7 @@ use super::{Cx, Error, Role, Unanswered, paid::Paid};
 use crate::{
     domain::{Event, ModelName, Timestamp, Usage, Wait, WaitKind, WarningCode},
     journal::{Entry, StepKind},
-    llm::{self, Caller, Gate},
+    llm::{self, CallContext, Gate},
 };
 
 /// The bound of the first wait before a call is made again that broke off; doubled each time.
@@ -287,12 +287,12 @@ impl Cx {
 
 /// A wait in progress; it ends when dropped, also when the waiting call is given up.
 struct Waiting<'a> {
-    caller: &'a dyn Caller,
+    caller: &'a dyn CallContext,
     name: String,
 }
 
 impl<'a> Waiting<'a> {
-    fn begin(caller: &'a dyn Caller, wait: llm::Wait) -> Self {
+    fn begin(caller: &'a dyn CallContext, wait: llm::Wait) -> Self {
         let name = wait.name.clone();
         caller.waiting(wait);
         Self { caller, name }
@@ -336,7 +336,7 @@ impl<'a> RunCaller<'a> {
     }
 }
 
-impl Caller for RunCaller<'_> {
+impl CallContext for RunCaller<'_> {
     fn waiting(&self, wait: llm::Wait) {
         if wait.is_first {
             self.cx.clock.begin(Instant::now());
@@ -426,7 +426,7 @@ mod tests {
     /// The clock of an agent, as its calls move it.
     struct OfAgent(WaitClock);
 
-    impl Caller for OfAgent {
+    impl CallContext for OfAgent {
         fn waiting(&self, _: llm::Wait) {
             self.0.begin(Instant::now());
         }

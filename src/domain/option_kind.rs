@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Collections that one run may search: their texts are in memory while it searches.
-const MAX_COLLECTIONS: usize = 8;
+const MAX_COLLECTIONS_OF_A_RUN: usize = 8;
 
 /// How a value of an option looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl OptionKind {
             Self::OptionalDomains => json!({"type": ["string", "null"], "examples": ["example.org,example.com"]}),
             Self::Collections => {
                 let id = json!({"type": "string", "format": "uuid"});
-                json!({"type": "array", "items": id, "maxItems": MAX_COLLECTIONS})
+                json!({"type": "array", "items": id, "maxItems": MAX_COLLECTIONS_OF_A_RUN})
             }
             Self::OptionalLanguage => json!({"type": ["string", "null"], "pattern": "^[a-z]{2}$"}),
             Self::OptionalCountry => json!({"type": ["string", "null"], "pattern": "^[A-Z]{2}$"}),
@@ -92,14 +92,16 @@ impl OptionKind {
                 },
             }),
             Self::OptionalText { max } => json!({"type": ["string", "null"], "maxLength": max}),
-            Self::Engines | Self::Fallback => json!({
-                "type": ["string", "array"],
-                "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$",
-                "items": {"type": "string", "pattern": "^[a-z0-9_]+$"},
-                "minItems": 1,
-                "maxItems": MAX_ENGINES,
-                "uniqueItems": true,
-            }),
+            // Generators of clients read no list of types, and make a set, which is no JSON, of `uniqueItems`.
+            Self::Engines | Self::Fallback => json!({"oneOf": [
+                {"type": "string", "pattern": "^[a-z0-9_]+(,[a-z0-9_]+)*$"},
+                {
+                    "type": "array",
+                    "items": {"type": "string", "pattern": "^[a-z0-9_]+$"},
+                    "minItems": 1,
+                    "maxItems": MAX_ENGINES,
+                },
+            ]}),
         }
     }
 
@@ -136,7 +138,7 @@ impl OptionKind {
             Self::OptionalDomains => spelled(Option::<Domains>::deserialize(value), "null or "),
             Self::Collections => match collections(value) {
                 Some(ids) => Ok(json!(ids)),
-                None => Err(format!("a list of ids of {MAX_COLLECTIONS} collections at most")),
+                None => Err(format!("a list of ids of {MAX_COLLECTIONS_OF_A_RUN} collections at most")),
             },
             Self::OptionalLanguage => when(is_code(value, u8::is_ascii_lowercase), LANGUAGE.to_owned()),
             Self::OptionalCountry => when(is_code(value, u8::is_ascii_uppercase), COUNTRY.to_owned()),
@@ -174,7 +176,7 @@ fn is_integer(value: &Value, min: u32, max: u32) -> bool {
 
 /// Returns the ids, each once; only in the form that the service writes.
 fn collections(value: &Value) -> Option<Vec<CollectionId>> {
-    let given = value.as_array().filter(|given| given.len() <= MAX_COLLECTIONS)?;
+    let given = value.as_array().filter(|given| given.len() <= MAX_COLLECTIONS_OF_A_RUN)?;
     let mut ids = Vec::new();
     for id in given {
         let id = id.as_str().filter(|id| id.len() == 36)?.parse().ok()?;

@@ -1,5 +1,5 @@
-//! Run options: one table of names, kinds, ranges, defaults and meanings, from which everything else follows
-//! (parsing `--set`, the JSON Schema, the documentation, the error that names the nearest valid option).
+//! Run options. `option_table.rs` has their names, kinds, ranges, defaults and meanings, from which everything else
+//! follows (parsing `--set`, the JSON Schema, the documentation, the error that names the nearest valid option).
 //!
 //! Names and defaults are those of Open Deep Research's current release, so its users' settings carry over.
 
@@ -339,7 +339,8 @@ impl OptionSpec {
         serde_json::from_str(self.default).expect("a test parses every default")
     }
 
-    /// Returns a value that is accepted, as in a variable.
+    /// Returns a value that is accepted, as in a variable; for the example files.
+    #[cfg(test)]
     pub fn example(&self) -> String {
         match self.kind {
             OptionKind::OptionalInteger { min, max } => 131_072.clamp(min, max).to_string(),

@@ -70,10 +70,6 @@ impl Outcome {
     pub fn has_report(self) -> bool {
         matches!(self, Self::Report | Self::Answer)
     }
-
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Report, Self::Clarification, Self::Answer].into_iter().find(|outcome| outcome.as_str() == name)
-    }
 }
 
 /// Why a run ended without a result. The code is stable, the message is for people.

@@ -42,6 +42,10 @@ impl FromRequest<State> for File {
             let detail = "send the file itself as the body, with Content-Type: application/octet-stream";
             return Err(ApiError::new(Code::UnsupportedMediaType, detail));
         }
+        if !extract::is_plain(request.headers()) {
+            let detail = "send the file as it is, without Content-Encoding";
+            return Err(ApiError::new(Code::UnsupportedMediaType, detail));
+        }
         let bytes = extract::read_file(request, state).await?;
         if bytes.is_empty() {
             return Err(ApiError::invalid(

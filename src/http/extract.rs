@@ -168,12 +168,16 @@ fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let value = value.to_ascii_lowercase();
     let (essence, parameters) = value.split_once(';').unwrap_or((&value, ""));
-    let is_plain = headers.get(header::CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
     let charset = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("charset="));
     let is_utf8 = charset.is_none_or(|charset| matches!(charset.trim_matches('"'), "utf-8" | "utf8" | "us-ascii"));
     let essence = essence.trim();
     let is_json = essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
-    is_json && is_plain && is_utf8
+    is_json && is_plain(headers) && is_utf8
+}
+
+/// Returns whether the body is sent without compression.
+pub fn is_plain(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity")
 }
 
 /// Returns the whole body, with its place among the bytes that are held for clients.

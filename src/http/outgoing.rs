@@ -111,7 +111,7 @@ pub async fn count(Shared(state): Shared<State>, request: Request, next: Next) -
 }
 
 pub fn overloaded() -> ApiError {
-    ApiError::new(Code::Overloaded, "as many bytes are held for clients as this process may hold; try again")
+    ApiError::new(Code::Overloaded, "too many answers wait to be read by slow clients; try again")
 }
 
 /// How the pieces of a body get their room.

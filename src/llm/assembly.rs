@@ -30,7 +30,7 @@ const SHOWN_ARGUMENTS: usize = 200;
 
 /// Why a model stopped, as dialects tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum WireStop {
     /// It was done, or wants tools to be called.
     End,
     Length,
@@ -71,7 +71,7 @@ pub(super) struct Assembly {
     /// Bytes of the arguments of all calls.
     argument_bytes: usize,
     refusal: String,
-    stop: Option<Stop>,
+    stop: Option<WireStop>,
     usage: Usage,
     events: u32,
     /// Bytes of the text that have been passed on.
@@ -217,7 +217,7 @@ impl Assembly {
     }
 
     /// Notes why the model stopped; the last word counts.
-    pub(super) fn stop(&mut self, stop: Stop) {
+    pub(super) fn stop(&mut self, stop: WireStop) {
         self.stop = Some(stop);
     }
 
@@ -305,7 +305,7 @@ impl Assembly {
     /// # Errors
     /// [`Error::Refused`] with the model's own words.
     pub(super) fn finish(mut self) -> Result<(Completion, usize), Failure> {
-        if self.stop == Some(Stop::Broken) {
+        if self.stop == Some(WireStop::Broken) {
             return Err(failure::broken_off(&self.model).paid(self.usage));
         }
         self.filter.push(self.joiner.finish(), &mut self.text);
@@ -322,15 +322,15 @@ impl Assembly {
         let is_named = self.calls.iter().all(|call| wire::is_name(call.name.trim()));
         let tool_calls = closed(self.calls, self.turn, self.left_out, &self.tools);
         // A call that is left out, or cut off, would stay without its result.
-        let is_whole = self.stop == Some(Stop::End)
+        let is_whole = self.stop == Some(WireStop::End)
             && is_named
             && tool_calls.len() == count
             && tool_calls.iter().all(|call| call.problem.is_none());
         let provider = Arc::clone(&self.model.provider);
         let carry = self.carry.filter(|_| is_whole).map(|items| Carry { provider, items: items.into() });
         let stop = match self.stop {
-            Some(Stop::Length) => StopReason::Length,
-            Some(Stop::Refused) => StopReason::Refused,
+            Some(WireStop::Length) => StopReason::Length,
+            Some(WireStop::Refused) => StopReason::Refused,
             _ if !tool_calls.is_empty() => StopReason::ToolCalls,
             _ => StopReason::End,
         };

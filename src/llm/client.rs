@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
 
-use super::assembly::{Assembly, Stop, malformed};
+use super::assembly::{Assembly, WireStop, malformed};
 use super::failure::Failure;
 use super::memory::Memory;
 use super::models::Listed;
@@ -19,7 +19,7 @@ use super::structured::Strategy;
 use super::transport::{self, Answer};
 use super::wire::{Reader, Wire};
 use super::{
-    BadSetting, Caller, Completion, Endpoint, Error, Facts, Failed, Request, ToolChoice, Tuning,
+    BadSetting, CallContext, Completion, Endpoint, Error, Facts, Failed, Request, ToolChoice, Tuning,
     limits::{self, Measure},
     refusals,
 };
@@ -157,7 +157,7 @@ impl Llm {
     ///
     /// # Cancel safety
     /// Dropping the future closes the connection; most servers then stop generating, and may bill what they generated.
-    pub async fn complete(&self, request: &Request, caller: &dyn Caller) -> Result<Completion, Failed> {
+    pub async fn complete(&self, request: &Request, caller: &dyn CallContext) -> Result<Completion, Failed> {
         let mut request = self.as_taken(request);
         let mut is_whole = self.gives_whole_answers(&request.model);
         let (mut changed, mut before) = (Changed::default(), 0);
@@ -183,7 +183,7 @@ impl Llm {
         &self,
         request: &Request,
         is_whole: bool,
-        caller: &dyn Caller,
+        caller: &dyn CallContext,
     ) -> Result<(Completion, u32), Failed> {
         match is_whole {
             true => self.attempts(request, caller, |server, tokens| self.call(server, request, tokens, caller)).await,
@@ -287,7 +287,7 @@ impl Llm {
     ///
     /// # Cancel safety
     /// As `complete`; so does dropping the stream.
-    pub async fn stream(&self, request: &Request, caller: &dyn Caller) -> Result<ReplyStream, Failed> {
+    pub async fn stream(&self, request: &Request, caller: &dyn CallContext) -> Result<ReplyStream, Failed> {
         if self.facts(&request.model).streaming == Some(false) {
             return self.complete(request, caller).await.map(ReplyStream::whole);
         }
@@ -419,7 +419,7 @@ impl Llm {
     async fn attempts<'a, T, F: Future<Output = Result<T, Failure>>>(
         &'a self,
         request: &Request,
-        caller: &dyn Caller,
+        caller: &dyn CallContext,
         call: impl Fn(&'a Arc<Server>, u64) -> F,
     ) -> Result<(T, u32), Failed> {
         let unusable = |error| Failed { error, attempts: 0, too_long: None };
@@ -450,7 +450,7 @@ impl Llm {
         server: &Arc<Server>,
         request: &Request,
         tokens: u64,
-        caller: &dyn Caller,
+        caller: &dyn CallContext,
     ) -> Result<Completion, Failure> {
         let mut permit = turn(server, request, tokens, caller).await;
         may_begin(request, caller).await;
@@ -486,7 +486,7 @@ impl Llm {
         server: &Arc<Server>,
         request: &Request,
         tokens: u64,
-        caller: &dyn Caller,
+        caller: &dyn CallContext,
         limit: Duration,
     ) -> Result<(Reading, Option<Delta>), Failure> {
         let permit = turn(server, request, tokens, caller).await;
@@ -504,7 +504,7 @@ impl Llm {
         server: &Arc<Server>,
         request: &Request,
         tokens: u64,
-        caller: &dyn Caller,
+        caller: &dyn CallContext,
     ) -> Result<Completion, Failure> {
         let limit = self.inner.settings.total_timeout;
         match self.begin(server, request, tokens, caller, limit).await? {
@@ -553,7 +553,7 @@ impl Llm {
 }
 
 /// Waits until the caller may spend something.
-async fn may_begin(request: &Request, caller: &dyn Caller) {
+async fn may_begin(request: &Request, caller: &dyn CallContext) {
     caller.gate().pass().await;
     tracing::debug!(model = %request.model, "a model call begins");
 }
@@ -572,7 +572,7 @@ async fn all_of(mut reading: Reading, model: &ModelName) -> Result<Completion, F
 fn as_written(failure: Failure, mut assembly: Assembly) -> Result<Completion, Failure> {
     let Some(written) = &failure.written else { return Err(failure) };
     assembly.say(written, false)?;
-    assembly.stop(Stop::End);
+    assembly.stop(WireStop::End);
     let (completion, _) = assembly.finish()?;
     if completion.tool_calls.is_empty() { Err(failure) } else { Ok(completion) }
 }
@@ -601,7 +601,7 @@ fn estimated_tokens(server: &Server, request: &Request) -> u64 {
 }
 
 /// Waits until the server may be asked once more.
-async fn turn(server: &Server, request: &Request, tokens: u64, caller: &dyn Caller) -> Permit {
+async fn turn(server: &Server, request: &Request, tokens: u64, caller: &dyn CallContext) -> Permit {
     let _rest = caller.gate().rest();
     server.limiter.permit(&request.model.to_string(), tokens, caller).await
 }

@@ -38,7 +38,7 @@ pub mod wire;
 use std::time::Duration;
 
 use crate::domain::ModelName;
-pub use crate::net::{Caller, Gate, LONGEST_BACKOFF, Open, Wait, jittered};
+pub use crate::net::{CallContext, Gate, LONGEST_BACKOFF, Open, Wait, jittered};
 pub use catalogue::{Facts, KnownModels};
 pub use client::{Llm, ProbeReport};
 pub use message::{

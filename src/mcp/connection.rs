@@ -44,6 +44,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(30);
 const CLOSE_TIME: Duration = Duration::from_secs(2);
 /// The largest message.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+/// What a server did that sent a larger one.
 const TOO_LONG: &str = "sent a message of more than 4 MiB";
 /// The most that one program may write.
 const MAX_STREAM_BYTES: u64 = 64 * 1024 * 1024;
@@ -184,8 +185,8 @@ struct Process {
 type Output = Bounded<tokio::io::Take<tokio::process::ChildStdout>>;
 type Pipes = AsyncRwTransport<RoleClient, Output, tokio::process::ChildStdin>;
 
-/// What a program writes, a message in a line. One that is too long ends the connection: the SDK would drop it without a
-/// word, and its call would wait for the whole time limit.
+/// What a program writes, a message in a line. One that is too long ends the connection: the SDK would drop it in
+/// silence, and its call would wait for the whole time limit.
 struct Bounded<R> {
     output: R,
     /// Bytes of the last line so far.

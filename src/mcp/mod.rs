@@ -32,6 +32,7 @@ use error::{HttpAnswer, is_refused, lacks_headers, meaning, never_sent, sign_ins
 use handler::Notices;
 use secrets::Secrets;
 
+pub use connection::INHERITED;
 pub use content::{MAX_PIECES, Piece, Reply};
 pub use error::{Error, SignIn};
 pub use oauth::{Grant, OAuth};

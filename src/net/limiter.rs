@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::clock::{now, sleep_until};
 use super::quota::Quota;
-use super::retry::{Caller, Wait};
+use super::retry::{CallContext, Wait};
 use crate::domain::WaitKind;
 
 /// Shorter waits are not worth an event.
@@ -134,7 +134,7 @@ impl Limiter {
     ///
     /// # Cancel safety
     /// Dropping the future gives up the place in the queue.
-    pub async fn permit(self: &Arc<Self>, name: &str, tokens: u64, caller: &dyn Caller) -> Permit {
+    pub async fn permit(self: &Arc<Self>, name: &str, tokens: u64, caller: &dyn CallContext) -> Permit {
         let mut turn = match self.queue(caller.run(), tokens) {
             Ok(permit) => return permit,
             Err(turn) => turn,
@@ -290,7 +290,7 @@ impl State {
 
 /// A wait that was announced; its end is when it is dropped.
 struct Announced<'a> {
-    caller: &'a dyn Caller,
+    caller: &'a dyn CallContext,
     name: &'a str,
 }
 
@@ -362,7 +362,7 @@ mod tests {
     /// A call of one run.
     struct Of(u128);
 
-    impl Caller for Of {
+    impl CallContext for Of {
         fn waiting(&self, _: Wait) {}
 
         fn run(&self) -> u128 {
@@ -442,7 +442,7 @@ mod tests {
     fn a_wait_is_announced_and_its_end_too_also_when_it_is_given_up() {
         #[derive(Default)]
         struct Log(Mutex<Vec<(&'static str, bool)>>);
-        impl Caller for Log {
+        impl CallContext for Log {
             fn waiting(&self, wait: Wait) {
                 self.0.lock().push(("waiting", wait.is_first));
             }

@@ -39,7 +39,7 @@ pub use redact::{
     without_user,
 };
 pub use retry::{
-    Attempt, Caller, GaveUp, LONGEST_BACKOFF, NoWait, RetryPolicy, Trouble, Verdict, Wait, jittered, retry,
+    Attempt, CallContext, GaveUp, LONGEST_BACKOFF, NoWait, RetryAdvice, RetryPolicy, Trouble, Wait, jittered, retry,
 };
 pub use sse::Events;
 

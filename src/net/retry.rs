@@ -63,7 +63,7 @@ pub enum Trouble {
 
 /// What a failure means for the next attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RetryAdvice {
     /// Trying again would fail the same way.
     Final,
     /// It may pass, after the wait the server asked for, if it asked.
@@ -74,7 +74,7 @@ pub enum Verdict {
 
 /// An attempt that failed.
 pub trait Attempt {
-    fn verdict(&self) -> Verdict;
+    fn verdict(&self) -> RetryAdvice;
 
     /// Returns the reason for people, without secrets.
     fn reason(&self) -> String;
@@ -96,8 +96,9 @@ pub struct Wait {
     pub is_first: bool,
 }
 
-/// Who asks. A closure that takes a [`Wait`] is one whose calls may always be made.
-pub trait Caller: Send + Sync {
+/// What a call tells the one it is made for, and learns from it. A closure that takes a [`Wait`] is one whose calls may
+/// always be made.
+pub trait CallContext: Send + Sync {
     /// Hears of each wait before it begins.
     fn waiting(&self, wait: Wait);
 
@@ -133,7 +134,7 @@ pub trait Caller: Send + Sync {
 }
 
 /// Waits in silence.
-impl Caller for Open {
+impl CallContext for Open {
     fn waiting(&self, _: Wait) {}
 }
 
@@ -141,7 +142,7 @@ impl Caller for Open {
 #[derive(Clone, Copy, Debug)]
 pub struct NoWait;
 
-impl Caller for NoWait {
+impl CallContext for NoWait {
     fn waiting(&self, _: Wait) {}
 
     fn ends(&self) -> Option<Instant> {
@@ -149,7 +150,7 @@ impl Caller for NoWait {
     }
 }
 
-impl<F: Fn(Wait) + Send + Sync> Caller for F {
+impl<F: Fn(Wait) + Send + Sync> CallContext for F {
     fn waiting(&self, wait: Wait) {
         self(wait);
     }
@@ -176,7 +177,7 @@ pub struct GaveUp<E> {
 pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
     circuit: &Circuit,
     policy: &RetryPolicy,
-    caller: &dyn Caller,
+    caller: &dyn CallContext,
     mut operation: impl FnMut() -> Out,
 ) -> Result<(T, u32), GaveUp<E>> {
     let mut waits = Waits { policy, bound: policy.first_within, waited: Duration::ZERO, attempts: 0 };
@@ -199,8 +200,8 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
         // Looked at before this attempt's own outcome is noted, and that one left out.
         others_answered |= answers.has_changed().unwrap_or(false);
         match verdict {
-            Verdict::Final => circuit.answered(),
-            Verdict::Again { trouble, after } | Verdict::Refrain { trouble, after } => {
+            RetryAdvice::Final => circuit.answered(),
+            RetryAdvice::Again { trouble, after } | RetryAdvice::Refrain { trouble, after } => {
                 circuit.note(begun, trouble, after, &reason, policy);
             }
         }
@@ -224,12 +225,12 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
 }
 
 /// Returns whether it concerns all calls to the provider.
-fn is_shared(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Again { trouble: Trouble::Away | Trouble::Blocked, .. })
+fn is_shared(verdict: RetryAdvice) -> bool {
+    matches!(verdict, RetryAdvice::Again { trouble: Trouble::Away | Trouble::Blocked, .. })
 }
 
-fn is_limit(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Again { trouble: Trouble::Limited, .. })
+fn is_limit(verdict: RetryAdvice) -> bool {
+    matches!(verdict, RetryAdvice::Again { trouble: Trouble::Limited, .. })
 }
 
 /// Waits until the circuit lets this call go. A call that has no time for it is made all the same if it was never made,
@@ -260,7 +261,7 @@ async fn turn<E>(waits: &mut Waits<'_>, reporter: &mut Reporter<'_>, last: Optio
 /// Tells the caller of waits, and of their end.
 struct Reporter<'a> {
     circuit: &'a Circuit,
-    caller: &'a dyn Caller,
+    caller: &'a dyn CallContext,
     has_waited: bool,
 }
 
@@ -292,8 +293,8 @@ struct Waits<'a> {
 impl Waits<'_> {
     /// Returns how long to wait before trying again; `None` when that is pointless. To be called once after each failed
     /// attempt.
-    fn next(&mut self, verdict: Verdict, others_answered: bool) -> Option<Duration> {
-        let Verdict::Again { trouble, after } = verdict else { return None };
+    fn next(&mut self, verdict: RetryAdvice, others_answered: bool) -> Option<Duration> {
+        let RetryAdvice::Again { trouble, after } = verdict else { return None };
         if self.is_hopeless(trouble, others_answered) {
             return None;
         }
@@ -316,7 +317,7 @@ impl Waits<'_> {
         }
     }
 
-    fn has_time(&self, wait: Duration, caller: &dyn Caller) -> bool {
+    fn has_time(&self, wait: Duration, caller: &dyn CallContext) -> bool {
         let in_time = caller.ends().is_none_or(|ends| now() + wait <= ends);
         in_time && self.waited + wait <= self.policy.max_wait
     }
@@ -357,10 +358,10 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3_600);
 
     #[derive(Clone, Copy, Debug, PartialEq)]
-    struct Failure(Verdict);
+    struct Failure(RetryAdvice);
 
     impl Attempt for Failure {
-        fn verdict(&self) -> Verdict {
+        fn verdict(&self) -> RetryAdvice {
             self.0
         }
 
@@ -374,7 +375,7 @@ mod tests {
     }
 
     fn again(trouble: Trouble, after: Option<Duration>) -> Failure {
-        Failure(Verdict::Again { trouble, after })
+        Failure(RetryAdvice::Again { trouble, after })
     }
 
     fn circuit() -> Circuit {
@@ -384,7 +385,7 @@ mod tests {
     /// Whose time is over then.
     struct Until(Instant);
 
-    impl Caller for Until {
+    impl CallContext for Until {
         fn waiting(&self, _: Wait) {}
 
         fn ends(&self) -> Option<Instant> {
@@ -454,13 +455,13 @@ mod tests {
 
     #[test]
     fn final_errors_are_not_retried() {
-        assert_eq!(outage(Failure(Verdict::Final), HOUR).0.unwrap_err().attempts, 1);
+        assert_eq!(outage(Failure(RetryAdvice::Final), HOUR).0.unwrap_err().attempts, 1);
     }
 
     #[test]
     fn an_outage_stays_one_when_no_other_attempt_is_asked_for() {
         let circuit = circuit();
-        let refrain = Failure(Verdict::Refrain { trouble: Trouble::Away, after: None });
+        let refrain = Failure(RetryAdvice::Refrain { trouble: Trouble::Away, after: None });
         for _ in 0..3 {
             let call = || std::future::ready(Err::<(), _>(refrain));
             let (done, _) = run(retry(&circuit, &policy(), &quietly, call));
@@ -598,7 +599,7 @@ mod tests {
     #[derive(Default)]
     struct Log(Mutex<Vec<&'static str>>);
 
-    impl Caller for Log {
+    impl CallContext for Log {
         fn waiting(&self, wait: Wait) {
             self.0.lock().push(if wait.is_first { "first" } else { "more" });
         }

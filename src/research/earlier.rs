@@ -68,8 +68,8 @@ pub struct EarlierFindings {
     /// The highest number of a researcher until now.
     pub researchers: u32,
     /// What holds of the newest report in whatever form; nothing when an older release took it over.
-    #[serde(default, skip_serializing_if = "Standing::is_none")]
-    pub standing: Standing,
+    #[serde(default, skip_serializing_if = "LeftOpen::is_none")]
+    pub standing: LeftOpen,
     /// Sources and notes that were cited, and had no room.
     left_out: usize,
     /// [`Earlier::other_texts`]; empty once the run has them.
@@ -80,13 +80,13 @@ pub struct EarlierFindings {
 /// What a report leaves open, which no other form of it can settle.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Standing {
+pub struct LeftOpen {
     pub sub_questions: Vec<SubQuestion>,
     pub contradictions: Vec<Contradiction>,
     pub limits: Box<Limits>,
 }
 
-impl Standing {
+impl LeftOpen {
     fn of(report: &Report) -> Self {
         let Report { sub_questions, contradictions, limits, .. } = report.clone();
         Self { sub_questions, contradictions, limits }
@@ -179,7 +179,7 @@ fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
         notes: notes.clone(),
         sources: sources.iter().map(Source::bare).collect(),
         researchers,
-        standing: texts.first().map(|(_, report)| Standing::of(report)).unwrap_or_default(),
+        standing: texts.first().map(|(_, report)| LeftOpen::of(report)).unwrap_or_default(),
         left_out,
         other_texts,
     };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Conversation, citations,
-    earlier::{EarlierFindings, Standing},
+    earlier::{EarlierFindings, LeftOpen},
     material,
     questions::Judged,
     writer::{self, About},
@@ -95,7 +95,7 @@ pub async fn answer(cx: &Cx, conversation: &Conversation, known: &EarlierFinding
 /// As [`writer::write`].
 pub async fn revise(cx: &Cx, conversation: &Conversation, known: &EarlierFindings) -> Result<Report, Error> {
     let prompt = prompt(cx, "revise", conversation, known).await?;
-    let Standing { sub_questions, contradictions, limits } = &known.standing;
+    let LeftOpen { sub_questions, contradictions, limits } = &known.standing;
     let about = About {
         question: newest(conversation),
         asked: None,

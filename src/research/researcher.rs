@@ -85,7 +85,7 @@ async fn notes(
 fn without_tools(researcher: &Agent<'_>) -> Option<String> {
     let is_work = |name: &str| researcher.tools.kind(name).is_some_and(ToolKind::is_work);
     let has_any = researcher.tools.names().into_iter().any(is_work);
-    (!has_any).then(|| "no tool is there to retrieve with: the MCP servers cannot be used".to_owned())
+    (!has_any).then(|| "nothing can be searched: no MCP server of this run can be used".to_owned())
 }
 
 /// Lets the agent work; a failure is its end only if it has gathered nothing.

@@ -483,8 +483,7 @@ impl<'a> Page<'a> {
                 .push(format!("{dropped} citations or links pointed to nothing this run retrieved and were removed"));
         }
         if removed > 0 {
-            details
-                .push(format!("{removed} lines of a source list or with the address of a link, or tags, were removed"));
+            details.push(format!("{removed} lines or tags were removed: lists of sources, addresses of links, HTML"));
         }
         if details.is_empty() {
             return Ok(());

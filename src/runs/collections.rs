@@ -37,7 +37,7 @@ impl Runs {
         let new = NewCollection { id, owner: caller.owner.clone(), name: name.to_owned(), created_at };
         match self.parts.store.add_collection(&new).await? {
             true => Ok(Collection { id, name: new.name, documents: 0, characters: 0, created_at }),
-            false => Err(Refusal::TooManyCollections { limit: store::MAX_COLLECTIONS }),
+            false => Err(Refusal::TooManyCollections { limit: store::MAX_COLLECTIONS_OF_AN_OWNER }),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Why research stopped, seen from the run.
-pub enum Verdict {
+pub enum TaskEnd {
     Over(End),
     Interrupted,
     Lost,
@@ -30,16 +30,16 @@ pub enum End {
 }
 
 /// Returns what became of the task that did the research.
-pub fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
+pub fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> TaskEnd {
     match joined {
-        Ok(Ok(ending)) => Verdict::Over(End::Done(ending)),
-        Ok(Err(Error::Failed(failure))) => Verdict::Over(End::Failed(failure)),
-        Ok(Err(Error::Stop(Stop::Interrupted))) => Verdict::Interrupted,
-        Ok(Err(Error::Stop(Stop::Storage(store::Error::Fenced)))) => Verdict::Lost,
+        Ok(Ok(ending)) => TaskEnd::Over(End::Done(ending)),
+        Ok(Err(Error::Failed(failure))) => TaskEnd::Over(End::Failed(failure)),
+        Ok(Err(Error::Stop(Stop::Interrupted))) => TaskEnd::Interrupted,
+        Ok(Err(Error::Stop(Stop::Storage(store::Error::Fenced)))) => TaskEnd::Lost,
         Ok(Err(Error::Stop(Stop::Storage(error @ store::Error::Corrupt(_))))) => {
-            Verdict::Over(End::Failed(corrupt(&error)))
+            TaskEnd::Over(End::Failed(corrupt(&error)))
         }
-        Ok(Err(Error::Stop(Stop::Storage(error)))) => Verdict::Storage(error),
+        Ok(Err(Error::Stop(Stop::Storage(error)))) => TaskEnd::Storage(error),
         Ok(Err(Error::Stop(mismatch @ Stop::Mismatch { .. }))) => {
             failed(FailureCode::JournalMismatch, mismatch.to_string())
         }
@@ -51,8 +51,8 @@ pub fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> Verdict {
     }
 }
 
-fn failed(code: FailureCode, message: impl Into<String>) -> Verdict {
-    Verdict::Over(End::Failed(Failure::new(code, message)))
+fn failed(code: FailureCode, message: impl Into<String>) -> TaskEnd {
+    TaskEnd::Over(End::Failed(Failure::new(code, message)))
 }
 
 /// Fails the run for what is wrong with its journal: that does not pass, so trying again and again would pay without
@@ -71,14 +71,14 @@ pub async fn conclude(
     parts: &Parts,
     journal: &Journal,
     run: &Run,
-    verdict: Verdict,
+    verdict: TaskEnd,
     limited_by: Option<&'static str>,
 ) -> Result<Ended, WorkError> {
     let end = match verdict {
-        Verdict::Over(end) => end,
-        Verdict::Interrupted => return Ok(Ended::Interrupted),
-        Verdict::Lost => return Ok(Ended::Lost),
-        Verdict::Storage(error) => return Err(error.into()),
+        TaskEnd::Over(end) => end,
+        TaskEnd::Interrupted => return Ok(Ended::Interrupted),
+        TaskEnd::Lost => return Ok(Ended::Lost),
+        TaskEnd::Storage(error) => return Err(error.into()),
     };
     let now = Timestamp::now();
     let usage = match usage(parts, run).await {
@@ -173,7 +173,7 @@ mod tests {
         let mut tasks = JoinSet::new();
         tasks.spawn(async { panic!("key 123 leaked") });
         let joined = tasks.join_next().await.unwrap();
-        let Verdict::Over(End::Failed(failure)) = verdict(joined) else { panic!("not a failure") };
+        let TaskEnd::Over(End::Failed(failure)) = verdict(joined) else { panic!("not a failure") };
         assert_eq!(failure.code, FailureCode::Internal);
         assert!(!failure.message.contains("leaked"), "the message of a panic may hold anything; it stays in the log");
     }
@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn a_lost_lease_ends_the_work_and_a_mismatch_the_run() {
         let fenced = Error::Stop(Stop::Storage(store::Error::Fenced));
-        assert!(matches!(verdict(Ok(Err(fenced))), Verdict::Lost));
+        assert!(matches!(verdict(Ok(Err(fenced))), TaskEnd::Lost));
         let mismatch = Error::Stop(Stop::Mismatch { key: "lead/1".to_owned() });
-        let Verdict::Over(End::Failed(failure)) = verdict(Ok(Err(mismatch))) else { panic!("not a failure") };
+        let TaskEnd::Over(End::Failed(failure)) = verdict(Ok(Err(mismatch))) else { panic!("not a failure") };
         assert_eq!(failure.code, FailureCode::JournalMismatch);
         assert!(failure.message.contains("lead/1"));
     }

@@ -153,7 +153,7 @@ pub struct Runs {
 pub enum Refusal {
     #[error("the question is empty")]
     Empty,
-    #[error("the question is longer than {MAX_MESSAGE_CHARS} characters; put long texts into the documents folder")]
+    #[error("the question is longer than {MAX_MESSAGE_CHARS} characters; give long texts as a document")]
     TooLong,
     #[error("{option}={model} cannot be used: {remedy}, or choose a model of another provider")]
     MissingKey { option: &'static str, model: ModelName, remedy: String },
@@ -238,7 +238,7 @@ impl Runs {
         let mut schema = self.parts.settings.options.offered(&self.parts.settings.caps);
         let engines = &self.parts.means.engines;
         for option in [SEARCH_API, SEARCH_FALLBACK] {
-            let items = &mut schema["properties"][option]["items"];
+            let items = &mut schema["properties"][option]["oneOf"][1]["items"];
             items["enum"] = engines.names().collect();
             items["examples"] = engines.usable().collect();
         }

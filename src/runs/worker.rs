@@ -7,7 +7,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 use super::{
     DATABASE_PAUSE, Leaving, Means, Parts, Refusal, RunSignals, WorkError, collections,
-    conclusion::{End, Verdict, conclude, corrupt, verdict},
+    conclusion::{End, TaskEnd, conclude, corrupt, verdict},
     lease_renewer::{LeaseRenewer, Renewed},
     refused, retry,
 };
@@ -167,10 +167,10 @@ async fn supervise(
             Some(joined) = tasks.join_next() => break verdict(joined),
             renewed = renewer.next() => match renewed {
                 Renewed::Held => {}
-                Renewed::CancelRequested => break Verdict::Over(End::Cancelled),
+                Renewed::CancelRequested => break TaskEnd::Over(End::Cancelled),
                 Renewed::Lost => return Ok(Ended::Lost),
             },
-            () = signals.cancel.cancelled() => break Verdict::Over(End::Cancelled),
+            () = signals.cancel.cancelled() => break TaskEnd::Over(End::Cancelled),
             () = signals.lost.cancelled() => return Ok(Ended::Lost),
             () = &mut grace => return Ok(Ended::Interrupted),
         }
@@ -204,7 +204,7 @@ async fn give_up(parts: &Arc<Parts>, lease: Lease, run: &Run) -> Result<Ended, W
 async fn end_unworked(parts: &Parts, lease: Lease, run: &Run, end: End) -> Result<Ended, WorkError> {
     let holds_until = lease.asked_at.plus(parts.settings.lease);
     let journal = Journal::new(lease, holds_until, Vec::new(), parts.writer.clone());
-    conclude(parts, &journal, run, Verdict::Over(end), None).await
+    conclude(parts, &journal, run, TaskEnd::Over(end), None).await
 }
 
 /// A run on which work can begin.

@@ -10,7 +10,7 @@ use futures::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Caller, Engine, Error, Gate, Hit, Limits, Opened, Results, Search, Skipped};
+use super::{CallContext, Engine, Error, Gate, Hit, Limits, Opened, Results, Search, Skipped};
 use crate::{
     domain::{ModelName, Usage},
     net::{Wait, same_page},
@@ -61,7 +61,7 @@ impl Merged {
 
     /// Answers as long as one engine does; `caller` learns of those that fail. An engine's rate limit or outage is
     /// waited for 20 s at most unless all engines fail, and one that refused its key is not asked again.
-    async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
+    async fn ask(&self, query: &str, limits: &Limits, caller: &dyn CallContext) -> Result<Vec<Hit>, Error> {
         let hurried = WithDeadline::within(TIME_TO_ANSWER, caller);
         let answers = join_all((0..self.named).map(|place| self.ask_one(place, query, limits, &hurried))).await;
         let (mut lists, mut failed) = (Vec::new(), Vec::new());
@@ -89,7 +89,7 @@ impl Merged {
         place: usize,
         query: &str,
         limits: &Limits,
-        caller: &dyn Caller,
+        caller: &dyn CallContext,
     ) -> Result<Vec<Hit>, Failed> {
         if let Some(error) = self.off(place) {
             return Err(Failed { place, error, was_asked: false });
@@ -119,7 +119,7 @@ impl Merged {
         &self,
         query: &str,
         limits: &Limits,
-        caller: &dyn Caller,
+        caller: &dyn CallContext,
         failed: &mut Vec<Failed>,
     ) -> Option<Result<Vec<Hit>, Error>> {
         let is_of_query = |failed: &Failed| matches!(failed.error, Error::BadQuery(_));
@@ -147,7 +147,7 @@ impl Merged {
         &self,
         query: &str,
         limits: &Limits,
-        caller: &dyn Caller,
+        caller: &dyn CallContext,
         failed: Vec<Failed>,
     ) -> Result<Vec<Hit>, Error> {
         let places = failed.iter().filter(|failed| failed.error.may_pass()).map(|failed| failed.place);
@@ -172,7 +172,7 @@ impl Merged {
     }
 
     /// Tells the caller that the engine of that place answered instead of those that failed.
-    fn announce(&self, place: usize, failed: &[Failed], caller: &dyn Caller) {
+    fn announce(&self, place: usize, failed: &[Failed], caller: &dyn CallContext) {
         let name = |place: usize| self.engines[place].name();
         // The one that answers may have failed before.
         let others: Vec<_> = failed.iter().filter(|failed| failed.place != place).collect();
@@ -217,18 +217,18 @@ impl Merged {
 
 /// A caller with less time.
 struct WithDeadline<'a> {
-    caller: &'a dyn Caller,
+    caller: &'a dyn CallContext,
     ends: Instant,
 }
 
 impl<'a> WithDeadline<'a> {
-    fn within(time: Duration, caller: &'a dyn Caller) -> Self {
+    fn within(time: Duration, caller: &'a dyn CallContext) -> Self {
         let ends = Instant::now() + time;
         Self { caller, ends: caller.ends().map_or(ends, |other| other.min(ends)) }
     }
 }
 
-impl Caller for WithDeadline<'_> {
+impl CallContext for WithDeadline<'_> {
     fn waiting(&self, wait: Wait) {
         self.caller.waiting(wait);
     }
@@ -267,7 +267,7 @@ impl Caller for WithDeadline<'_> {
 }
 
 impl Search for Merged {
-    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn CallContext) -> Results<'a> {
         Box::pin(self.ask(query, limits, caller))
     }
 
@@ -374,7 +374,7 @@ mod tests {
     struct Failing(Error);
 
     impl Search for Failing {
-        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn CallContext) -> Results<'a> {
             Box::pin(std::future::ready(Err(self.0.clone())))
         }
 
@@ -392,7 +392,7 @@ mod tests {
     struct Having(Option<Opened>);
 
     impl Search for Having {
-        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, caller: &'a dyn CallContext) -> Results<'a> {
             caller.lost("a text", &caller.run().to_string());
             caller.replaced("one", "another", "it is away");
             Box::pin(std::future::ready(Ok(Vec::new())))
@@ -427,7 +427,7 @@ mod tests {
     struct Answering(Mutex<Vec<Result<Vec<Hit>, Error>>>, Arc<AtomicUsize>);
 
     impl Search for Answering {
-        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn CallContext) -> Results<'a> {
             self.1.fetch_add(1, Relaxed);
             let mut answers = self.0.lock();
             let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
@@ -451,7 +451,7 @@ mod tests {
     #[derive(Default)]
     struct Replaced(Mutex<Vec<String>>);
 
-    impl Caller for Replaced {
+    impl CallContext for Replaced {
         fn waiting(&self, _: Wait) {}
 
         fn replaced(&self, name: &str, by: &str, reason: &str) {
@@ -490,7 +490,7 @@ mod tests {
     struct Away(Answering);
 
     impl Search for Away {
-        fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
+        fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn CallContext) -> Results<'a> {
             self.0.search(query, limits, caller)
         }
 
@@ -556,7 +556,7 @@ mod tests {
     struct Silent(AtomicUsize);
 
     impl Search for Silent {
-        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn CallContext) -> Results<'a> {
             match self.0.fetch_add(1, Relaxed) {
                 0 => Box::pin(std::future::ready(Err(away()))),
                 _ => Box::pin(std::future::pending()),
@@ -573,7 +573,7 @@ mod tests {
     struct Hoping;
 
     impl Search for Hoping {
-        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, caller: &'a dyn CallContext) -> Results<'a> {
             Box::pin(async {
                 tokio::time::sleep_until(caller.ends().expect("there is an end to it")).await;
                 Err(away())
@@ -622,7 +622,7 @@ mod tests {
     struct Slow;
 
     impl Search for Slow {
-        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+        fn search<'a>(&'a self, _: &'a str, _: &'a Limits, _: &'a dyn CallContext) -> Results<'a> {
             Box::pin(async {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 Ok(vec![hit("first", "https://first.test/", None)])
@@ -668,7 +668,7 @@ mod tests {
         #[derive(Default)]
         struct Hearing(Mutex<Vec<(String, String)>>);
 
-        impl Caller for Hearing {
+        impl CallContext for Hearing {
             fn waiting(&self, _: Wait) {}
 
             fn lost(&self, name: &str, reason: &str) {

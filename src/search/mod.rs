@@ -25,7 +25,7 @@ use std::{
 
 use futures::future::{BoxFuture, FutureExt as _};
 
-pub use crate::net::{Caller, Gate, Open, Rest};
+pub use crate::net::{CallContext, Gate, Open, Rest};
 use crate::{
     aside::Panicked,
     domain::{ModelName, printable_line, shortened},
@@ -54,7 +54,7 @@ pub type Results<'a> = BoxFuture<'a, Result<Vec<Hit>, Error>>;
 
 /// What an engine does; see [`Engine`] for what is promised to callers.
 pub trait Search: fmt::Debug + Send + Sync {
-    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn Caller) -> Results<'a>;
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn CallContext) -> Results<'a>;
 
     /// Names its place, fit to be shown.
     fn place(&self) -> String;
@@ -153,7 +153,7 @@ impl Engine {
     ///
     /// # Cancel safety
     /// Dropping the future ends the request or the wait; what an index has learnt by then stays learnt.
-    pub async fn search(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
+    pub async fn search(&self, query: &str, limits: &Limits, caller: &dyn CallContext) -> Result<Vec<Hit>, Error> {
         let answer = self.search.search(query, limits, caller).await;
         // Several engines are asked through this as well, each by itself.
         if let [row] = &*self.rows {

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     domain::{ModelName, Usage},
-    net::{self, Caller},
+    net::{self, CallContext},
 };
 
 /// Answers that are put together when a vendor pauses in the middle of one.
@@ -69,7 +69,7 @@ impl<W> fmt::Debug for Searcher<W> {
 }
 
 impl<W: Native> Search for Searcher<W> {
-    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn CallContext) -> Results<'a> {
         Box::pin(self.ask(query, limits, caller))
     }
 
@@ -91,7 +91,7 @@ impl<W: Native> Searcher<W> {
         Box::new(Self { web: Web::new(row, wire, shared) })
     }
 
-    async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
+    async fn ask(&self, query: &str, limits: &Limits, caller: &dyn CallContext) -> Result<Vec<Hit>, Error> {
         let mut request = Some(self.web.asks(query, limits)?);
         let mut bodies: Vec<Value> = Vec::new();
         while let Some(next) = request.take().filter(|_| bodies.len() < MAX_PARTS) {

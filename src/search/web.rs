@@ -32,8 +32,9 @@ use super::{
     pace::Pace,
 };
 use crate::{
+    aside::aside,
     domain::WaitKind,
-    net::{self, ApiClients, Attempt, Caller, Circuit, Trouble, Verdict, canonical_url},
+    net::{self, ApiClients, Attempt, CallContext, Circuit, RetryAdvice, Trouble, canonical_url},
     pages::{self, Parser, extract},
 };
 
@@ -220,7 +221,7 @@ impl<W> fmt::Debug for Web<W> {
 }
 
 impl<W: Wire> Search for Web<W> {
-    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn Caller) -> Results<'a> {
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, caller: &'a dyn CallContext) -> Results<'a> {
         Box::pin(self.ask(query, limits, caller))
     }
 
@@ -293,7 +294,7 @@ impl<W: Wire> Web<W> {
         &self.wire
     }
 
-    async fn ask(&self, query: &str, limits: &Limits, caller: &dyn Caller) -> Result<Vec<Hit>, Error> {
+    async fn ask(&self, query: &str, limits: &Limits, caller: &dyn CallContext) -> Result<Vec<Hit>, Error> {
         let request = self.asks(query, limits)?;
         let Some(Answer { body, _permit }) = self.answer(&request, caller).await? else { return Ok(Vec::new()) };
         let found = self.found(move |wire| wire.read(&body)).await?;
@@ -325,7 +326,11 @@ impl<W: Wire> Web<W> {
     }
 
     /// Makes a request until it is answered or must be given up; `None` when nothing is to be found.
-    pub(super) async fn answer(&self, request: &Request, caller: &dyn Caller) -> Result<Option<Answer<'_>>, Error> {
+    pub(super) async fn answer(
+        &self,
+        request: &Request,
+        caller: &dyn CallContext,
+    ) -> Result<Option<Answer<'_>>, Error> {
         let attempt = || async {
             let _permit = self.turn(caller).await?;
             caller.gate().pass().await;
@@ -339,7 +344,7 @@ impl<W: Wire> Web<W> {
     ///
     /// # Errors
     /// The caller's time ends before it. Nobody was asked, so this says nothing of the engine.
-    async fn turn(&self, caller: &dyn Caller) -> Result<Option<SemaphorePermit<'_>>, Problem> {
+    async fn turn(&self, caller: &dyn CallContext) -> Result<Option<SemaphorePermit<'_>>, Problem> {
         let _rest = caller.gate().rest();
         let turn = async {
             // Never closed, so this is never an error; without a permit the query would merely go uncounted.
@@ -377,7 +382,7 @@ impl<W: Wire> Web<W> {
         }
         let body = body.map_err(|error| match error {
             net::Error::TooLarge { .. } => Problem::lasting(Error::Unavailable(error.to_string())),
-            other => Problem::passing(other),
+            other => Problem::broken_off(other),
         })?;
         if let Some(pause) = self.wire.pause(&body) {
             self.pace.hold(pause.min(LONGEST_PAUSE));
@@ -447,18 +452,17 @@ impl<W: Wire> Web<W> {
         (!line.is_empty()).then(|| extract::cut(&line, MAX_COMPLAINT_CHARS).to_owned())
     }
 
-    /// Reads answers on a thread of its own.
+    /// Reads answers off the runtime's threads.
     pub(super) async fn found<T: Send + 'static>(
         &self,
         read: impl FnOnce(&W) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let wire = Arc::clone(&self.wire);
-        let found = tokio::task::spawn_blocking(move || read(&wire)).await;
-        found.unwrap_or_else(|_| Err(Error::unreadable("its answer could not be read")))
+        aside(move || read(&wire)).await.unwrap_or_else(|_| Err(Error::unreadable("its answer could not be read")))
     }
 
     /// Returns the results that are wanted. The caller learns of texts for which no parser was free.
-    pub(super) async fn hits(&self, found: Vec<RawHit>, limits: &Limits, caller: &dyn Caller) -> Vec<Hit> {
+    pub(super) async fn hits(&self, found: Vec<RawHit>, limits: &Limits, caller: &dyn CallContext) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
         let unparsed = AtomicUsize::new(0);
         for found in found.into_iter().take(MAX_LOOKED_AT) {
@@ -529,11 +533,11 @@ pub(super) struct Answer<'a> {
 #[derive(Debug)]
 pub struct Problem {
     error: Error,
-    verdict: Verdict,
+    verdict: RetryAdvice,
 }
 
 impl Attempt for Problem {
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> RetryAdvice {
         self.verdict
     }
 
@@ -545,13 +549,16 @@ impl Attempt for Problem {
 impl Problem {
     /// Creates a problem that lasts: asking again would end in the same way.
     pub fn lasting(error: Error) -> Self {
-        Self { error, verdict: Verdict::Final }
+        Self { error, verdict: RetryAdvice::Final }
+    }
+
+    fn passing(error: Error, trouble: Trouble, after: Option<Duration>) -> Self {
+        Self { error, verdict: RetryAdvice::Again { trouble, after } }
     }
 
     /// Creates a problem of too many queries, which is waited for.
     pub fn limited(after: Option<Duration>) -> Self {
-        let verdict = Verdict::Again { trouble: Trouble::Limited, after };
-        Self { error: Error::RateLimited { retry_after: after }, verdict }
+        Self::passing(Error::RateLimited { retry_after: after }, Trouble::Limited, after)
     }
 
     /// Creates a problem of a key that cannot pay for the query.
@@ -561,41 +568,35 @@ impl Problem {
 
     /// Creates the problem of a request that a firewall before the engine turned away.
     fn blocked(refused: &Refused<'_>) -> Self {
-        let verdict = Verdict::Again { trouble: Trouble::Blocked, after: refused.after };
-        Self { error: Error::Unavailable(refused.said.to_owned()), verdict }
+        Self::passing(Error::Unavailable(refused.said.to_owned()), Trouble::Blocked, refused.after)
     }
 
-    fn passing(error: net::Error) -> Self {
-        let verdict = Verdict::Again { trouble: Trouble::Away, after: None };
-        Self { error: Error::Unavailable(error.to_string()), verdict }
+    fn broken_off(error: net::Error) -> Self {
+        Self::passing(Error::Unavailable(error.to_string()), Trouble::Away, None)
     }
 
     fn unsent(error: reqwest::Error) -> Self {
-        let problem = Self::passing(net::Error::from(&error));
-        let slow = Verdict::Again { trouble: Trouble::Slow, after: None };
-        if error.is_timeout() && !error.is_connect() { Self { verdict: slow, ..problem } } else { problem }
+        let trouble = if error.is_timeout() && !error.is_connect() { Trouble::Slow } else { Trouble::Away };
+        Self::passing(Error::Unavailable(net::Error::from(&error).to_string()), trouble, None)
     }
 
     fn slow(limit: Duration) -> Self {
-        let error = Error::Unavailable(format!("no answer within {} s", limit.as_secs()));
-        Self { error, verdict: Verdict::Again { trouble: Trouble::Slow, after: None } }
+        Self::passing(Error::Unavailable(format!("no answer within {} s", limit.as_secs())), Trouble::Slow, None)
     }
 
     fn crowded(engine: &str) -> Self {
-        let error = Error::Unavailable(format!("too many searches wait for {engine}"));
-        Self { error, verdict: Verdict::Again { trouble: Trouble::Slow, after: None } }
+        Self::passing(Error::Unavailable(format!("too many searches wait for {engine}")), Trouble::Slow, None)
     }
 
     /// Returns what status codes mean for most engines.
     fn of_status(refused: &Refused<'_>) -> Self {
         let (said, after) = (refused.said.to_owned(), refused.after);
-        let again = |trouble| Verdict::Again { trouble, after };
         match refused.status {
             401 | 403 => Self::lasting(Error::Auth(said)),
             402 => Self::unpaid(&said),
             429 => Self::limited(after),
-            500 => Self { error: Error::Unavailable(said), verdict: again(Trouble::Failing) },
-            408 | 425 | 501..=599 => Self { error: Error::Unavailable(said), verdict: again(Trouble::Away) },
+            500 => Self::passing(Error::Unavailable(said), Trouble::Failing, after),
+            408 | 425 | 501..=599 => Self::passing(Error::Unavailable(said), Trouble::Away, after),
             400 | 413 | 414 | 422 => Self::lasting(Error::BadQuery(said)),
             _ => Self::lasting(Error::Unavailable(said)),
         }
@@ -702,7 +703,7 @@ mod tests {
     /// Has time until then.
     struct Until(Instant);
 
-    impl Caller for Until {
+    impl CallContext for Until {
         fn waiting(&self, _: Wait) {}
 
         fn ends(&self) -> Option<Instant> {

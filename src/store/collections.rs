@@ -7,7 +7,7 @@ use super::{
 use crate::domain::{Collection, CollectionId, Owner, RunId, Timestamp};
 
 /// Collections that an owner may have.
-pub const MAX_COLLECTIONS: u64 = 100;
+pub const MAX_COLLECTIONS_OF_AN_OWNER: u64 = 100;
 
 /// A collection to be stored.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct NewCollection {
 }
 
 impl Store {
-    /// Adds a collection; `false` when its owner has [`MAX_COLLECTIONS`] of them.
+    /// Adds a collection; `false` when its owner has [`MAX_COLLECTIONS_OF_AN_OWNER`] of them.
     ///
     /// # Errors
     /// Those of every method here.

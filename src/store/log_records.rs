@@ -19,8 +19,6 @@ pub enum StepKind {
     Search,
     /// Called another tool.
     Tool,
-    /// Read a page.
-    Page,
     /// Emitted events, or kept what the run itself made.
     Mark,
     /// Learned something else; also what a kind of a newer release is read as.
@@ -35,7 +33,6 @@ impl StepKind {
             Self::Model => "model",
             Self::Search => "search",
             Self::Tool => "tool",
-            Self::Page => "page",
             Self::Mark => "mark",
             Self::Value => "value",
         }

@@ -31,7 +31,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use secrecy::SecretString;
 
 use attempts::{ask, attempt, ensure, on_either};
-pub use collections::{MAX_COLLECTIONS, NewCollection};
+pub use collections::{MAX_COLLECTIONS_OF_AN_OWNER, NewCollection};
 pub use error::Error;
 use health::Health;
 pub use keys::{NewKey, NewSession};

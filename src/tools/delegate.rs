@@ -103,7 +103,7 @@ pub struct Delegate {
 
 /// What [`Delegate::admit`] hands to [`Delegate::call`].
 #[derive(Debug, Serialize, Deserialize)]
-struct Admission {
+struct Job {
     research_topic: String,
     number: u32,
     is_first_of_turn: bool,
@@ -133,7 +133,7 @@ impl Delegate {
         }
     }
 
-    async fn research(&self, cx: &Cx, site: Site<'_>, job: Admission) -> Result<ToolOutput, ToolError> {
+    async fn research(&self, cx: &Cx, site: Site<'_>, job: Job) -> Result<ToolOutput, ToolError> {
         let delegated = self.turn.1;
         if job.is_first_of_turn && delegated > self.places {
             let detail = format!(
@@ -144,7 +144,7 @@ impl Delegate {
         }
         // Permits are handed out in the order of the calls; the semaphore is never closed.
         let _place = self.free.acquire().await.ok();
-        let Admission { research_topic: topic, number, .. } = job;
+        let Job { research_topic: topic, number, .. } = job;
         let path = format!("{}/r{number}", site.turn);
         let assignment = Assignment { number, path, topic: topic.clone(), call_id: site.call_id.to_owned() };
         let outcome = match (self.researching)(cx.clone(), assignment).await {
@@ -207,7 +207,7 @@ impl Tool for Delegate {
         self.topics.insert(topic.clone(), turn.to_owned());
         self.newest += 1;
         self.turn.1 += 1;
-        let job = Admission { research_topic: topic, number: self.newest, is_first_of_turn: self.turn.1 == 1 };
+        let job = Job { research_topic: topic, number: self.newest, is_first_of_turn: self.turn.1 == 1 };
         Ok(Admitted::new(json!(job)))
     }
 

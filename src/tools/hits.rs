@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::summary::{self, Reading, Wanted};
 use crate::{
     aside::{Panicked, aside_above},
-    context::{Cx, Registered, page_key},
+    context::{Cx, Registered, text_path},
     domain::{Event, Source, SourceId, same},
     journal::Entry,
     search::Hit,
@@ -43,10 +43,10 @@ pub struct StoredHit {
 impl StoredHit {
     /// Names the page with its text; `None` when there is none. A text with a key is named alike wherever it stands,
     /// unless its source is stored with another one: then other runs of the program could not find it by its key.
-    fn page_key(&self) -> Option<String> {
+    fn text_path(&self) -> Option<String> {
         let is_anywhere = self.text_key.is_some() && self.own_text.is_none();
         let url = if is_anywhere { "" } else { &self.hit.url };
-        self.text_hash.as_ref().map(|hash| page_key(url, hash))
+        self.text_hash.as_ref().map(|hash| text_path(url, hash))
     }
 
     /// Returns the text of the page, if this process or the journal has it; taken out, so that it goes with who reads
@@ -58,7 +58,7 @@ impl StoredHit {
     /// Returns what is to be read of the page, with that text of it. A text that is read whole is read once, for the
     /// run's question; of a long one each topic and query chooses what fits them.
     pub fn reading<'a>(&'a self, text: Option<Arc<str>>, wanted: Wanted<'a>) -> Option<Reading<'a>> {
-        let page = self.page_key()?;
+        let page = self.text_path()?;
         let key = if self.is_long { format!("{page}/for/{}", wanted.key()) } else { page.clone() };
         Some(Reading { key, page, text, hit: &self.hit, is_long: self.is_long, wanted })
     }

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, opened, place_in,
-    read_page::address_of, source_id, spec,
+    Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments,
+    opened::{self, address_of},
+    place_in, source_id, spec,
 };
 use crate::{
     context::Cx,
@@ -154,8 +155,7 @@ impl Tool for OpenDocument {
     }
 
     fn opened_address(&self, cx: &Cx, arguments: &Value) -> Option<String> {
-        let address = arguments["address"].as_str()?;
-        source_id(address).and_then(|id| address_of(cx, id).ok()).or_else(|| Some(address.to_owned()))
+        opened::opened_address(cx, arguments)
     }
 
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {

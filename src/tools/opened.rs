@@ -1,11 +1,11 @@
 //! What a model is shown of a page or a document that it has opened: numbered passages, and where to read on.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::ToolOutput;
+use super::{ToolError, ToolOutput, source_id};
 use crate::{
     context::Cx,
-    domain::Source,
+    domain::{Source, SourceId},
     llm::{Part, Text},
     pages::extract::Link,
     prompts::untrusted,
@@ -13,6 +13,19 @@ use crate::{
 
 /// Characters shown by one call.
 const SHOWN_CHARS: usize = 8_000;
+
+/// Returns the address of a source of the run.
+pub fn address_of(cx: &Cx, id: SourceId) -> Result<String, ToolError> {
+    let source = cx.sources().into_iter().find(|source| source.ids().any(|known| known == id));
+    let source = source.ok_or_else(|| ToolError::Model(format!("there is no source {id}")))?;
+    Ok(source.url)
+}
+
+/// Returns the address that a call opens, also where its arguments name a source.
+pub fn opened_address(cx: &Cx, arguments: &Value) -> Option<String> {
+    let address = arguments["address"].as_str()?;
+    source_id(address).and_then(|id| address_of(cx, id).ok()).or_else(|| Some(address.to_owned()))
+}
 
 /// Returns the number of characters that one call shows in this run.
 pub fn room(cx: &Cx) -> usize {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments,
-    opened::{self, Passage, ShownText, fitting},
+    opened::{self, Passage, ShownText, address_of, fitting},
     place_in, source_id, spec,
 };
 use crate::{
@@ -162,12 +162,6 @@ impl Chosen {
     }
 }
 
-pub(super) fn address_of(cx: &Cx, id: SourceId) -> Result<String, ToolError> {
-    let source = cx.sources().into_iter().find(|source| source.ids().any(|known| known == id));
-    let source = source.ok_or_else(|| ToolError::Model(format!("there is no source {id}")))?;
-    Ok(source.url)
-}
-
 /// Returns as many passages as are shown at once, and the number of the next one.
 fn following<'a>(passages: &[Passage<'a>], room: usize) -> (Vec<Passage<'a>>, Option<usize>) {
     let (shown, rest) = passages.split_at(fitting(passages.iter().map(|passage| passage.text), room));
@@ -228,8 +222,7 @@ impl Tool for ReadPage {
     }
 
     fn opened_address(&self, cx: &Cx, arguments: &Value) -> Option<String> {
-        let address = arguments["address"].as_str()?;
-        source_id(address).and_then(|id| address_of(cx, id).ok()).or_else(|| Some(address.to_owned()))
+        opened::opened_address(cx, arguments)
     }
 
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &ToolCall) -> Result<Admitted, Refusal> {

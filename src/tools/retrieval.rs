@@ -15,7 +15,7 @@ use crate::{
     domain::{Usage, printable_line},
     llm::{Gate, Wait},
     pages::{KEPT_CHARS, Web, extract},
-    search::{About, Caller, Engine, Error, Hit, Limits},
+    search::{About, CallContext, Engine, Error, Hit, Limits},
 };
 
 /// The time for the pages of one search; those that are not there by then keep their excerpts.
@@ -206,7 +206,7 @@ impl<'a> Noting<'a> {
     }
 }
 
-impl Caller for Noting<'_> {
+impl CallContext for Noting<'_> {
     fn waiting(&self, wait: Wait) {
         self.inner.waiting(wait);
     }

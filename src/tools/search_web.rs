@@ -22,7 +22,7 @@ use super::{
     summary::{self, Reading, Wanted},
 };
 use crate::{
-    context::{Cx, Error, PageText, is_refusal, page_key},
+    context::{Cx, Error, PageText, is_refusal, text_path},
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, digest},
     journal::{Entry, Fingerprint, StepKind},
     llm::{ToolCall, ToolSpec},
@@ -104,7 +104,7 @@ impl SearchWeb {
 
     fn left_out(&self, cx: &Cx, queries: &[String]) -> LeftOut {
         let limit = self.queries_per_turn;
-        let detail = format!("{} queries were not run, one turn runs {limit} at most", queries.len());
+        let detail = format!("{} queries were not run; one turn runs at most {limit}", queries.len());
         LeftOut { detail, note: cx.prompts().text("queries_left_out", json!({"queries": queries, "limit": limit})) }
     }
 }
@@ -420,7 +420,7 @@ fn inherited(cx: &Cx, key: &str, fingerprint: &Fingerprint) -> Option<TakenOver>
     let whole = |stored: StoredHit| {
         let raw_content = match (stored.own_text, stored.text_hash) {
             (Some(text), _) => Some(text.to_string()),
-            (None, Some(hash)) => Some(cx.inherited_text(&page_key(&stored.hit.url, &hash))?.to_owned()),
+            (None, Some(hash)) => Some(cx.inherited_text(&text_path(&stored.hit.url, &hash))?.to_owned()),
             (None, None) => None,
         };
         Some(Hit { raw_content, ..stored.hit })

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use fathom::{
     domain::Usage,
     llm::{
-        BrokenOff, Caller, Completion, Delta, Endpoint, Error, Failed, Llm, Message, Request, Settings, StopReason,
-        ToolCall, Wait,
+        BrokenOff, CallContext, Completion, Delta, Endpoint, Error, Failed, Llm, Message, Request, Settings,
+        StopReason, ToolCall, Wait,
     },
 };
 use futures::StreamExt as _;
@@ -33,7 +33,7 @@ struct Patient {
     waits: Mutex<Vec<Duration>>,
 }
 
-impl Caller for Patient {
+impl CallContext for Patient {
     fn waiting(&self, wait: Wait) {
         self.waits.lock().push(wait.wait);
     }

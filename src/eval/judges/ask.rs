@@ -13,8 +13,8 @@ use super::Spent;
 use crate::{
     domain::{ModelName, Usage},
     llm::{
-        ANSWER_TOKENS, Caller, Completion, Error, Llm, Message, OutputFormat, Request, Sending, StopReason, ToolChoice,
-        Wait,
+        ANSWER_TOKENS, CallContext, Completion, Error, Llm, Message, OutputFormat, Request, Sending, StopReason,
+        ToolChoice, Wait,
         limits::Measure,
         structured::{Form, Strategies},
     },
@@ -127,7 +127,7 @@ struct UntilDeadline<'a> {
     spent: &'a Mutex<Spent>,
 }
 
-impl Caller for UntilDeadline<'_> {
+impl CallContext for UntilDeadline<'_> {
     fn waiting(&self, _: Wait) {}
 
     fn billed(&self, usage: &Usage) {

@@ -197,12 +197,21 @@ fn statements(report: &Report) -> Vec<Statement> {
         (cited.place.start, cited.text, ids)
     }));
     found.sort_by_key(|(start, ..)| *start);
-    let section = |start: usize| {
-        let above = text[..start].lines().rfind(|line| line.starts_with('#'));
-        above.map_or_else(String::new, claims::plain)
+    let mut headings = headings(text).peekable();
+    let mut section = String::new();
+    let statement = |(start, text, cites)| {
+        while let Some((_, heading)) = headings.next_if(|(at, _)| *at < start) {
+            section = claims::plain(heading);
+        }
+        Statement { section: section.clone(), text, cites }
     };
-    let statement = |(start, text, cites)| Statement { section: section(start), text, cites };
     found.into_iter().map(statement).collect()
+}
+
+/// Returns the lines of headings, each with its first byte.
+fn headings(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().map(|line| (line.as_ptr() as usize - text.as_ptr() as usize, line));
+    lines.filter(|(_, line)| line.starts_with('#'))
 }
 
 /// Returns the sentences that no citation stands behind, each with its first byte.

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::fields::{Content, First, Word};
 use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, kept, short_id, tool_name, unreadable};
 use crate::domain::{Cost, Usage};
-use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
+use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
 use crate::llm::providers::{Carries, Quirks};
 use crate::llm::{Message, OutputFormat, Request, ToolCall, ToolChoice, ToolSpec, thinking};
@@ -449,7 +449,7 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
 /// nothing stands stays without an end.
 pub(super) fn done(state: &mut State, assembly: &mut Assembly) {
     if !assembly.is_finished() && assembly.says_something() {
-        assembly.stop(Stop::End);
+        assembly.stop(WireStop::End);
         state.carry(assembly);
     }
 }
@@ -498,16 +498,16 @@ fn take_in(answer: Answer<'_>, is_marked: bool, state: &mut State, assembly: &mu
     Ok(())
 }
 
-fn stop(reason: &str) -> Stop {
+fn stop(reason: &str) -> WireStop {
     match reason {
         // The last is Z.ai's, as are `sensitive` and `network_error`.
-        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => Stop::Length,
-        "refusal" | "safety" | "sensitive" => Stop::Refused,
+        "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => WireStop::Length,
+        "refusal" | "safety" | "sensitive" => WireStop::Refused,
         // Gemini's door says why behind it.
-        filter if filter.starts_with("content_filter") => Stop::Refused,
+        filter if filter.starts_with("content_filter") => WireStop::Refused,
         // DeepSeek's, when its machines are full, and what vLLM and SGLang say of a call that was given up.
-        "error" | "network_error" | "insufficient_system_resource" | "abort" => Stop::Broken,
-        _ => Stop::End,
+        "error" | "network_error" | "insufficient_system_resource" | "abort" => WireStop::Broken,
+        _ => WireStop::End,
     }
 }
 

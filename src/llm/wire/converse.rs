@@ -15,7 +15,7 @@ use super::fields::Word;
 use super::turns::{self, Turn, called, instructions, turns};
 use super::{Encoded, Joined, RawObject, Source, Strict, object, segment, short_id, tool_name, unreadable, written};
 use crate::domain::Usage;
-use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
+use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
 use crate::llm::{OutputFormat, Request, ToolCall, ToolChoice, ToolSpec};
@@ -437,10 +437,10 @@ impl State {
 
     fn stop(&mut self, reason: &str, assembly: &mut Assembly) {
         assembly.stop(match reason {
-            "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-            "guardrail_intervened" | "content_filtered" => Stop::Refused,
-            "malformed_model_output" | "malformed_tool_use" => Stop::Broken,
-            _ => Stop::End,
+            "max_tokens" | "model_context_window_exceeded" => WireStop::Length,
+            "guardrail_intervened" | "content_filtered" => WireStop::Refused,
+            "malformed_model_output" | "malformed_tool_use" => WireStop::Broken,
+            _ => WireStop::End,
         });
         let thinks = self.blocks.iter().any(|(_, block, _)| block.get("reasoningContent").is_some());
         if thinks && !self.is_marked {

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::fields::First;
 use super::{Encoded, Joined, RawObject, Source, Strict, carried, object, segment, tool_name, unreadable, written};
 use crate::domain::Usage;
-use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
+use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
 use crate::llm::{Error, Message, OutputFormat, Request, ToolChoice, ToolSpec};
@@ -402,18 +402,18 @@ impl State {
     }
 }
 
-fn stop(reason: &str) -> Stop {
+fn stop(reason: &str) -> WireStop {
     match reason {
         // Long answers come in several pieces, each asked for by itself.
-        "MAX_TOKENS" | "CONTINUATION" => Stop::Length,
+        "MAX_TOKENS" | "CONTINUATION" => WireStop::Length,
         "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE" | "MODEL_ARMOR" => {
-            Stop::Refused
+            WireStop::Refused
         }
-        image if image.starts_with("IMAGE_") => Stop::Refused,
+        image if image.starts_with("IMAGE_") => WireStop::Refused,
         "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" | "OTHER" => {
-            Stop::Broken
+            WireStop::Broken
         }
-        _ => Stop::End,
+        _ => WireStop::End,
     }
 }
 

@@ -12,7 +12,7 @@ use super::fields::Word;
 use super::turns::{self, Turn, called, instructions, turns};
 use super::{Encoded, Joined, RawObject, Source, Strict, object, segment, short_id, tool_name, unreadable, written};
 use crate::domain::Usage;
-use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
+use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
 use crate::llm::{OutputFormat, Request, ToolCall, ToolChoice, ToolSpec};
@@ -418,9 +418,9 @@ impl State {
 
     fn stop(&mut self, reason: &str, assembly: &mut Assembly) {
         assembly.stop(match reason {
-            "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-            "refusal" => Stop::Refused,
-            _ => Stop::End,
+            "max_tokens" | "model_context_window_exceeded" => WireStop::Length,
+            "refusal" => WireStop::Refused,
+            _ => WireStop::End,
         });
         let thinks =
             |block: &(Value, String)| matches!(block.0["type"].as_str(), Some("thinking" | "redacted_thinking"));

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::fields::Word;
 use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, reasons, tool_name, unreadable};
 use crate::domain::Usage;
-use crate::llm::assembly::{Assembly, CallPiece, Stop, malformed};
+use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
 use crate::llm::providers::Quirks;
 use crate::llm::{Message, OutputFormat, Part, Request, Text, ToolChoice, ToolSpec};
@@ -306,10 +306,10 @@ impl State {
         }
         let reason = answer.incomplete_details["reason"].as_str();
         assembly.stop(match (answer.status.as_deref(), reason) {
-            (Some("incomplete"), Some("content_filter")) => Stop::Refused,
-            (Some("incomplete"), _) => Stop::Length,
-            (Some("failed" | "cancelled"), _) => Stop::Broken,
-            _ => Stop::End,
+            (Some("incomplete"), Some("content_filter")) => WireStop::Refused,
+            (Some("incomplete"), _) => WireStop::Length,
+            (Some("failed" | "cancelled"), _) => WireStop::Broken,
+            _ => WireStop::End,
         });
         if self.items.iter().any(|item| item["type"] == "reasoning") && !self.is_marked {
             assembly.carry(Value::from(std::mem::take(&mut self.items)).to_string());

@@ -292,6 +292,48 @@ fn what_counts_others_has_no_unit_of_its_neighbour() {
 }
 
 #[test]
+fn rounded_numbers_are_those_they_are_rounded_from() {
+    const TABLE: &str = "Income (in millions)\n\n| | 2024 |\n|---|---|\n| Revenue | 391,035 |\n| Net income | 93,736 |";
+    same(&[
+        ("The rent rose 41.3%", "The rent rose 41.26% last year."),
+        ("The star is 4.25 light-years away", "The star is 4.2465 light-years away."),
+        ("The rate was 5.9%", "| year | rate, per cent |\n|---|---|\n| 2030 | 5.87 |"),
+        ("Revenue was $391.0 billion", TABLE),
+        ("Revenue was about $391 billion", TABLE),
+        ("Net income was $93.7 billion", TABLE),
+    ]);
+    other(&[
+        ("The rent rose 41.4%", "The rent rose 41.26% last year."),
+        ("Revenue was $392.0 billion", TABLE),
+        ("Revenue was $391.0 million", TABLE),
+        (
+            "Revenue was $391.0 million",
+            "Income (in millions, shares in thousands)\n\n| | 2024 |\n|---|---|\n| Revenue | 391,035 |",
+        ),
+    ]);
+}
+
+#[test]
+fn what_counts_something_else_is_another_number() {
+    other(&[
+        ("Die Inflation lag bei 9 %", "Die Inflation lag im Mai bei 6,9 %."),
+        ("The water has 10 mg/L of it", "The water has 10 µg/L of it."),
+        ("Power costs €139/kWh there", "Power costs $139/kWh there."),
+        (
+            "It has more than 4 billion users",
+            "It has 3.05 billion users, 2.49 billion in 2019 and 1.56 billion each day.",
+        ),
+        ("Sales rose 8%", "Revenue was $94.9 billion, up 6 percent, and sales rose 2 percent."),
+        ("53% of its visitors are foreign", "75 % of its visitors are foreign; it is 324 m tall and costs €35.30."),
+    ]);
+    same(&[
+        ("Sales rose by 25% in all", "Sales rose from 40 to 50 crowns."),
+        ("The gap was 3.5 percentage points", "The rate was 7.5 % here and 4 % there."),
+        ("Together they cost 91 crowns", "One costs 40 crowns, the other 51 crowns."),
+    ]);
+}
+
+#[test]
 fn versions_are_no_amounts() {
     same(&[
         ("Python 3.10 brought it", "It came with Python 3.10."),

@@ -192,11 +192,18 @@ impl<'a> Statement<'a> {
             page.heads().iter().find_map(|multiple| self.scaled(number, *multiple, page, roles))
         };
         let share = || if number.is_percent { self.share_in_words(number, page) } else { None };
+        let headed = || {
+            // Beside `in millions`, `except shares in thousands` is about no money.
+            let largest = page.heads().iter().max().copied();
+            let is_of_head = |multiple: &&i128| number.unit.is_none() || Some(**multiple) == largest;
+            let mut heads = page.heads().iter().filter(is_of_head);
+            heads.find_map(|multiple| self.rounded_of_table(number, *multiple, page, roles))
+        };
         let parts = || page.side_by_side(number);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
         let ordinal = || self.ordinal(number, at, page);
         let found = direct.or_else(parts).or_else(unmultiplied).or_else(|| self.converted(number, page, roles));
-        found.or_else(ordinal).or_else(scaled).or_else(share).or_else(around)
+        found.or_else(ordinal).or_else(scaled).or_else(headed).or_else(share).or_else(around)
     }
 
     /// Returns the sentence with a version as it is written, about the same as the statement.
@@ -245,6 +252,30 @@ impl<'a> Statement<'a> {
         raw.find_map(|value| self.places(&plain, value, page, roles).find(is_headed))
     }
 
+    /// Returns the sentence with the number in so many thousands or millions, of which this one is the whole, rounded:
+    /// `391.0 billion` of `391,035`.
+    fn rounded_of_table(&self, number: &Number, multiple: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+        if number.is_percent || number.is_year() || number.unit.is_some_and(|unit| !unit.is_money()) {
+            return None;
+        }
+        let plain = Number { multiple: 1, ..number.clone() };
+        let is_same = |here: &Reading, there: &Reading| {
+            let value = there.value.saturating_mul(multiple);
+            let is_about = || number.precision.allows(*here, value) && is_near(*here, value);
+            here.value >= multiple * ONE
+                && (2..there.digits()).contains(&here.digits())
+                && (rounds_to(value, *here) || is_about())
+        };
+        let is_it = |placed: &&PlacedNumber| {
+            let there = &placed.number;
+            let is_cell = there.multiple == 1 && !there.is_percent;
+            is_cell
+                && number.readings.iter().any(|here| there.readings.iter().any(|there| is_same(here, there)))
+                && roles.is_meant(&plain, placed)
+        };
+        page.numbers().iter().find(is_it).map(|placed| placed.sentence)
+    }
+
     /// Returns the sentence with a number that is the same in another unit, rounded, or, not being exact, near.
     fn converted(&self, number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
         let is_same = |other: &Number| {
@@ -252,7 +283,7 @@ impl<'a> Statement<'a> {
             number.readings.iter().any(same)
         };
         // Some small number is near on every page, unless its unit is another one.
-        let may_be_any = number.precision != Precision::Exact && number.readings.iter().any(|own| own.value < SMALL);
+        let may_be_any = number.readings.iter().any(|own| own.value < SMALL);
         let has_unit = |placed: &PlacedNumber| placed.number.unit.is_some() && number.unit.is_some();
         let is_near =
             |placed: &&PlacedNumber| !may_be_any || has_unit(placed) || page.is_about(placed.sentence, &self.keys);
@@ -387,7 +418,9 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
                 None if number.is_percent && !other.is_percent && there.value <= ONE => there.value.checked_mul(100),
                 None => None,
             };
-            let is_rounded = || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here);
+            let is_finer = there.step < here.step && there.digits() > here.digits();
+            let is_rounded =
+                || here.digits() >= 2 && (there.value >= SMALL || is_finer) && rounds_to(there.value, here);
             share().is_some_and(|value| rounds_to(value, here))
                 || number.is_as_large(other, there.value) && (is_about(there.value) || is_rounded())
         }

@@ -1,6 +1,7 @@
 //! Numbers that stand in no source, and follow from those that stand there: as a sum, a difference, a share.
 
 use super::{
+    bounds::Precision,
     check::{Statement, rounds_to},
     figures::{Number, Reading},
     page::Page,
@@ -18,8 +19,40 @@ const LEAST_OPERANDS: usize = 6;
 #[derive(Clone, Copy, Debug)]
 struct Operand {
     value: i128,
+    counts: Counted,
     /// It is a part of the one before.
     is_part: bool,
+}
+
+/// What a number counts: only what counts the same can be added or compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counted {
+    /// Per cent, or percentage points.
+    Shares,
+    Years,
+    /// Things, in this unit where it has one.
+    Amounts(Option<Unit>),
+}
+
+impl Counted {
+    fn by(number: &Number) -> Self {
+        match number.unit {
+            _ if number.is_percent || is_points(number) => Self::Shares,
+            _ if number.is_year() => Self::Years,
+            unit => Self::Amounts(unit),
+        }
+    }
+
+    /// Returns whether both count the same, as far as they say what.
+    fn is_like(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Amounts(Some(one)), Self::Amounts(Some(other))) => {
+                one.alike(other).is_some_and(|(one, other)| one.size == other.size)
+            }
+            (Self::Amounts(_), Self::Amounts(_)) => true,
+            _ => self == other,
+        }
+    }
 }
 
 /// Does a number of the statement follow from those near the best sentences of the pages?
@@ -32,10 +65,14 @@ pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, O
     // Of two years, or two small numbers, anything follows.
     let is_long = |reading: &Reading| reading.digits() >= 3 && !number.is_year();
     let is_said = number.is_percent || statement.says_it_computes();
+    // `More than 4 billion` says nothing of how it was computed.
+    let is_bound = matches!(number.precision, Precision::AtLeast | Precision::AtMost);
     let allowed = is_said || is_points(number) || number.readings.iter().any(is_long);
+    let of_shares = Counted::by(number) == Counted::Shares;
     allowed
+        && (number.is_percent || !is_bound)
         && !(number.is_percent && are_points(number, pages))
-        && number.readings.iter().any(|reading| follows(*reading, &operands, is_said))
+        && number.readings.iter().any(|reading| follows(*reading, of_shares, &operands, is_said))
 }
 
 fn is_points(number: &Number) -> bool {
@@ -61,47 +98,69 @@ fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand> {
             let between = page.text().get(before.place.end..near[at].place.start)?;
             (before.sentence == near[at].sentence).then(|| words::begins_part(between))
         };
-        let value = near[at].number.readings.first()?.value;
-        Some(Operand { value, is_part: is_part().unwrap_or_default() })
+        let number = &near[at].number;
+        let value = number.readings.first()?.value;
+        Some(Operand { value, counts: Counted::by(number), is_part: is_part().unwrap_or_default() })
     };
     (0..near.len()).filter_map(operand).collect()
 }
 
-/// Returns whether the reading is sum or difference of two of the numbers, or the sum of several in a row; product,
-/// ratio or share of two only where the statement says that it computes, for among a dozen numbers some two have nearly
-/// any ratio. What is a part of another number is not added to it.
-fn follows(reading: Reading, operands: &[Operand], with_ratios: bool) -> bool {
+/// Returns whether the reading, a share or an amount, is sum or difference of two of the numbers, or the sum of several
+/// in a row; ratio or share of two amounts only where the statement says that it computes, for among a dozen numbers
+/// some two have nearly any ratio. What is a part of another number is not added to it.
+fn follows(reading: Reading, of_shares: bool, operands: &[Operand], with_ratios: bool) -> bool {
     let is_it = |value: Option<i128>| value.and_then(i128::checked_abs).is_some_and(|value| rounds_to(value, reading));
-    let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
     let pairs = (0..operands.len()).flat_map(|one| (one + 1..operands.len()).map(move |other| (one, other)));
     let mut of_pairs = pairs.flat_map(|(at, next)| {
-        let (one, other) = (operands[at].value, operands[next].value);
-        let is_part = next == at + 1 && operands[next].is_part;
-        let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
-        let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
-        // Next to a number, a far smaller one tells nothing.
-        let comparable = one.unsigned_abs().min(other.unsigned_abs()) >= reading.value.unsigned_abs() / 50;
-        let sums =
-            [one.checked_add(other).filter(|_| comparable && !is_part), one.checked_sub(other).filter(|_| comparable)];
-        let ratios = [
-            one.checked_mul(other).map(|product| product / ONE),
-            ratio(one, other),
-            ratio(other, one),
-            share(one, other),
-            share(other, one),
-            rise(one, other),
-            rise(other, one),
-        ];
-        sums.into_iter().chain(ratios.into_iter().filter(move |_| with_ratios))
+        let (one, other) = (&operands[at], &operands[next]);
+        let is_alike = one.counts.is_like(other.counts);
+        let is_part = next == at + 1 && other.is_part;
+        let sums = sums(reading, of_shares, one, other, with_ratios).filter(move |_| is_alike);
+        let sums = sums.enumerate().filter_map(move |(place, sum)| (place > 0 || !is_part).then_some(sum));
+        let is_amount = matches!(one.counts, Counted::Amounts(_));
+        sums.chain(ratios(of_shares, one.value, other.value).filter(move |_| with_ratios && is_alike && is_amount))
     });
-    let sums = || {
-        (0..operands.len()).any(|from| {
-            let mut sum = operands[from].value;
-            operands[from + 1..].iter().filter(|next| !next.is_part).any(|next| {
+    of_pairs.any(is_it) || is_sum_in_a_row(reading, of_shares, operands)
+}
+
+/// Returns sum and difference of two numbers, if they can be what is looked for.
+fn sums(
+    reading: Reading,
+    of_shares: bool,
+    one: &Operand,
+    other: &Operand,
+    is_computed: bool,
+) -> impl Iterator<Item = Option<i128>> + use<> {
+    // A number without a unit may be a share, as in a table.
+    let is_bare = one.counts == Counted::Amounts(None) && reading.digits() >= 2;
+    let is_of_kind = (one.counts == Counted::Shares) == of_shares || is_bare || is_computed && !of_shares;
+    let (one, other) = (one.value, other.value);
+    // Next to a number, a far smaller one tells nothing.
+    let comparable = one.unsigned_abs().min(other.unsigned_abs()) >= reading.value.unsigned_abs() / 50;
+    [one.checked_add(other), one.checked_sub(other)].into_iter().filter(move |_| is_of_kind && comparable)
+}
+
+/// Returns what share one amount is of the other, and by what share one is more; or how many times as much it is.
+fn ratios(of_shares: bool, one: i128, other: i128) -> impl Iterator<Item = Option<i128>> + use<> {
+    let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
+    let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
+    let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
+    let found = match of_shares {
+        true => [share(one, other), share(other, one), rise(one, other), rise(other, one)],
+        false => [ratio(one, other), ratio(other, one), None, None],
+    };
+    found.into_iter()
+}
+
+fn is_sum_in_a_row(reading: Reading, of_shares: bool, operands: &[Operand]) -> bool {
+    operands.iter().enumerate().any(|(at, first)| {
+        let mut sum = first.value;
+        let is_next = |next: &&Operand| !next.is_part && next.counts == first.counts;
+        let mut rest = operands[at + 1..].iter().filter(is_next);
+        (first.counts == Counted::Shares) == of_shares
+            && rest.any(|next| {
                 sum = sum.saturating_add(next.value);
                 rounds_to(sum, reading)
             })
-        })
-    };
-    of_pairs.any(is_it) || sums()
+    })
 }

@@ -75,13 +75,17 @@ impl Number {
         let is_apart = |(one, other): (Unit, Unit)| one.alike(other).is_none();
         let is_share = |one: &Self, other: &Self| one.is_percent && other.known_unit().is_some();
         let units = self.known_unit().zip(other.known_unit());
+        let is_money = |unit: Unit| unit.is_money();
+        // Also within `€/kWh`.
+        let currencies = self.unit.filter(|unit| is_money(*unit)).zip(other.unit.filter(|unit| is_money(*unit)));
+        let units = units.or(currencies);
         !(units.is_some_and(is_apart) || is_share(self, other) || is_share(other, self))
     }
 
     /// Returns whether both count as much when `other` is read as this value: in units of one size, and with the word
     /// for so many, which only a number without a unit may leave out, such as one in a table.
     pub fn is_as_large(&self, other: &Self, value: i128) -> bool {
-        let units = self.known_unit().zip(other.known_unit()).and_then(|(one, other)| one.alike(other));
+        let units = self.unit.zip(other.unit).and_then(|(one, other)| one.alike(other));
         let is_whole = other.readings.iter().any(|reading| reading.value == value);
         units.is_none_or(|(one, other)| one.size == other.size)
             && (is_whole || self.multiple == 1 && self.unit.is_none())

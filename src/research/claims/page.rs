@@ -162,7 +162,9 @@ impl Page {
             Figure::Number(number) => {
                 let values = number.readings.iter().map(|reading| reading.value);
                 let unmultiplied = number.readings.iter().map(|reading| reading.value / number.multiple);
-                let parts = number.parts.iter().copied();
+                // `6,9 %` is neither six nor nine.
+                let is_one = number.is_percent || number.unit.is_some() || number.multiple > 1;
+                let parts = number.parts.iter().copied().filter(|_| !is_one);
                 self.numbers.extend(values.chain(unmultiplied).chain(parts).map(|value| (value, sentence)));
                 self.add_sum(&number, &place);
                 if self.all_numbers.len() < MOST_NUMBERS {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::{Collection, CollectionId, Owner, RunId, Timestamp},
-    store::{Cursor, Error, NewCollection, Page, collections::MAX_COLLECTIONS},
+    store::{Cursor, Error, NewCollection, Page, collections::MAX_COLLECTIONS_OF_AN_OWNER},
 };
 
 /// What [`collection`] reads; conditions follow.
@@ -30,7 +30,7 @@ impl Engine {
             query(lock).bind(owned(new.owner.as_str())).execute(&mut *tx).await?;
         }
         let own: i64 = query_scalar(COUNT).bind(owned(new.owner.as_str())).fetch_one(&mut *tx).await?;
-        if unsigned::<u64>(own)? >= MAX_COLLECTIONS {
+        if unsigned::<u64>(own)? >= MAX_COLLECTIONS_OF_AN_OWNER {
             return Ok(false);
         }
         let insert = query(INSERT).bind(new.id.0).bind(owned(new.owner.as_str())).bind(owned(&new.name));

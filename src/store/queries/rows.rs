@@ -148,8 +148,7 @@ mod tests {
         for status in RunStatus::ALL {
             assert_eq!(named::<RunStatus>(status.as_str()).unwrap(), status);
         }
-        for kind in [StepKind::Model, StepKind::Search, StepKind::Tool, StepKind::Page, StepKind::Mark, StepKind::Value]
-        {
+        for kind in [StepKind::Model, StepKind::Search, StepKind::Tool, StepKind::Mark, StepKind::Value] {
             assert_eq!(named::<StepKind>(kind.as_str()).unwrap(), kind);
         }
         for agent in [Agent::Root, Agent::Supervisor, Agent::Researcher] {

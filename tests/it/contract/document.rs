@@ -119,7 +119,7 @@ const END: &str = "    # End of what is generated.\n";
 fn the_options_are_those_of_the_service() {
     let options = json!({"RunOptions": RunOptions::json_schema()});
     let yaml = yaml_serde::to_string(&options).unwrap();
-    let block: String = yaml.lines().map(|line| format!("    {line}\n")).collect();
+    let block: String = yaml.lines().map(|line| format!("    {}\n", quoted(line))).collect();
     let text = checker::text();
     let (before, rest) = text.split_once(BEGIN).expect("the first mark is there");
     let (_, after) = rest.split_once(END).expect("the second mark is there");
@@ -130,6 +130,44 @@ fn the_options_are_those_of_the_service() {
     }
     let documented = &Contract::get().document["components"]["schemas"]["RunOptions"];
     assert_eq!(*documented, options["RunOptions"], "openapi.yaml must say, between its marks:\n{block}");
+}
+
+/// Returns a line in which a word that older parsers of YAML take for a truth value is a text.
+fn quoted(line: &str) -> String {
+    let (before, word) = line.rsplit_once(' ').unwrap_or(("", line));
+    if TRUTHS.contains(&word) { format!("{before} '{word}'") } else { line.to_owned() }
+}
+
+/// What YAML 1.1 reads as true or false, and YAML 1.2 as a text.
+const TRUTHS: [&str; 6] = ["y", "n", "yes", "no", "on", "off"];
+
+#[test]
+fn older_parsers_of_yaml_read_the_same() {
+    let is_scalar = |line: &str| line.trim_start().starts_with("- ") || line.contains(": ");
+    let differs = |line: &&str| is_scalar(line) && quoted(line) != **line && line.split_whitespace().count() == 2;
+    let text = checker::text();
+    let found: Vec<&str> = text.lines().filter(differs).collect();
+    assert!(found.is_empty(), "{found:?}");
+}
+
+/// Generators write a file of operations for each tag, and a type for each body, which must not be one of the
+/// language's own.
+#[test]
+fn names_are_those_that_generators_can_use() {
+    let document = &Contract::get().document;
+    let tag = |operation: &Value| operation["tags"].as_array().map(Vec::len);
+    let operations = |of: &str| -> Vec<Value> {
+        let paths = document[of].as_object().unwrap().values();
+        paths
+            .flat_map(|path| path.as_object().unwrap().values())
+            .filter(|one| one["tags"].is_array())
+            .cloned()
+            .collect()
+    };
+    let (paths, webhooks) = (operations("paths"), operations("webhooks"));
+    assert!(paths.iter().chain(&webhooks).all(|operation| tag(operation) == Some(1)));
+    assert!(webhooks.iter().all(|webhook| paths.iter().all(|path| path["tags"] != webhook["tags"])));
+    assert!(document["components"]["requestBodies"].get("File").is_none(), "TypeScript has a type of that name");
 }
 
 /// The checker is only worth something if it refuses.

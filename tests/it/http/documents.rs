@@ -178,6 +178,8 @@ async fn what_cannot_be_given_is_refused() {
     give(&service, &path("a.txt"), "").await.refused(422, "validation_failed");
     let form = [("content-type", "multipart/form-data; boundary=x")];
     service.ask("POST", &path("a.txt"), &form, "--x--").await.refused(415, "unsupported_media_type");
+    let packed = [("content-type", "application/octet-stream"), ("content-encoding", "gzip")];
+    service.ask("POST", &path("a.txt"), &packed, "packed").await.refused(415, "unsupported_media_type");
     give(&service, &path("picture.png"), "x").await.refused(422, "document_unreadable");
     give(&service, &path("broken.pdf"), "%PDF-1.7 x").await.refused(422, "document_unreadable");
     let problem = give(&service, &path("old.docx"), "no package").await.refused(422, "document_unreadable");

@@ -115,8 +115,10 @@ async fn options_name_the_models_and_engines_that_are_known() {
     assert!(models.contains(&"openai:gpt-5.6") && models.is_sorted(), "{models:?}");
     assert!(!models.iter().any(|model| model.starts_with("anthropic:")), "there is no key for it: {models:?}");
     for option in ["search_api", "search_fallback"] {
-        let engines = &offer["schema"]["properties"][option];
-        assert_eq!((&engines["type"], &engines["enum"]), (&json!(["string", "array"]), &Value::Null), "{option}");
+        let [text, engines] = offer["schema"]["properties"][option]["oneOf"].as_array().unwrap().as_slice() else {
+            panic!("{offer}")
+        };
+        assert_eq!((&text["type"], &text["enum"], &engines["type"]), (&json!("string"), &Value::Null, &json!("array")));
         let has = |list: &str, name: &str| engines["items"][list].as_array().unwrap().contains(&json!(name));
         assert!(["tavily", "wikipedia", "brave"].iter().all(|name| has("enum", name)), "{engines}");
         assert!(has("examples", "tavily") && has("examples", "wikipedia"), "{engines}");

@@ -11,7 +11,7 @@ use axum::{
 use fathom::{
     domain::{SearchFallback, TimeRange, Usage},
     net::RetryPolicy,
-    search::{Caller, Engine, Engines, Error, Filters, Limits, Settings},
+    search::{CallContext, Engine, Engines, Error, Filters, Limits, Settings},
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ const KEY: &str = "k3y-of-a-test";
 #[derive(Default)]
 struct Bills(Mutex<Vec<Usage>>);
 
-impl Caller for Bills {
+impl CallContext for Bills {
     fn waiting(&self, _: fathom::llm::Wait) {}
 
     fn billed(&self, usage: &Usage) {

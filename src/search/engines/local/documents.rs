@@ -14,8 +14,8 @@ use super::{Local, Settings, address, query::Query, rank, rank::Candidate};
 use crate::{
     pages::Parser,
     search::{
-        Caller, Corpus, Error, Hit, Limits, Need, Opened, Passage, Results, Returns, Row, Search, Setting, Skipped,
-        Value, join_folders, merged::first_opened, split_folders, web::Shared,
+        CallContext, Corpus, Error, Hit, Limits, Need, Opened, Passage, Results, Returns, Row, Search, Setting,
+        Skipped, Value, join_folders, merged::first_opened, split_folders, web::Shared,
     },
 };
 
@@ -167,7 +167,7 @@ impl Folder {
 }
 
 impl Search for Documents {
-    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, _: &'a dyn CallContext) -> Results<'a> {
         Box::pin(self.find(query, limits))
     }
 
@@ -198,7 +198,7 @@ impl Search for Documents {
 }
 
 impl Search for Local {
-    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, _: &'a dyn CallContext) -> Results<'a> {
         Box::pin(self.find_hits(query, limits))
     }
 

@@ -63,8 +63,8 @@ impl Query {
 impl Term {
     fn alternatives(&self) -> Vec<String> {
         match self {
-            Self::Word(word) => match stem(word) {
-                Some(stem) => vec![format!("\"{word}\""), format!("\"{stem}\" *")],
+            Self::Word(word) => match prefix(word) {
+                Some(prefix) => vec![format!("\"{word}\""), format!("\"{prefix}\" *")],
                 None => vec![format!("\"{word}\"")],
             },
             Self::Phrase(words) => vec![format!("\"{}\"", words.join(" "))],
@@ -105,7 +105,7 @@ fn is_digit(char: char) -> bool {
 }
 
 /// Returns what related forms of a longer word begin with: `turbines` and `turbine`, `Dichtungen` and `Dichtung`.
-pub(super) fn stem(word: &str) -> Option<&str> {
+pub(super) fn prefix(word: &str) -> Option<&str> {
     let chars = word.chars().count();
     let keep = match chars {
         4 if word.ends_with(['e', 'y']) => 3,
@@ -206,7 +206,7 @@ const PARTICLES: &str = "的了吗呢吧么什哪谁这のはがをにへでと�
 /// Function words that also stand within names: `华为`, `成都`.
 const FUNCTION_WORDS: &str = "是在和与及怎几多少那有为之也都";
 
-/// Function words of English, German and French, without diacritics; words that also carry meaning are not among them.
+/// Function words of English, German and French, without diacritics; few of them carry meaning elsewhere.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "before", "being",
     "between", "both", "but", "by", "can", "could", "did", "do", "does", "each", "for", "from", "give", "had", "has",

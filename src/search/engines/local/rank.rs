@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::query::{Query, Term, spaced, stem, tokens};
+use super::query::{Query, Term, prefix, spaced, tokens};
 
 /// A passage the index offers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -148,7 +148,7 @@ impl Words {
 /// Returns whether one word is a form of the other: singular and plural, or the same beginning.
 fn is_form_of(word: &str, token: &str) -> bool {
     let plural = |one: &str, many: &str| many.strip_suffix('s') == Some(one);
-    plural(word, token) || plural(token, word) || stem(word).is_some_and(|stem| token.starts_with(stem))
+    plural(word, token) || plural(token, word) || prefix(word).is_some_and(|prefix| token.starts_with(prefix))
 }
 
 #[cfg(test)]

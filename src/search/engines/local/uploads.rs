@@ -16,7 +16,7 @@ use crate::{
     aside::aside_with,
     domain::{DocumentId, Owner, Timestamp, Upload, digest, printable_line, shortened},
     pages::{self, Document, Format, Parser, Section},
-    search::{Caller, Corpus, Engine, Error, Hit, Limits, Opened, Results, Returns, Row, Search},
+    search::{CallContext, Corpus, Engine, Error, Hit, Limits, Opened, Results, Returns, Row, Search},
 };
 
 /// Text that is kept of one document, headings included.
@@ -126,7 +126,7 @@ fn broken(error: super::index::Error) -> Error {
 }
 
 impl Search for Uploads {
-    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, _: &'a dyn Caller) -> Results<'a> {
+    fn search<'a>(&'a self, query: &'a str, limits: &'a Limits, _: &'a dyn CallContext) -> Results<'a> {
         Box::pin(self.find(query, limits))
     }
 
