@@ -323,12 +323,12 @@ fn what_counts_something_else_is_another_number() {
             "It has more than 4 billion users",
             "It has 3.05 billion users, 2.49 billion in 2019 and 1.56 billion each day.",
         ),
-        ("Sales rose 8%", "Revenue was $94.9 billion, up 6 percent, and sales rose 2 percent."),
+        ("Sales rose 8%", "Revenue was $94.9 billion, up 6 percent, and sales rose 3 percent."),
         ("53% of its visitors are foreign", "75 % of its visitors are foreign; it is 324 m tall and costs €35.30."),
     ]);
     same(&[
         ("Sales rose by 25% in all", "Sales rose from 40 to 50 crowns."),
-        ("The gap was 3.5 percentage points", "The rate was 7.5 % here and 4 % there."),
+        ("The rate was 3.5 percentage points higher here", "The rate was 7.5 % here and 4 % there."),
         ("Together they cost 91 crowns", "One costs 40 crowns, the other 51 crowns."),
     ]);
 }

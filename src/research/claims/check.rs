@@ -253,7 +253,7 @@ impl<'a> Statement<'a> {
     }
 
     /// Returns the sentence with the number in so many thousands or millions, of which this one is the whole, rounded:
-    /// `391.0 billion` of `391,035`.
+    /// `391.0 billion` of `391,035`. What may be thousands or a fraction is taken for thousands there.
     fn rounded_of_table(&self, number: &Number, multiple: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
         if number.is_percent || number.is_year() || number.unit.is_some_and(|unit| !unit.is_money()) {
             return None;
@@ -270,7 +270,7 @@ impl<'a> Statement<'a> {
             let there = &placed.number;
             let is_cell = there.multiple == 1 && !there.is_percent;
             is_cell
-                && number.readings.iter().any(|here| there.readings.iter().any(|there| is_same(here, there)))
+                && number.readings.iter().any(|here| there.readings.first().is_some_and(|there| is_same(here, there)))
                 && roles.is_meant(&plain, placed)
         };
         page.numbers().iter().find(is_it).map(|placed| placed.sentence)
