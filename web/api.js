@@ -167,11 +167,12 @@ export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)
  * what it gives up on (an error status while the service restarts) is begun again here, after the last event seen. Where
  * the thread is not to be had any more, that is the end.
  * @param {string} thread
+ * @param {number} last the event after which it begins
  * @param {{event: (envelope: Envelope) => void, state: (state: "open" | "lost") => void, refused: (problem: Problem) => void}} to
  * @returns {() => void} ends it
  */
-export function follow(thread, to) {
-  let last = 0, wait = 1_000, ended = false;
+export function follow(thread, last, to) {
+  let wait = 1_000, ended = false;
   /** @type {EventSource | undefined} */
   let source;
   /** @type {ReturnType<typeof setTimeout> | undefined} */

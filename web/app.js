@@ -122,6 +122,8 @@ function showSide(isShown) {
   menu.setAttribute("aria-expanded", String(isShown));
 }
 
+// The address stays: it says what is shown.
+document.querySelector(".skip")?.addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 menu.addEventListener("click", () => showSide(document.body.dataset.side !== "open"));
 addEventListener("hashchange", () => route().catch(failed));
 addEventListener("keydown", (event) => {

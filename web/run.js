@@ -6,7 +6,7 @@ import { isOver } from "./picture.js";
 import { ReportView } from "./report.js";
 import { count, hour, money, named, percent, span, word } from "./words.js";
 
-/** @typedef {{link?: () => string, replay?: (run: string) => void, versions?: () => void, isFirst?: () => boolean, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
+/** @typedef {{link?: () => string, retrying?: (isAsked: boolean) => void, replay?: (run: string) => void, versions?: () => void, isFirst?: () => boolean, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
 
 export class RunView {
   /** @param {string} id @param {Actions} actions @param {boolean} [isReplay] */
@@ -14,6 +14,7 @@ export class RunView {
     this.id = id;
     this.actions = actions;
     this.isReplay = isReplay;
+    this.isStopping = false;
     this.shown = -1;
     /** @type {HTMLElement | null} */
     this.notes = null;
@@ -54,8 +55,11 @@ export class RunView {
   /** @param {() => Promise<unknown>} act @param {HTMLButtonElement} button */
   async act(act, button) {
     button.disabled = true;
-    if (button === this.stop) say(button, word("cancelling"));
-    try { await act(); } catch (error) { this.actions.failed(error); button.disabled = false; say(button, word(button === this.stop ? "cancel" : "retry")); }
+    this.isStopping = button === this.stop;
+    if (this.isStopping) say(button, word("cancelling"));
+    // The run may be here before the answer is.
+    else this.actions.retrying?.(true);
+    try { await act(); } catch (error) { this.actions.retrying?.(false); this.actions.failed(error); button.disabled = false; say(button, word(button === this.stop ? "cancel" : "retry")); }
   }
 
   /** @param {import("./types").Run} run @param {{isLast: boolean, now: number, title?: string}} at */
@@ -66,6 +70,11 @@ export class RunView {
     this.showFigures(run, at.now);
     this.stop.hidden = this.isReplay || isOver(run);
     this.again.hidden = this.isReplay || !at.isLast || !["failed", "cancelled"].includes(run.status);
+    if (this.isStopping && this.stop.hidden) {
+      this.isStopping = false;
+      // The button that had the focus is gone.
+      if (document.activeElement === document.body) this.again.focus({ preventScroll: true });
+    }
     if (!changed) return;
     this.element.dataset.status = run.status;
     say(this.question, run.retryOf ? "" : run.question);

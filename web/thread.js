@@ -25,7 +25,9 @@ export class ThreadView {
     this.views = new Map();
     /** @type {import("./types").Envelope[]} */
     this.waiting = [];
-    this.drawing = this.isAsked = this.isRecalling = this.isClosed = false;
+    this.drawing = this.isAsked = this.isRecalling = this.isClosed = this.isAway = false;
+    /** The last event that has come. */
+    this.last = 0;
     /** Events up to this one were there before the page was: nothing of them is read aloud. */
     this.known = Infinity;
     this.title = el("h1", { dir: "auto" });
@@ -41,8 +43,10 @@ export class ThreadView {
     this.element = el("div", { class: "thread" }, el("header", {}, this.title, this.share), this.line, this.runs, this.documents.element, this.form);
     this.documents.dropOn(this.element);
     // A page that nobody looks at gets no frames.
-    this.clock = setInterval(() => document.hidden && this.waiting.length ? this.work() : this.draw(), 1_000);
+    this.clock = setInterval(() => { this.rest(); document.hidden && this.waiting.length ? this.work() : this.draw(); }, 1_000);
     this.leave = () => {};
+    this.shown = () => this.rest();
+    document.addEventListener("visibilitychange", this.shown);
   }
 
   async open() {
@@ -52,16 +56,34 @@ export class ThreadView {
     this.known = thread.last_seq;
     this.draw();
     void this.documents.open().catch(this.page.failed);
-    this.leave = api.follow(this.id, {
-      event: (envelope) => { this.waiting.push(envelope); this.soon(); },
+    this.follow();
+  }
+
+  follow() {
+    this.leave = api.follow(this.id, this.last, {
+      event: (envelope) => { this.last = Math.max(this.last, envelope.seq); this.waiting.push(envelope); this.soon(); },
       state: (state) => this.connection(state === "open"),
       refused: (problem) => this.page.nothing(problem),
     });
   }
 
+  /** In a hidden tab a thread without a run at work gives its connection back: a browser has six of them for all tabs. */
+  rest() {
+    const runs = [...this.picture.runs.values()];
+    const isOverHere = runs.length > 0 && runs.every(isOver) && !this.waiting.length && this.picture.seq >= this.known;
+    if (document.hidden && !this.isAway && isOverHere) {
+      this.isAway = true;
+      this.leave();
+    } else if (!document.hidden && this.isAway && !this.picture.gone) {
+      this.isAway = false;
+      this.follow();
+    }
+  }
+
   close() {
     this.isClosed = true;
     clearInterval(this.clock);
+    document.removeEventListener("visibilitychange", this.shown);
     this.leave();
     closeDialogs();
     for (const view of this.views.values()) view.close();
@@ -97,6 +119,8 @@ export class ThreadView {
   take(envelope) {
     const run = take(this.picture, envelope);
     if (this.picture.gone || this.picture.gap) this.connection(true);
+    // What is read stays.
+    if (this.picture.gone) this.leave();
     if (envelope.type === "stream.gap") void this.recall(envelope);
     if (!run || envelope.seq <= this.known) return;
     if (envelope.type === "phase.started" || envelope.type === "report.started" || isOver(run)) this.page.speak(phase(run));
@@ -149,7 +173,7 @@ export class ThreadView {
     const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {import("./card.js").At} */ at) => void this.card(id, source, at).catch(failed);
     const view = new RunView(run.id, {
       link: () => new URL(`#/t/${this.id}/r/${run.id}`, location.href).href,
-      failed, card, replay: (id) => void this.replay(id).catch(failed), versions: () => void this.compare().catch(failed), isFirst: () => (this.written()[0]?.id ?? run.id) === run.id,
+      failed, card, retrying: (isAsked) => { this.isAsked = isAsked; }, replay: (id) => void this.replay(id).catch(failed), versions: () => void this.compare().catch(failed), isFirst: () => (this.written()[0]?.id ?? run.id) === run.id,
     });
     const open = (/** @type {number} */ source, /** @type {import("./card.js").At} */ at) => card(run.id, source, at);
     view.element.append(view.notes = noteList(run.id, open, failed),

@@ -259,11 +259,18 @@ fn listed(title: &str, entries: &[SharedEntry], words: &Words) -> String {
     let item = |entry: &SharedEntry| {
         let day = entry.finished_at.map(Timestamp::to_date).unwrap_or_default();
         let question: String = entry.question.chars().take(300).collect();
-        format!("<li><a href=\"{}\">{}</a><br>{day}</li>\n", page::escaped(&entry.url), page::escaped(&question))
+        // From where the page stands, so that it works below a path of a proxy too.
+        let url = entry.url.trim_start_matches("/shared/");
+        format!("<li><a href=\"{}\">{}</a><br>{day}</li>\n", page::escaped(url), page::escaped(&question))
     };
     let list: String = entries.iter().map(item).collect();
     let none = if entries.is_empty() { format!("<p>{}</p>", words.no_report) } else { String::new() };
-    page::framed(title, "", &format!("<h1>{}</h1>\n{none}<ul class=\"sources\">\n{list}</ul>\n", page::escaped(title)))
+    let attributes = format!(" lang=\"{}\"", words.language);
+    page::framed(
+        title,
+        &attributes,
+        &format!("<h1>{}</h1>\n{none}<ul class=\"sources\">\n{list}</ul>\n", page::escaped(title)),
+    )
 }
 
 #[cfg(test)]

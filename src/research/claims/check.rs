@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
 
 use super::{
-    bounds::{self, Precision},
+    bounds,
     figures::{self, Figure, Number, PlacedFigure, Reading},
     lower,
     ordinals::numbering,
