@@ -55,14 +55,18 @@ pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
 
 /// Makes the checks, and shows in the metrics what came of them.
 async fn checks(state: &State) -> Checks {
-    let database = tokio::time::timeout(PING_TIME, database(state)).await.unwrap_or("does not answer").to_owned();
+    let database = tokio::time::timeout(PING_TIME, database(state)).await.unwrap_or_else(|_| {
+        let error = format!("no answer, or no free connection, within {} s", PING_TIME.as_secs());
+        tracing::warn!(%error, "the database does not answer");
+        "does not answer"
+    });
     let claim_loop = match state.runs.last_look() {
         Some(age) if age < CLAIM_SILENCE => OK.to_owned(),
         Some(age) => format!("silent for {} s", age.as_secs()),
         None => "not started".to_owned(),
     };
     let shutdown = if state.shutdown.is_cancelled() { "stopping" } else { OK };
-    let checks = Checks { database, claim_loop, shutdown: shutdown.to_owned() };
+    let checks = Checks { database: database.to_owned(), claim_loop, shutdown: shutdown.to_owned() };
     checks.by_name().into_iter().for_each(|(name, check)| metrics::ready(name, check == OK));
     checks
 }
