@@ -101,7 +101,7 @@ async fn a_writer_that_numbers_its_sources_itself_keeps_its_citations() {
     let [Event::ReportFinished { attempt: 2, degraded: false, .. }] = story.named("report.finished")[..] else {
         panic!("{:?}", story.named("report.finished"))
     };
-    assert!(story.warned(WarningCode::CitationsDropped)[0].contains("3 lines of a source list"));
+    assert!(story.warned(WarningCode::CitationsDropped)[0].contains("3 lines or tags were removed"));
 }
 
 /// In the original every researcher numbered its sources from 1, and the writer had to guess whose 1 was meant.
