@@ -72,7 +72,7 @@ impl Failure {
 }
 
 impl Attempt for Failure {
-    fn verdict(&self) -> RetryAdvice {
+    fn advice(&self) -> RetryAdvice {
         match self.trouble {
             None => RetryAdvice::Final,
             Some(trouble) if self.is_last => RetryAdvice::Refrain { trouble, after: self.retry_after },
@@ -794,7 +794,7 @@ mod tests {
             let error = openai(400, "invalid_request_error", json!(code), "filtered");
             assert_eq!(matches!(error, Error::Refused { .. }), is_refused, "{error:?}");
             let failure = of_error_field(&model(), &json!({"code": code, "message": "filtered"}));
-            assert_eq!(failure.verdict() == RetryAdvice::Final, is_refused, "{failure:?}");
+            assert_eq!(failure.advice() == RetryAdvice::Final, is_refused, "{failure:?}");
         }
         let body = json!({"error": {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"], "flagged_input": "…"}}});
         let error = reported(403, &body.to_string());
@@ -911,17 +911,17 @@ mod tests {
         };
         for status in [429, 500, 503] {
             let usual = of_status(&model(), status, &HeaderMap::new(), "{}").trouble;
-            let verdict = failure(status, "false").verdict();
+            let advice = failure(status, "false").advice();
             let after = Some(Duration::from_secs(7));
-            assert_eq!(verdict, RetryAdvice::Refrain { trouble: usual.unwrap(), after }, "{status}");
+            assert_eq!(advice, RetryAdvice::Refrain { trouble: usual.unwrap(), after }, "{status}");
             assert_eq!(failure(status, "true").trouble, usual, "{status}");
             assert_eq!(failure(status, "maybe").trouble, usual, "{status}");
             assert_eq!(failure(status, "true").retry_after, Some(Duration::from_secs(7)));
         }
         assert_eq!(failure(400, "true").trouble, Some(Trouble::Failing));
         assert_eq!(failure(400, "true").retry_after, Some(Duration::from_secs(7)));
-        assert_eq!(failure(400, "maybe").verdict(), RetryAdvice::Final);
-        assert_eq!(failure(401, "true").verdict(), RetryAdvice::Final, "the same key is refused again");
+        assert_eq!(failure(400, "maybe").advice(), RetryAdvice::Final);
+        assert_eq!(failure(401, "true").advice(), RetryAdvice::Final, "the same key is refused again");
     }
 
     #[test]

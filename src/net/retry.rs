@@ -74,7 +74,7 @@ pub enum RetryAdvice {
 
 /// An attempt that failed.
 pub trait Attempt {
-    fn verdict(&self) -> RetryAdvice;
+    fn advice(&self) -> RetryAdvice;
 
     /// Returns the reason for people, without secrets.
     fn reason(&self) -> String;
@@ -196,25 +196,25 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
             Err(error) => error,
         };
         waits.attempts += 1;
-        let (verdict, reason) = (error.verdict(), error.reason());
+        let (advice, reason) = (error.advice(), error.reason());
         // Looked at before this attempt's own outcome is noted, and that one left out.
         others_answered |= answers.has_changed().unwrap_or(false);
-        match verdict {
+        match advice {
             RetryAdvice::Final => circuit.answered(),
             RetryAdvice::Again { trouble, after } | RetryAdvice::Refrain { trouble, after } => {
                 circuit.note(begun, trouble, after, &reason, policy);
             }
         }
         answers.mark_unchanged();
-        match waits.next(verdict, others_answered) {
+        match waits.next(advice, others_answered) {
             None => return Err(GaveUp { error, attempts: waits.attempts, too_long: None }),
             // The wait that all share stands in for this call's own.
-            Some(_) if is_shared(verdict) && circuit.is_open() => {}
+            Some(_) if is_shared(advice) && circuit.is_open() => {}
             Some(wait) if !waits.has_time(wait, caller) => {
                 return Err(GaveUp { error, attempts: waits.attempts, too_long: Some(wait) });
             }
             Some(wait) => {
-                reporter.tell(waits.attempts, wait, reason, is_limit(verdict));
+                reporter.tell(waits.attempts, wait, reason, is_limit(advice));
                 let _rest = caller.gate().rest();
                 sleep(wait).await;
                 waits.waited += wait;
@@ -225,12 +225,12 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
 }
 
 /// Returns whether it concerns all calls to the provider.
-fn is_shared(verdict: RetryAdvice) -> bool {
-    matches!(verdict, RetryAdvice::Again { trouble: Trouble::Away | Trouble::Blocked, .. })
+fn is_shared(advice: RetryAdvice) -> bool {
+    matches!(advice, RetryAdvice::Again { trouble: Trouble::Away | Trouble::Blocked, .. })
 }
 
-fn is_limit(verdict: RetryAdvice) -> bool {
-    matches!(verdict, RetryAdvice::Again { trouble: Trouble::Limited, .. })
+fn is_limit(advice: RetryAdvice) -> bool {
+    matches!(advice, RetryAdvice::Again { trouble: Trouble::Limited, .. })
 }
 
 /// Waits until the circuit lets this call go. A call that has no time for it is made all the same if it was never made,
@@ -293,8 +293,8 @@ struct Waits<'a> {
 impl Waits<'_> {
     /// Returns how long to wait before trying again; `None` when that is pointless. To be called once after each failed
     /// attempt.
-    fn next(&mut self, verdict: RetryAdvice, others_answered: bool) -> Option<Duration> {
-        let RetryAdvice::Again { trouble, after } = verdict else { return None };
+    fn next(&mut self, advice: RetryAdvice, others_answered: bool) -> Option<Duration> {
+        let RetryAdvice::Again { trouble, after } = advice else { return None };
         if self.is_hopeless(trouble, others_answered) {
             return None;
         }
@@ -361,7 +361,7 @@ mod tests {
     struct Failure(RetryAdvice);
 
     impl Attempt for Failure {
-        fn verdict(&self) -> RetryAdvice {
+        fn advice(&self) -> RetryAdvice {
             self.0
         }
 

@@ -30,7 +30,7 @@ pub enum End {
 }
 
 /// Returns what became of the task that did the research.
-pub fn verdict(joined: Result<Result<Ending, Error>, JoinError>) -> TaskEnd {
+pub fn task_end(joined: Result<Result<Ending, Error>, JoinError>) -> TaskEnd {
     match joined {
         Ok(Ok(ending)) => TaskEnd::Over(End::Done(ending)),
         Ok(Err(Error::Failed(failure))) => TaskEnd::Over(End::Failed(failure)),
@@ -71,10 +71,10 @@ pub async fn conclude(
     parts: &Parts,
     journal: &Journal,
     run: &Run,
-    verdict: TaskEnd,
+    task_end: TaskEnd,
     limited_by: Option<&'static str>,
 ) -> Result<Ended, WorkError> {
-    let end = match verdict {
+    let end = match task_end {
         TaskEnd::Over(end) => end,
         TaskEnd::Interrupted => return Ok(Ended::Interrupted),
         TaskEnd::Lost => return Ok(Ended::Lost),
@@ -173,7 +173,7 @@ mod tests {
         let mut tasks = JoinSet::new();
         tasks.spawn(async { panic!("key 123 leaked") });
         let joined = tasks.join_next().await.unwrap();
-        let TaskEnd::Over(End::Failed(failure)) = verdict(joined) else { panic!("not a failure") };
+        let TaskEnd::Over(End::Failed(failure)) = task_end(joined) else { panic!("not a failure") };
         assert_eq!(failure.code, FailureCode::Internal);
         assert!(!failure.message.contains("leaked"), "the message of a panic may hold anything; it stays in the log");
     }
@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn a_lost_lease_ends_the_work_and_a_mismatch_the_run() {
         let fenced = Error::Stop(Stop::Storage(store::Error::Fenced));
-        assert!(matches!(verdict(Ok(Err(fenced))), TaskEnd::Lost));
+        assert!(matches!(task_end(Ok(Err(fenced))), TaskEnd::Lost));
         let mismatch = Error::Stop(Stop::Mismatch { key: "lead/1".to_owned() });
-        let TaskEnd::Over(End::Failed(failure)) = verdict(Ok(Err(mismatch))) else { panic!("not a failure") };
+        let TaskEnd::Over(End::Failed(failure)) = task_end(Ok(Err(mismatch))) else { panic!("not a failure") };
         assert_eq!(failure.code, FailureCode::JournalMismatch);
         assert!(failure.message.contains("lead/1"));
     }

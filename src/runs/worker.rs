@@ -7,7 +7,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 use super::{
     DATABASE_PAUSE, Leaving, Means, Parts, Refusal, RunSignals, WorkError, collections,
-    conclusion::{End, TaskEnd, conclude, corrupt, verdict},
+    conclusion::{End, TaskEnd, conclude, corrupt, task_end},
     lease_renewer::{LeaseRenewer, Renewed},
     refused, retry,
 };
@@ -162,9 +162,9 @@ async fn supervise(
     let toolbox = if means.are_of_request() { toolbox.unpaid() } else { toolbox };
     tasks.spawn(signals.mark.over(span.over(async move { research::research(&cx, conversation, &toolbox).await })));
     let mut grace = std::pin::pin!(grace(parts, signals, &journal));
-    let verdict = loop {
+    let end = loop {
         tokio::select! {
-            Some(joined) = tasks.join_next() => break verdict(joined),
+            Some(joined) = tasks.join_next() => break task_end(joined),
             renewed = renewer.next() => match renewed {
                 Renewed::Held => {}
                 Renewed::CancelRequested => break TaskEnd::Over(End::Cancelled),
@@ -177,7 +177,7 @@ async fn supervise(
     };
     // Dropping the set ends what is left of the run, its calls included.
     drop(tasks);
-    let mut concluded = std::pin::pin!(conclude(parts, &journal, &run, verdict, spending.limited_by()));
+    let mut concluded = std::pin::pin!(conclude(parts, &journal, &run, end, spending.limited_by()));
     match renewer.beside(concluded.as_mut()).await {
         Some(ended) => ended,
         // A run that has just ended has no lease any more; only its end knows whether it was written.

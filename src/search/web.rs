@@ -533,12 +533,12 @@ pub(super) struct Answer<'a> {
 #[derive(Debug)]
 pub struct Problem {
     error: Error,
-    verdict: RetryAdvice,
+    advice: RetryAdvice,
 }
 
 impl Attempt for Problem {
-    fn verdict(&self) -> RetryAdvice {
-        self.verdict
+    fn advice(&self) -> RetryAdvice {
+        self.advice
     }
 
     fn reason(&self) -> String {
@@ -549,11 +549,11 @@ impl Attempt for Problem {
 impl Problem {
     /// Creates a problem that lasts: asking again would end in the same way.
     pub fn lasting(error: Error) -> Self {
-        Self { error, verdict: RetryAdvice::Final }
+        Self { error, advice: RetryAdvice::Final }
     }
 
     fn passing(error: Error, trouble: Trouble, after: Option<Duration>) -> Self {
-        Self { error, verdict: RetryAdvice::Again { trouble, after } }
+        Self { error, advice: RetryAdvice::Again { trouble, after } }
     }
 
     /// Creates a problem of too many queries, which is waited for.
