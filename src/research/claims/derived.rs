@@ -115,41 +115,35 @@ fn follows(reading: Reading, of_shares: bool, operands: &[Operand], with_ratios:
         let (one, other) = (&operands[at], &operands[next]);
         let is_alike = one.counts.is_like(other.counts);
         let is_part = next == at + 1 && other.is_part;
-        let sums = sums(reading, of_shares, one, other, with_ratios).filter(move |_| is_alike);
-        let sums = sums.enumerate().filter_map(move |(place, sum)| (place > 0 || !is_part).then_some(sum));
-        let is_amount = matches!(one.counts, Counted::Amounts(_));
-        sums.chain(ratios(of_shares, one.value, other.value).filter(move |_| with_ratios && is_alike && is_amount))
+        let sum = one.value.checked_add(other.value).filter(|_| !is_part);
+        let sums = [sum, one.value.checked_sub(other.value)];
+        let may_be_sum = is_alike && may_be_sum(reading, of_shares, one, other, with_ratios);
+        let may_be_ratio = is_alike && with_ratios && matches!(one.counts, Counted::Amounts(_));
+        let ratios = ratios(of_shares, one.value, other.value);
+        sums.into_iter().filter(move |_| may_be_sum).chain(ratios.into_iter().filter(move |_| may_be_ratio))
     });
     of_pairs.any(is_it) || is_sum_in_a_row(reading, of_shares, operands)
 }
 
-/// Returns sum and difference of two numbers, if they can be what is looked for.
-fn sums(
-    reading: Reading,
-    of_shares: bool,
-    one: &Operand,
-    other: &Operand,
-    is_computed: bool,
-) -> impl Iterator<Item = Option<i128>> + use<> {
+/// Returns whether sum or difference of two numbers that count the same can be what is looked for.
+fn may_be_sum(reading: Reading, of_shares: bool, one: &Operand, other: &Operand, is_computed: bool) -> bool {
     // A number without a unit may be a share, as in a table.
     let is_bare = one.counts == Counted::Amounts(None) && reading.digits() >= 2;
     let is_of_kind = (one.counts == Counted::Shares) == of_shares || is_bare || is_computed && !of_shares;
-    let (one, other) = (one.value, other.value);
     // Next to a number, a far smaller one tells nothing.
-    let comparable = one.unsigned_abs().min(other.unsigned_abs()) >= reading.value.unsigned_abs() / 50;
-    [one.checked_add(other), one.checked_sub(other)].into_iter().filter(move |_| is_of_kind && comparable)
+    let smaller = one.value.unsigned_abs().min(other.value.unsigned_abs());
+    is_of_kind && smaller >= reading.value.unsigned_abs() / 50
 }
 
 /// Returns what share one amount is of the other, and by what share one is more; or how many times as much it is.
-fn ratios(of_shares: bool, one: i128, other: i128) -> impl Iterator<Item = Option<i128>> + use<> {
+fn ratios(of_shares: bool, one: i128, other: i128) -> [Option<i128>; 4] {
     let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
     let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
     let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
-    let found = match of_shares {
+    match of_shares {
         true => [share(one, other), share(other, one), rise(one, other), rise(other, one)],
         false => [ratio(one, other), ratio(other, one), None, None],
-    };
-    found.into_iter()
+    }
 }
 
 fn is_sum_in_a_row(reading: Reading, of_shares: bool, operands: &[Operand]) -> bool {

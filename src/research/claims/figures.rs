@@ -74,11 +74,9 @@ impl Number {
     pub fn counts_as(&self, other: &Self) -> bool {
         let is_apart = |(one, other): (Unit, Unit)| one.alike(other).is_none();
         let is_share = |one: &Self, other: &Self| one.is_percent && other.known_unit().is_some();
-        let units = self.known_unit().zip(other.known_unit());
-        let is_money = |unit: Unit| unit.is_money();
         // Also within `€/kWh`.
-        let currencies = self.unit.filter(|unit| is_money(*unit)).zip(other.unit.filter(|unit| is_money(*unit)));
-        let units = units.or(currencies);
+        let currency = |number: &Self| number.unit.filter(|unit| unit.is_money());
+        let units = self.known_unit().zip(other.known_unit()).or(currency(self).zip(currency(other)));
         !(units.is_some_and(is_apart) || is_share(self, other) || is_share(other, self))
     }
 
