@@ -26,8 +26,6 @@ export class ThreadView {
     /** @type {import("./types").Envelope[]} */
     this.waiting = [];
     this.drawing = this.isAsked = this.isRecalling = this.isClosed = this.isAway = false;
-    /** The last event that has come. */
-    this.last = 0;
     /** Events up to this one were there before the page was: nothing of them is read aloud. */
     this.known = Infinity;
     this.title = el("h1", { dir: "auto" });
@@ -60,11 +58,19 @@ export class ThreadView {
   }
 
   follow() {
-    this.leave = api.follow(this.id, this.last, {
-      event: (envelope) => { this.last = Math.max(this.last, envelope.seq); this.waiting.push(envelope); this.soon(); },
+    this.leave = api.follow(this.id, this.picture.seq, {
+      event: (envelope) => { this.waiting.push(envelope); this.soon(); },
       state: (state) => this.connection(state === "open"),
-      refused: (problem) => this.page.nothing(problem),
+      refused: (problem) => problem.status === 404 && this.picture.runs.size ? this.wasDeleted() : this.page.nothing(problem),
     });
+  }
+
+  /** What is read stays. */
+  wasDeleted() {
+    this.picture.gone = true;
+    this.leave();
+    this.connection(true);
+    this.draw();
   }
 
   /** In a hidden tab a thread without a run at work gives its connection back: a browser has six of them for all tabs. */
@@ -118,9 +124,8 @@ export class ThreadView {
   /** @param {import("./types").Envelope} envelope */
   take(envelope) {
     const run = take(this.picture, envelope);
-    if (this.picture.gone || this.picture.gap) this.connection(true);
-    // What is read stays.
-    if (this.picture.gone) this.leave();
+    if (this.picture.gone) this.wasDeleted();
+    else if (this.picture.gap) this.connection(true);
     if (envelope.type === "stream.gap") void this.recall(envelope);
     if (!run || envelope.seq <= this.known) return;
     if (envelope.type === "phase.started" || envelope.type === "report.started" || isOver(run)) this.page.speak(phase(run));
@@ -159,7 +164,7 @@ export class ThreadView {
     const last = runs.at(-1), isAtWork = last && !isOver(last);
     // Seen from another tab, too.
     document.title = `${isAtWork ? "● " : ""}${this.title.textContent} · Fathom`;
-    this.share.hidden = !runs.some((run) => run.written);
+    this.share.hidden = this.picture.gone || !runs.some((run) => run.written);
     // A thread may have documents before it is asked anything.
     this.form.hidden = this.documents.add.hidden = this.picture.gone || (last ? !isOver(last) : this.known > 0);
     this.box.placeholder = this.box.ariaLabel = word(!last ? "ask" : last.outcome === "clarification" ? "reply" : "followUp");

@@ -31,6 +31,9 @@ await story(async (page, context) => {
   assert(await page.locator("dialog").count() === 0, "a source closes with the thread it is of");
   await page.click(`.threads a[href="#/t/${id}"]`);
   await page.waitForSelector(".report a.cite");
+  await page.focus(".skip");
+  await page.keyboard.press("Enter");
+  assert(page.url().endsWith(`#/t/${id}`) && await page.evaluate(() => document.activeElement.id) === "main", `the thread stays: ${page.url()}`);
   const openSource = await hold(page, /\/sources\/\d+$/);
   await page.locator(".report a.cite").first().click();
   await page.waitForFunction(() => location.hash.includes("/s/"));

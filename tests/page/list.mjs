@@ -21,7 +21,7 @@ function answer(route) {
 const length = (page, n) => page.waitForFunction((wanted) => document.querySelectorAll(".threads li").length === wanted, n);
 const isList = (response) => /\/threads\?/.test(response.url()) && !response.url().includes("pinned");
 
-await story(async (page) => {
+await story(async (page, context) => {
   await page.route(/\/api\/v1\/threads\?/, answer);
   await page.route(/\/api\/v1\/threads\/[0-9a-f-]+$/, (route) => {
     isPinned = true;
@@ -53,4 +53,15 @@ await story(async (page) => {
     await page.clock.runFor(50);
     assert(await isOnTop(), "a list from before does not undo a change");
   }
+
+  late = 0;
+  const touched = await (await context.browser().newContext({ viewport: { width: 1024, height: 768 }, hasTouch: true, isMobile: true })).newPage();
+  await touched.route(/\/api\/v1\/threads\?/, answer);
+  await touched.goto(base);
+  await length(touched, 50);
+  const [opacity, link, tools] = await touched.evaluate(() => {
+    const tools = document.querySelector(".entry-tools");
+    return [getComputedStyle(tools).opacity, tools.previousElementSibling.getBoundingClientRect().right, tools.getBoundingClientRect().left];
+  });
+  assert(opacity === "1" && link <= tools, `what is touched is seen: ${opacity}, ${link} beside ${tools}`);
 });
