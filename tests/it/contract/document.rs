@@ -170,6 +170,28 @@ fn names_are_those_that_generators_can_use() {
     assert!(document["components"]["requestBodies"].get("File").is_none(), "TypeScript has a type of that name");
 }
 
+/// Decoders take one type, or nothing in its place: `null` alone and a choice between others stand below `anyOf` or
+/// `oneOf`.
+#[test]
+fn a_schema_has_one_type() {
+    fn check(schema: &Value, is_choice: bool, place: &str) {
+        match &schema["type"] {
+            Value::Array(types) => {
+                let others = types.iter().filter(|name| **name != json!("null")).count();
+                assert!(others == 1, "{place}: {types:?}");
+            }
+            one => assert!(is_choice || *one != json!("null"), "{place} can only be null"),
+        }
+        for (name, inside) in schema.as_object().into_iter().flatten() {
+            let place = format!("{place}/{name}");
+            let list = inside.as_array().into_iter().flatten();
+            list.for_each(|one| check(one, ["anyOf", "oneOf"].contains(&name.as_str()), &place));
+            check(inside, false, &place);
+        }
+    }
+    check(&Contract::get().document["components"]["schemas"], false, "");
+}
+
 /// The checker is only worth something if it refuses.
 #[test]
 fn the_checker_refuses_what_is_not_documented() {
