@@ -143,6 +143,30 @@ fn a_list_goes_although_a_rule_or_a_note_follows() {
 }
 
 #[test]
+fn notes_behind_a_list_stay_whatever_their_emphasis() {
+    let goes = |note: &str| {
+        for list in [list(), format!("## Sources\n- [1] T: {A}\n- [2] M: {B}\n- [3] https://foreign.test/x\n")] {
+            check(&format!("Dues [1].\n\n{list}\n{note}\n"), &format!("Dues [1].\n\n{note}"), 0, 3);
+        }
+    };
+    goes("*Prices may have changed since May 2031; ask the office.*");
+    goes("**Disclaimer: this is no advice; dues above 40 crowns are not approved.**");
+    goes("_Note: all amounts are in crowns of 2031._");
+    goes("*As of 3 May 2031*");
+    goes("**Written by**: the council");
+    // Behind a rule items are none of the list either.
+    check(
+        &format!("Dues [1].\n\n{}\n---\n- made by AI\n- verify\n", list()),
+        "Dues [1].\n\n- made by AI\n- verify",
+        0,
+        3,
+    );
+    let groups = format!("## Sources\n- [1] T: {A}\n- [2] M: {B}\n\n---\n- A talk\n- [3] {C}\n");
+    check(&format!("Dues [1].\n\n{groups}"), "Dues [1].", 0, 4);
+    check("So [1], or [2].\n\n## Sources\n**1.** The town\n**2.** The tide\n", "So, or.", 2, 2);
+}
+
+#[test]
 fn entries_without_an_address_are_sources_of_that_title() {
     let sources = || {
         let wiki = Source::example(1004, "https://encyclopedia.test/wiki/Tide_(sea)", "Tide (sea) - Wikipedia");
