@@ -167,6 +167,21 @@ fn notes_behind_a_list_stay_whatever_their_emphasis() {
 }
 
 #[test]
+fn labels_behind_harmless_tags_are_read() {
+    let read = |first: &str, second: &str| {
+        let list = format!("### References\n{}\n{}\n", first.replace('@', A), second.replace('@', B));
+        check(&format!("Tides [2], dues [[1]](#ref1).\n\n{list}"), "Tides [1], dues [2].", 0, 2);
+    };
+    read("<a id=\"ref1\"></a>[1] @", "<a id=\"ref2\"></a>[2] @");
+    read("- <span id=\"ref1\">[1]</span> @", "- <span id=\"ref2\">[2]</span> @");
+    read("<p id=\"ref1\">1. @</p>", "<p id=\"ref2\">2. @</p>");
+    read("1. <a name=\"ref1\"></a> T: @", "2. <a name=\"ref2\"></a> M: @");
+    read("<a id='ref1'></a> **[1]** <b>T</b>: @", "<div><b>[2]</b> @</div>");
+    read("<a href=\"#c1\">[1]</a> @", "<LI><A HREF='#c2'>[2]</A> @");
+    read("[1] <a href=\"@\">T</a>", "[2] <a href=\"@\">1. M</a>");
+}
+
+#[test]
 fn entries_without_an_address_are_sources_of_that_title() {
     let sources = || {
         let wiki = Source::example(1004, "https://encyclopedia.test/wiki/Tide_(sea)", "Tide (sea) - Wikipedia");
