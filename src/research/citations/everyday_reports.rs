@@ -182,6 +182,34 @@ fn labels_behind_harmless_tags_are_read() {
 }
 
 #[test]
+fn a_range_of_two_brackets_cites_all_of_its_sources() {
+    let under = |text: &str, expected: &str, dropped: u32| {
+        check(&format!("{text}\n\n{}", list()), expected, dropped, 3);
+    };
+    for sign in ["-", "–", "—", "~", "至"] {
+        under(&format!("Gates [3]. All [1]{sign}[3]."), "Gates [1]. All [2][3][1].", 0);
+    }
+    under("All 【1】–【3】.", "All [1][2][3].", 0);
+    under("So [3]–[1], [2]–[7], [1]–[2](https://evil.test/x), [1] - [3].", "So [1]–[2], [3]–, [2]–[3], [2] - [1].", 1);
+    check("Won [1]–[3] [S1001].", "Won \\[1]–\\[3] [1].", 0, 0);
+    check(&format!("So [1]–[3].\n\n## Sources\n[1] {A}\n[3] {B}\n"), "So [1]–[2].", 0, 2);
+}
+
+#[test]
+fn sources_named_in_a_sentence_are_renumbered() {
+    let under = |text: &str, expected: &str| check(&format!("Gates [3]. {text}\n\n{}", list()), expected, 0, 3);
+    under(
+        "As source 2 says, so. See reference 1, per source 3; according to source 2 and from source 1.",
+        "Gates [1]. As source [2] says, so. See reference [3], per source [1]; according to source [2] and from source [3].",
+    );
+    under("参见来源2。根据来源1，见来源 3。（来源2）", "Gates [1]. 参见来源[2]。根据来源[3]，见来源 [1]。（来源[2]）");
+    let others =
+        "A source 2 m deep, our source 1, as sources 2, see source 7, per source 1.5, according source 2, 来源2个.";
+    under(others, &format!("Gates [1]. {others}"));
+    check("As source 2 says [S1001].", "As source 2 says [1].", 0, 0);
+}
+
+#[test]
 fn entries_without_an_address_are_sources_of_that_title() {
     let sources = || {
         let wiki = Source::example(1004, "https://encyclopedia.test/wiki/Tide_(sea)", "Tide (sea) - Wikipedia");
