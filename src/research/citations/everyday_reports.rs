@@ -210,6 +210,48 @@ fn sources_named_in_a_sentence_are_renumbered() {
 }
 
 #[test]
+fn an_entry_may_say_more_than_the_title_of_its_source() {
+    let sources = || {
+        let titles = [
+            "Dues of a small harbour",
+            "小港口的关税与潮汐研究",
+            "Board of the Harbour Trust",
+            "Dues of a small harbour, 2030",
+        ];
+        let source = |(at, title): (u32, &&str)| Source::example(1001 + at, &format!("https://p.test/{at}"), title);
+        (0..).zip(&titles).map(source).collect::<Vec<_>>()
+    };
+    let cited = |entry: &str| {
+        let (_, resolver) = settled(sources(), &format!("Dues [1].\n\n### Sources\n[1] {entry}\n"), 7);
+        resolver.citations().iter().map(|citation| citation.source_id.0).collect::<Vec<_>>()
+    };
+    for entry in [
+        "Dues of a Small Harbour - Harbour Times",
+        "Council: *Dues of a small harbour*",
+        "\"Dues of a small harbour\", Harbour Times, 1 May 2031",
+        "Roe, J. (2031). Dues of a small harbour, Nowhere Press",
+    ] {
+        assert_eq!(cited(entry), [1001], "for {entry:?}");
+    }
+    assert_eq!(cited("Dues of a small harbour (2030), Harbour Times"), [1004]);
+    assert_eq!(cited("海洋局：《小港口的关税与潮汐研究》，2031年"), [1002]);
+    // Publishers, other titles, two titles, another address.
+    for entry in [
+        "Board of the Harbour Trust: Tides of May",
+        "Tides of May, Board of the Harbour Trust",
+        "Dues of a small harbour: a reply, Elsewhere Times",
+        "Old dues of a small harbour",
+        "\"Dues of a small harbour\", \"Board of the Harbour Trust\"",
+        "Dues of a small harbour, https://evil.test/x",
+    ] {
+        assert_eq!(cited(entry), [0; 0], "for {entry:?}");
+    }
+    // Running text is no entry.
+    let (body, _) = settled(sources(), "So [S1001].\n\n[1] Dues of a small harbour, says one, rise.\n\nThe end.", 7);
+    assert_eq!(body, "So [1].\n\n\\[1] Dues of a small harbour, says one, rise.\n\nThe end.");
+}
+
+#[test]
 fn entries_without_an_address_are_sources_of_that_title() {
     let sources = || {
         let wiki = Source::example(1004, "https://encyclopedia.test/wiki/Tide_(sea)", "Tide (sea) - Wikipedia");
