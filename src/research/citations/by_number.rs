@@ -6,6 +6,7 @@ use super::{
     numbering::{Bare, Target},
     numbers::{self, Around, Numbers},
     pinpoint,
+    scan::OPENING,
 };
 
 impl Reader<'_, '_> {
@@ -69,6 +70,21 @@ impl Reader<'_, '_> {
         Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
 
+    /// Returns all numbers from that of one bracket to that of the next, as in `[1]–[3]`, and where they end; `None`
+    /// unless the model's own list has each of them.
+    pub(super) fn range_of_brackets(&self, read: &Numbers, end: usize) -> Option<(Numbers, usize)> {
+        let [first] = read.numbers[..] else { return None };
+        let next = self.text[end..].strip_prefix(numbers::RANGE_SIGNS).filter(|next| next.starts_with(OPENING))?;
+        let at = self.text.len() - next.len();
+        let &close = self.closing.get(&at)?;
+        let [last] = Numbers::read(&self.text[self.next_char(at)..close])?.numbers[..] else { return None };
+        let behind = self.next_char(close);
+        let is_range = (1..numbers::MOST_NUMBERS).contains(&usize::try_from(last.checked_sub(first)?).ok()?);
+        let numbers: Vec<u32> = (first..=last).collect();
+        let fits = is_range && !self.text[behind..].starts_with('(') && self.targets(&numbers).is_some();
+        fits.then_some((Numbers { numbers, ..*read }, behind))
+    }
+
     /// Leaves a bracket as text: a number in plain brackets, as we write citations, gets a backslash, which says that
     /// it is none.
     pub(super) fn shown(&mut self, at: usize, end: usize) -> Option<usize> {
@@ -120,10 +136,8 @@ impl Reader<'_, '_> {
             return None;
         }
         let digits = self.text[at..to].bytes().take_while(u8::is_ascii_digit).count();
-        let (end, before) = (at + digits, self.behind(at));
-        let word = before.strip_suffix(' ')?.rsplit(|c: char| !c.is_alphabetic()).next()?;
-        let names_one = word.starts_with(char::is_uppercase) && !word.ends_with('s');
-        if !names_one || !numbers::is_word_for_source(word) || numbers::goes_on(&self.text[end..]) {
+        let end = at + digits;
+        if !numbers::names_one_source(&self.behind(at)) || numbers::goes_on(&self.text[end..]) {
             return None;
         }
         let index = self.numbering.source(self.text[at..end].parse().ok()?, self.before.line)?;

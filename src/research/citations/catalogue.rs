@@ -10,6 +10,11 @@ use crate::domain::Source;
 
 /// Bytes of a title.
 const LONGEST_TITLE: usize = 1_200;
+/// Words of a title that is known by itself among others, or signs of one in a script without spaces.
+const WORDS_OF_TITLE: usize = 4;
+const SIGNS_OF_TITLE: usize = 8;
+/// Places of an entry where a title may begin.
+const PLACES_OF_TITLE: usize = 8;
 /// Ids of a line that may show that it says something.
 const IDS_LOOKED_AT: usize = 8;
 
@@ -22,6 +27,8 @@ pub(super) struct Catalogue {
     by_url: HashMap<String, usize>,
     /// The source of each title, as [`words`] has them; `None` where several have it.
     titles: HashMap<String, Option<usize>>,
+    /// Titles that are long enough to be known among other words, by their first word.
+    long_titles: HashMap<String, Vec<String>>,
 }
 
 impl Catalogue {
@@ -39,11 +46,13 @@ impl Catalogue {
         // A page that was read before what a server says of its address.
         addresses.sort_by_key(|(_, index)| sources[*index].is_of_server());
         addresses.reverse();
+        let titles = titles(&sources);
         Self {
             by_id: sources.iter().enumerate().flat_map(ids).collect(),
             // Of two spellings of one address the first is meant, and a source's own one before what it is an alias of.
             by_url: addresses.into_iter().collect(),
-            titles: titles(&sources),
+            long_titles: long_titles(titles.keys()),
+            titles,
             sources,
         }
     }
@@ -61,6 +70,29 @@ impl Catalogue {
     pub(super) fn by_title(&self, text: &str) -> Option<usize> {
         let text = Some(text).filter(|text| text.len() <= LONGEST_TITLE)?;
         self.titles.get(&words(text)).copied().flatten()
+    }
+
+    /// Returns the only source whose title an entry has among other words: at its front or behind a colon, a quotation
+    /// mark or a date in parentheses. What stands before a colon may be a publisher, whose own page is not meant.
+    pub(super) fn by_title_in(&self, entry: &str) -> Option<usize> {
+        let entry = Some(entry).filter(|entry| entry.len() <= LONGEST_TITLE)?;
+        let begins = |(at, sign): (usize, &str)| at + sign.len();
+        let inner = entry.match_indices([':', '：', ')', '）', '"', '“', '„', '«', '「', '『', '《']).map(begins);
+        let places = [0].into_iter().chain(inner).take(PLACES_OF_TITLE);
+        let found: BTreeSet<&String> = places.filter_map(|at| self.title_at_front(&entry[at..])).collect();
+        let mut found = found.into_iter();
+        let title = found.next().filter(|_| found.next().is_none())?;
+        self.titles.get(title).copied().flatten()
+    }
+
+    /// Returns the longest title that the text begins with, unless a colon or a full stop follows.
+    fn title_at_front(&self, text: &str) -> Option<&String> {
+        let all = words(text);
+        let titles = self.long_titles.get(all.split(' ').next()?)?;
+        let title = titles.iter().filter(|title| all.starts_with(title.as_str())).max_by_key(|title| title.len())?;
+        let behind = behind_words(text, title.split_whitespace().count());
+        let next = behind.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_')).chars().next();
+        next.is_none_or(|next| !matches!(next, ':' | '：' | '.' | '。')).then_some(title)
     }
 
     /// Returns whether a line has the id of a source.
@@ -97,6 +129,28 @@ fn titles(sources: &[Source]) -> HashMap<String, Option<usize>> {
     }
     titles.remove("");
     titles
+}
+
+fn long_titles<'a>(titles: impl Iterator<Item = &'a String>) -> HashMap<String, Vec<String>> {
+    let is_long = |title: &&String| {
+        let signs = title.chars().filter(|c| *c >= '\u{2E80}' && c.is_alphabetic()).count();
+        title.split_whitespace().count() >= WORDS_OF_TITLE || signs >= SIGNS_OF_TITLE
+    };
+    let mut long: HashMap<String, Vec<String>> = HashMap::new();
+    for title in titles.filter(is_long) {
+        let first = title.split(' ').next().unwrap_or_default();
+        long.entry(first.to_owned()).or_default().push(title.clone());
+    }
+    long
+}
+
+/// Returns what stands behind so many words.
+fn behind_words(text: &str, count: usize) -> &str {
+    let mut rest = text;
+    for _ in 0..count {
+        rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric()).trim_start_matches(char::is_alphanumeric);
+    }
+    rest
 }
 
 /// Returns the words of a text in lower case, with one space behind each.

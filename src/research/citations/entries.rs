@@ -11,6 +11,11 @@ use super::{
 /// Characters that may follow the last address of an entry, such as `(accessed on 1 May 2031)`.
 const BEHIND_ADDRESS: usize = 40;
 
+/// Tags in front of a label that are read over, and bytes of each.
+const MOST_TAGS: usize = 4;
+const LONGEST_TAG: usize = 120;
+/// Names of tags that may stand around a label.
+const TAGS: [&str; 11] = ["a", "b", "cite", "div", "em", "i", "li", "p", "small", "span", "strong"];
 /// Numbers of one entry.
 const MOST_LABELS: usize = 8;
 /// Bytes of a name in brackets before an entry.
@@ -64,9 +69,11 @@ pub(super) fn label(line: &str) -> Line<'_> {
     let trimmed = line.trim();
     let rest = trimmed.trim_start_matches(|c: char| c.is_whitespace() || ">-*+•_|–—".contains(c));
     let is_item = rest.len() < trimmed.len();
-    let Some((label, rest)) = bracket(rest).or_else(|| number(rest)) else {
+    let inner = behind_tags(rest);
+    let Some((label, rest)) = bracket(inner).or_else(|| number(inner)) else {
         return Line { label: None, is_item, rest };
     };
+    let rest = behind_tags(rest.trim_start_matches([' ', '*', '_']));
     // `1. [1] Title`
     let inner = if label.form == Form::Ordered { bracket(rest.trim_start_matches([' ', '*', '|'])) } else { None };
     let (label, rest) = inner.unwrap_or((label, rest));
@@ -75,6 +82,24 @@ pub(super) fn label(line: &str) -> Line<'_> {
         is_item,
         rest: rest.trim_start_matches(|c: char| c.is_whitespace() || "*_|".contains(c)),
     }
+}
+
+/// Returns what stands behind tags that show nothing, as `<a id="ref1"></a>`. One that leads to another page names the
+/// source.
+fn behind_tags(text: &str) -> &str {
+    let mut rest = text;
+    for _ in 0..MOST_TAGS {
+        let front = &rest[..rest.floor_char_boundary(LONGEST_TAG)];
+        let Some((tag, _)) = front.strip_prefix('<').and_then(|tag| tag.split_once('>')) else { break };
+        let lower = tag.to_ascii_lowercase();
+        let name = lower.trim_start_matches('/').split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+        let target = lower.split_once("href").map(|(_, target)| target.trim_start_matches([' ', '=', '"', '\'']));
+        if !TAGS.contains(&name) || target.is_some_and(|target| !target.starts_with('#')) {
+            break;
+        }
+        rest = rest[tag.len() + 2..].trim_start_matches([' ', '*', '_']);
+    }
+    rest
 }
 
 fn named(number: u32, form: Form) -> Label {

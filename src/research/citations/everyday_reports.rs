@@ -143,6 +143,115 @@ fn a_list_goes_although_a_rule_or_a_note_follows() {
 }
 
 #[test]
+fn notes_behind_a_list_stay_whatever_their_emphasis() {
+    let goes = |note: &str| {
+        for list in [list(), format!("## Sources\n- [1] T: {A}\n- [2] M: {B}\n- [3] https://foreign.test/x\n")] {
+            check(&format!("Dues [1].\n\n{list}\n{note}\n"), &format!("Dues [1].\n\n{note}"), 0, 3);
+        }
+    };
+    goes("*Prices may have changed since May 2031; ask the office.*");
+    goes("**Disclaimer: this is no advice; dues above 40 crowns are not approved.**");
+    goes("_Note: all amounts are in crowns of 2031._");
+    goes("*As of 3 May 2031*");
+    goes("**Written by**: the council");
+    // Behind a rule items are none of the list either.
+    check(
+        &format!("Dues [1].\n\n{}\n---\n- made by AI\n- verify\n", list()),
+        "Dues [1].\n\n- made by AI\n- verify",
+        0,
+        3,
+    );
+    let groups = format!("## Sources\n- [1] T: {A}\n- [2] M: {B}\n\n---\n- A talk\n- [3] {C}\n");
+    check(&format!("Dues [1].\n\n{groups}"), "Dues [1].", 0, 4);
+    check("So [1], or [2].\n\n## Sources\n**1.** The town\n**2.** The tide\n", "So, or.", 2, 2);
+}
+
+#[test]
+fn labels_behind_harmless_tags_are_read() {
+    let read = |first: &str, second: &str| {
+        let list = format!("### References\n{}\n{}\n", first.replace('@', A), second.replace('@', B));
+        check(&format!("Tides [2], dues [[1]](#ref1).\n\n{list}"), "Tides [1], dues [2].", 0, 2);
+    };
+    read("<a id=\"ref1\"></a>[1] @", "<a id=\"ref2\"></a>[2] @");
+    read("- <span id=\"ref1\">[1]</span> @", "- <span id=\"ref2\">[2]</span> @");
+    read("<p id=\"ref1\">1. @</p>", "<p id=\"ref2\">2. @</p>");
+    read("1. <a name=\"ref1\"></a> T: @", "2. <a name=\"ref2\"></a> M: @");
+    read("<a id='ref1'></a> **[1]** <b>T</b>: @", "<div><b>[2]</b> @</div>");
+    read("<a href=\"#c1\">[1]</a> @", "<LI><A HREF='#c2'>[2]</A> @");
+    read("[1] <a href=\"@\">T</a>", "[2] <a href=\"@\">1. M</a>");
+}
+
+#[test]
+fn a_range_of_two_brackets_cites_all_of_its_sources() {
+    let under = |text: &str, expected: &str, dropped: u32| {
+        check(&format!("{text}\n\n{}", list()), expected, dropped, 3);
+    };
+    for sign in ["-", "–", "—", "~", "至"] {
+        under(&format!("Gates [3]. All [1]{sign}[3]."), "Gates [1]. All [2][3][1].", 0);
+    }
+    under("All 【1】–【3】.", "All [1][2][3].", 0);
+    under("So [3]–[1], [2]–[7], [1]–[2](https://evil.test/x), [1] - [3].", "So [1]–[2], [3]–, [2]–[3], [2] - [1].", 1);
+    check("Won [1]–[3] [S1001].", "Won \\[1]–\\[3] [1].", 0, 0);
+    check(&format!("So [1]–[3].\n\n## Sources\n[1] {A}\n[3] {B}\n"), "So [1]–[2].", 0, 2);
+}
+
+#[test]
+fn sources_named_in_a_sentence_are_renumbered() {
+    let under = |text: &str, expected: &str| check(&format!("Gates [3]. {text}\n\n{}", list()), expected, 0, 3);
+    under(
+        "As source 2 says, so. See reference 1, per source 3; according to source 2 and from source 1.",
+        "Gates [1]. As source [2] says, so. See reference [3], per source [1]; according to source [2] and from source [3].",
+    );
+    under("参见来源2。根据来源1，见来源 3。（来源2）", "Gates [1]. 参见来源[2]。根据来源[3]，见来源 [1]。（来源[2]）");
+    let others =
+        "A source 2 m deep, our source 1, as sources 2, see source 7, per source 1.5, according source 2, 来源2个.";
+    under(others, &format!("Gates [1]. {others}"));
+    check("As source 2 says [S1001].", "As source 2 says [1].", 0, 0);
+}
+
+#[test]
+fn an_entry_may_say_more_than_the_title_of_its_source() {
+    let sources = || {
+        let titles = [
+            "Dues of a small harbour",
+            "小港口的关税与潮汐研究",
+            "Board of the Harbour Trust",
+            "Dues of a small harbour, 2030",
+        ];
+        let source = |(at, title): (u32, &&str)| Source::example(1001 + at, &format!("https://p.test/{at}"), title);
+        (0..).zip(&titles).map(source).collect::<Vec<_>>()
+    };
+    let cited = |entry: &str| {
+        let (_, resolver) = settled(sources(), &format!("Dues [1].\n\n### Sources\n[1] {entry}\n"), 7);
+        resolver.citations().iter().map(|citation| citation.source_id.0).collect::<Vec<_>>()
+    };
+    for entry in [
+        "Dues of a Small Harbour - Harbour Times",
+        "Council: *Dues of a small harbour*",
+        "\"Dues of a small harbour\", Harbour Times, 1 May 2031",
+        "Roe, J. (2031). Dues of a small harbour, Nowhere Press",
+    ] {
+        assert_eq!(cited(entry), [1001], "for {entry:?}");
+    }
+    assert_eq!(cited("Dues of a small harbour (2030), Harbour Times"), [1004]);
+    assert_eq!(cited("海洋局：《小港口的关税与潮汐研究》，2031年"), [1002]);
+    // Publishers, other titles, two titles, another address.
+    for entry in [
+        "Board of the Harbour Trust: Tides of May",
+        "Tides of May, Board of the Harbour Trust",
+        "Dues of a small harbour: a reply, Elsewhere Times",
+        "Old dues of a small harbour",
+        "\"Dues of a small harbour\", \"Board of the Harbour Trust\"",
+        "Dues of a small harbour, https://evil.test/x",
+    ] {
+        assert_eq!(cited(entry), [0; 0], "for {entry:?}");
+    }
+    // Running text is no entry.
+    let (body, _) = settled(sources(), "So [S1001].\n\n[1] Dues of a small harbour, says one, rise.\n\nThe end.", 7);
+    assert_eq!(body, "So [1].\n\n\\[1] Dues of a small harbour, says one, rise.\n\nThe end.");
+}
+
+#[test]
 fn entries_without_an_address_are_sources_of_that_title() {
     let sources = || {
         let wiki = Source::example(1004, "https://encyclopedia.test/wiki/Tide_(sea)", "Tide (sea) - Wikipedia");

@@ -320,6 +320,7 @@ impl<'a> Reader<'a, '_> {
             return Some(self.replace(from, end, [Piece::Cite { indices: vec![index], spaced }]));
         }
         if let Some(read) = self.own_numbers(at, inside, end) {
+            let (read, end) = self.range_of_brackets(&read, end).unwrap_or((read, end));
             return self.numbered(from, &read, end);
         }
         if let Some(indices) = self.lettered(from, at, inside) {
@@ -424,8 +425,9 @@ impl<'a> Reader<'a, '_> {
             return end;
         }
         let starts = !self.previous(at).is_some_and(char::is_alphanumeric);
-        if starts
-            && rest.as_bytes()[0].is_ascii_digit()
+        let may_number = || starts || self.previous(at).is_some_and(|previous| previous == '源');
+        if rest.as_bytes()[0].is_ascii_digit()
+            && may_number()
             && let Some(end) = self.number_of_source(at, to)
         {
             return end;

@@ -478,10 +478,12 @@ pub(super) fn is_list_line(trimmed: &str) -> bool {
 }
 
 /// Returns whether it is an item of a list that is no sentence. Under a heading like "Sources" it may be the title of a
-/// source.
+/// source. A mark of emphasis makes an item of nothing but a label, as in `**1.** Title`.
 pub(super) fn is_short_item(trimmed: &str) -> bool {
-    let rest = behind_marker(trimmed);
-    rest.len() < trimmed.len() && !rest.ends_with(['.', '。', '!', '?', '！', '？', ':', '：'])
+    let rest = without_containers(trimmed);
+    let is_labelled = || rest.starts_with(['*', '_']) && label(rest).label.is_some();
+    let is_item = rest.len() < trimmed.len() || rest.starts_with('•') || is_labelled();
+    is_item && !rest.trim_end_matches(['*', '_']).ends_with(['.', '。', '!', '?', '！', '？', ':', '：'])
 }
 
 /// Returns whether a line under a heading like "Sources" names a source, rather than says something. It does with an

@@ -172,8 +172,13 @@ impl SourceList {
         if is_list && behind.into_iter().all(is_note) { end } else { roles.len() }
     }
 
-    /// Settles the other items: where most lines are references, they are too.
+    /// Settles the other items: where most lines are references, they are too, but for those that a rule parts from the
+    /// last reference.
     fn settle_items(&self, roles: &mut [Role]) {
+        let end = roles.iter().rposition(|role| *role == Role::Reference).map_or(0, |last| last + 1);
+        let behind = self.lines.iter().zip(roles.iter_mut()).skip(end.max(1));
+        let parted = behind.skip_while(|(line, _)| !lines::is_thematic_break(line.text.trim()));
+        parted.filter(|(_, role)| **role == Role::Item).for_each(|(_, role)| *role = Role::Other);
         let count = |role| roles.iter().filter(|&&found| found == role).count();
         let most = self.earlier + count(Role::Reference) > count(Role::Item) + count(Role::Other);
         let role = if most { Role::Reference } else { Role::Other };

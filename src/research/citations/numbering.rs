@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
         let is_broken = self.is_waiting() && self.list.last().is_some_and(|entry| entry.label.is_some());
         let is_next = (is_address(found.rest) && !self.is_waiting()) || (work.is_some() && !is_broken);
         if (found.label.is_some() || is_item || is_next) && self.list.len() < MOST_ENTRIES {
-            let titled = self.catalogue.by_title(found.rest);
+            let titled = self.catalogue.by_title(found.rest).or_else(|| self.catalogue.by_title_in(found.rest));
             self.list.push(Entry { work, titled, joined, ..Entry::new(found.label, at, indent) });
         }
         self.contents(at, found.rest);

@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use super::ids::LONGEST_LIST;
 
 /// Numbers that one bracket may cite, ranges written out.
-const MOST_NUMBERS: usize = 100;
+pub(super) const MOST_NUMBERS: usize = 100;
+/// Signs between the first bracket and the last one of a range.
+pub(super) const RANGE_SIGNS: [char; 7] = ['-', '‑', '–', '—', '~', '～', '至'];
 /// The superscript digits by their value.
 const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 /// Words that make a bracket with numbers a citation, in lower case.
@@ -43,6 +45,10 @@ const CITING_WORDS: [&str; 31] = [
     "출처",
     "источник",
 ];
+/// Words before a word for a source in lower case that make a number behind it that of one, beside `according to`.
+const LEADING: [&str; 4] = ["as", "see", "per", "from"];
+/// What a number of a source stands behind without a space.
+const UNSPACED_SOURCES: &str = "来源";
 /// Words and signs before a bracket with several numbers that make it an interval, in lower case.
 const INTERVAL_WORDS: [&str; 8] = ["ci", "cis", "cri", "hdi", "iqr", "interval", "intervall", "~"];
 /// Words that do so only behind a figure (`95 % KI [2, 5]`), or where the model's own list does not have all of the
@@ -196,6 +202,23 @@ impl Reader {
 pub(super) fn is_word_for_source(word: &str) -> bool {
     const OTHERS: [&str; 9] = ["cite", "cites", "doc", "fn", "footnote", "see", "siehe", "voir", "web"];
     is_citing_word(word) && !OTHERS.contains(&word.to_lowercase().as_str())
+}
+
+/// Returns whether a number behind this text is that of one source, as behind `Source`, `as source` and `参见来源`.
+pub(super) fn names_one_source(before: &str) -> bool {
+    if before.strip_suffix(' ').unwrap_or(before).ends_with(UNSPACED_SOURCES) {
+        return true;
+    }
+    let Some(text) = before.strip_suffix(' ') else { return false };
+    let (front, word) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
+    let leads = || {
+        let mut words = front.split(|c: char| !c.is_alphabetic()).rev().filter(|word| !word.is_empty());
+        let (last, before) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let last = last.to_lowercase();
+        front.ends_with(' ')
+            && (LEADING.contains(&last.as_str()) || (last == "to" && before.eq_ignore_ascii_case("according")))
+    };
+    !word.ends_with('s') && is_word_for_source(word) && (word.starts_with(char::is_uppercase) || leads())
 }
 
 /// Returns whether what stands behind a whole number belongs to it: `1.5`, `1%`, `1a`, `1-2`.
