@@ -36,7 +36,7 @@ pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Document, Un
             reader.notes(&notes.root);
         }
     }
-    Ok(properties.of_document(reader.outline.finish_written()))
+    Ok(properties.of_document(reader.outline.finish()))
 }
 
 /// What a style makes of its paragraphs.
