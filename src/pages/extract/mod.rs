@@ -5,6 +5,7 @@
 
 mod about;
 mod bulk;
+mod chart;
 mod columns;
 pub mod date;
 mod delimited;
@@ -19,6 +20,7 @@ mod json;
 mod links;
 mod markdown;
 mod number_format;
+mod numbering;
 mod odf;
 mod outline;
 mod package;
