@@ -53,8 +53,8 @@ fn chapters(root: &Element, folder: &str) -> Vec<String> {
     names.take(MAX_CHAPTERS).map(|target| resolve(folder, &decoded(target))).collect()
 }
 
-/// Returns the names that the book's table of contents gives its chapters. Books that have both kinds of it say the same
-/// in both; the older kind holds nothing else.
+/// Returns the names that the book's table of contents gives its chapters. Books that have both kinds of it say the
+/// same in both; the older kind holds nothing else.
 fn contents(package: &mut Package<'_>, root: &Element, folder: &str) -> Result<HashMap<String, String>, Unreadable> {
     let items = || root.child("manifest").into_iter().flat_map(Element::elements);
     let is_old = |item: &&Element| item.attribute("media-type") == Some("application/x-dtbncx+xml");

@@ -97,7 +97,8 @@ impl Numbering {
         list.levels.keys().filter(is_of_style).min().copied()
     }
 
-    /// Counts a paragraph; returns its number, which is empty for a bullet. `None` when the document knows no such list.
+    /// Counts a paragraph; returns its number, which is empty for a bullet. `None` when the document knows no such
+    /// list.
     pub fn next(&mut self, id: &str, level: usize) -> Option<String> {
         let instance = self.instances.get_mut(id)?;
         let List { levels, counts } = self.lists.get_mut(&instance.list)?;
