@@ -214,7 +214,7 @@ mod tests {
         let approved = (Some("Approved: new gate".to_owned()), "By 7 to 2.".to_owned());
         let expected = [bare("Rejected: new roof"), approved.clone(), bare("Deferred: lights")];
         assert_eq!(said(filled(Outline::of_text(None))), expected);
-        assert_eq!(said(filled(Outline::of_parts(None))), [approved.clone()]);
+        assert_eq!(said(filled(Outline::of_parts(None))), std::slice::from_ref(&approved));
         assert_eq!(said(filled(Outline::of_web_page(None, str::to_owned))), [approved]);
     }
 
