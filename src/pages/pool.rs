@@ -308,7 +308,7 @@ mod tests {
     use crate::pages::Format;
 
     /// What a parser says first.
-    const HELLO: &str = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
+    const HELLO: &str = r#"printf '\042\000\000\000{"fathom_parser":2,"unlimited":[]}'"#;
     /// Reads [`JOB`] on [`PAGE`].
     const TAKE: &str = "head -c 18 >/dev/null";
     const ANSWER: &str = r#"printf '\020\000\000\000{"Plain":"text"}'"#;

@@ -15,7 +15,7 @@ pub(super) const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
 /// The text of a document of the largest size as JSON.
 pub(super) const MAX_ANSWER_BYTES: usize = 48 * 1024 * 1024;
 /// Raised when a frame changes: a program replaced under a running service may speak another version.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The first frame of a parser process.
 #[derive(Debug, Serialize, Deserialize)]

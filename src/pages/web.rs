@@ -279,7 +279,7 @@ impl Web {
         let Fetched { url, content_type, body, _place, .. } = fetched;
         let format = reply::format(&content_type, &url, &body)?;
         let bytes = reply::utf8(&content_type, format, &body);
-        let document = self.inner.parser.document(url.as_str(), format, &bytes).await;
+        let document = self.inner.parser.document(url.as_str(), format.of_web(), &bytes).await;
         let unread = |error: super::Error| match error {
             super::Error::Unreadable(why) if why.is_without_text() && reply::needs_script(format, &body) => {
                 NotRead::without_scripts()

@@ -103,7 +103,7 @@ mod tests {
         serve(&hello, &mut input.as_slice(), &mut output).unwrap();
         let mut output = output.as_slice();
         let mut next = || read_frame(&mut output, MAX_ANSWER_BYTES).unwrap();
-        assert!(next().is_some_and(|hello| hello.starts_with(b"{\"fathom_parser\":1")));
+        assert!(next().is_some_and(|hello| hello.starts_with(b"{\"fathom_parser\":2")));
         let mut answer = || serde_json::from_slice::<Answer>(&next().unwrap()).unwrap();
         assert!(matches!(answer(), Answer::Document(document) if document.sections[0].text == "text"));
         assert!(matches!(answer(), Answer::Unreadable(_)));

@@ -72,7 +72,8 @@ def docx():
     merged.cell(1, 0).merge(merged.cell(2, 0))
     document.add_paragraph(CLOSING)
     document.save(HERE / "mill.docx")
-    words("mill.docx", TITLE, INTRO, "Dues", DUES, table_words(), "Working the gate", "Steps", *STEPS, LOSS + "³ litres an hour.",
+    steps = [f"{number}. {step}" for number, step in enumerate(STEPS, 1)]
+    words("mill.docx", TITLE, INTRO, "Dues", DUES, table_words(), "Working the gate", "Steps", *steps, LOSS + "³ litres an hour.",
           "Quarter Fares Q1 4,100 Q1 4,300", CLOSING)
 
 

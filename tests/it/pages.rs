@@ -110,9 +110,10 @@ async fn headings_lists_and_tables_survive() {
     for name in ["mill.docx", "mill.odt", "mill.ods", "mill.pptx", "mill.xlsx"] {
         check(name, &read_file(name).await, "| Boat | Dues in crowns | Free days |\n| --- | --- | --- |\n| Barge |");
     }
-    for name in ["mill.docx", "mill.odt", "mill.pptx"] {
+    for name in ["mill.odt", "mill.pptx"] {
         check(name, &read_file(name).await, "- Close the upper gate\n- Wait for the ebb\n- Open");
     }
+    check("mill.docx", &read_file("mill.docx").await, "1. Close the upper gate\n2. Wait for the ebb\n3. Open");
     let document = read_file("mill.docx").await;
     assert!(document.sections.iter().any(|section| section.path.contains("Working the gate Steps")), "{document:#?}");
     let sheets = read_file("mill.xlsx").await;

@@ -6,7 +6,9 @@ use encoding_rs::Encoding;
 use super::{
     Document, Unreadable,
     about::{self, About},
-    bulk, date, depth, formula, hidden, links, markdown, shape, text,
+    bulk, date, depth, formula, hidden, links, markdown,
+    outline::Outline,
+    shape, text,
 };
 
 /// What is never the text of a page, and what is hidden from its readers; `hidden.rs` knows styles that hide.
@@ -16,27 +18,71 @@ const FURNITURE: &str = "script, style, noscript, template, svg, canvas, iframe,
 /// What names what is beside or below it, and may be a button that sorts by it or folds it out.
 const NAMES: [&str; 9] = ["h1", "h2", "h3", "h4", "h5", "h6", "th", "dt", "summary"];
 
+/// Links of what is a menu, or is called one.
+const MENU_LINKS: &str = "nav a[href], [role=navigation] a[href], [class*=menu] a[href], [id*=menu] a[href], \
+    [class*=nav] a[href], [id*=nav] a[href]";
+
+/// What a link to its own place says, as makers of pages put behind headings.
+const LINK_MARKS: [&str; 3] = ["¶", "#", "🔗"];
+
 /// Elements nested deeper than this are no page; parsing them costs time that grows with the square of the depth.
 const MAX_DEPTH: usize = 512;
 
-/// Reads a page.
+/// Reads a file that somebody keeps: all of it but its furniture, or the article of a page saved from a site.
 ///
 /// # Errors
 /// [`Unreadable`] when its elements are nested beyond reason.
 pub(super) fn read(source: &str) -> Result<Document, Unreadable> {
     let page = page(source).ok_or_else(too_deep)?;
-    let document = markdown::sections(&page.markdown, page.title.as_deref());
-    let About { published, author, site, canonical } = page.about;
-    let published = published.or_else(|| date::stated(&page.markdown));
-    Ok(Document { published, author, site, canonical, links: links::of(&page.markdown), ..document })
+    let is_article = page.has_menu && tables(&page.article) >= tables(&page.whole);
+    let text = if is_article { page.fuller() } else { &page.whole };
+    Ok(page.document(text, Outline::new(page.title.as_deref(), markdown::plain)))
+}
+
+/// Reads a page of the web: its article, when it has one.
+///
+/// # Errors
+/// [`Unreadable`] when its elements are nested beyond reason.
+pub(super) fn read_web_page(source: &str) -> Result<Document, Unreadable> {
+    let page = page(source).ok_or_else(too_deep)?;
+    Ok(page.document(page.fuller(), Outline::of_web_page(page.title.as_deref(), markdown::plain)))
 }
 
 /// A page as Markdown, with what its head says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Page {
-    pub title: Option<String>,
-    pub about: About,
-    pub markdown: String,
+struct Page {
+    title: Option<String>,
+    about: About,
+    /// What it seems to be about; what surrounds that is left out.
+    article: String,
+    whole: String,
+    /// Whether it leads to other pages by a menu, as those of sites do.
+    has_menu: bool,
+}
+
+impl Page {
+    /// Returns the article, unless it left most of the page's text out: then it took a side note for the article.
+    /// Letters are counted, since not all languages set spaces between words.
+    fn fuller(&self) -> &str {
+        let spoken = |text: &str| bulk::spoken(&markdown::plain(text));
+        match spoken(&self.article) * 2 < spoken(&self.whole) {
+            true => &self.whole,
+            false => &self.article,
+        }
+    }
+
+    /// Returns one of its texts, split at its headings.
+    fn document(&self, text: &str, mut outline: Outline) -> Document {
+        markdown::add(text, &mut outline);
+        let About { published, author, site, canonical } = self.about.clone();
+        let published = published.or_else(|| date::stated(text));
+        Document { published, author, site, canonical, links: links::of(text), ..outline.finish() }
+    }
+}
+
+/// Counts the tables of Markdown.
+fn tables(markdown: &str) -> usize {
+    markdown.lines().filter(|line| line.trim_start_matches([' ', '>']).starts_with("| --- ")).count()
 }
 
 /// Returns all text of a page as Markdown, nothing judged unimportant but scripts and the like.
@@ -52,24 +98,32 @@ pub(super) fn whole(source: &str) -> Result<String, Unreadable> {
     Ok(page.body().map(|body| with_short_rules(&body.md(None))).unwrap_or_default())
 }
 
-/// Finds the article of a page; `None` when its elements are nested beyond reason. Blocking: up to 0.1 s a megabyte.
-pub(super) fn page(source: &str) -> Option<Page> {
+/// Reads the texts of a page; `None` when its elements are nested beyond reason. Blocking: up to 0.1 s a megabyte.
+fn page(source: &str) -> Option<Page> {
     if depth::of(source, MAX_DEPTH) > MAX_DEPTH {
         return None;
     }
     let config = Config { text_mode: TextMode::Markdown, ..Config::default() };
     let mut readability = Readability::new(source, None, Some(config)).ok()?;
     let about = about::of(&readability.doc);
+    let has_menu = has_menu(&readability.doc);
     clear(&readability.doc);
     let title = title(&readability);
     let whole = readability.doc.body().map(|body| with_short_rules(&body.md(None))).unwrap_or_default();
     let article = readability.parse().map(|article| with_short_rules(&article.text_content)).unwrap_or_default();
-    Some(Page { title, about, markdown: fuller(article, whole) })
+    Some(Page { title, about, article, whole, has_menu })
+}
+
+/// Returns whether a page leads to others by a menu; a table of contents leads to places of the page itself.
+fn has_menu(page: &dom_query::Document) -> bool {
+    let links = page.select(MENU_LINKS);
+    links.iter().any(|link| link.attr("href").is_some_and(|target| !target.starts_with('#')))
 }
 
 /// Takes away what is no text of a page, and says in words what its shape says.
 fn clear(page: &dom_query::Document) {
     keep_names(page);
+    remove_link_marks(page);
     formula::show_pictured(page);
     shape::leave_out(&page.select(FURNITURE));
     hidden::remove(page);
@@ -89,6 +143,15 @@ fn keep_names(page: &dom_query::Document) {
         let name = button.ancestors_it(None).find(is_name).and_then(|name| lengths.get(&name.id));
         if name.is_some() && name == lengths.get(&button.id) {
             button.rename("span");
+        }
+    }
+}
+
+/// Takes away links that only lead to where they stand.
+fn remove_link_marks(page: &dom_query::Document) {
+    for link in page.select("a[href^='#']").nodes() {
+        if LINK_MARKS.contains(&link.text().trim()) {
+            link.remove_from_parent();
         }
     }
 }
@@ -129,16 +192,6 @@ fn with_short_rules(markdown: &str) -> String {
     short
 }
 
-/// Returns the article, unless it left most of the page's text out: then it took a side note for the article. Letters
-/// are counted, since not all languages set spaces between words.
-fn fuller(article: String, whole: String) -> String {
-    let spoken = |text: &str| bulk::spoken(&markdown::plain(text));
-    match spoken(&article) * 2 < spoken(&whole) {
-        true => whole,
-        false => article,
-    }
-}
-
 fn title(readability: &Readability) -> Option<String> {
     let of = |selector: &str| text::one_line(&readability.doc.select_single(selector).text());
     let headings = readability.doc.select("h1");
@@ -150,7 +203,7 @@ fn title(readability: &Readability) -> Option<String> {
 /// the like.
 pub(super) fn plain(source: &str) -> Result<String, Unreadable> {
     let page = page(source).ok_or_else(too_deep)?;
-    Ok(text::tidied(&markdown::plain(&page.markdown)))
+    Ok(text::tidied(&markdown::plain(page.fuller())))
 }
 
 fn too_deep() -> Unreadable {
@@ -203,6 +256,56 @@ mod tests {
         let texts: Vec<_> =
             document.sections.iter().map(|section| (section.label.as_deref(), &*section.text)).collect();
         assert_eq!(texts, [(None, "Cod is a fish & so is ling."), (Some("Prices"), "Cod costs 3 euro.")]);
+    }
+
+    const STORY: &str = "<p>The tide gate of the harbour was built in 1840 and repaired several times by the \
+        municipality, because the mechanism suffered from corrosion, as the board said.</p>";
+    const FIGURES: &str = "<div class=figures><h2>Figures</h2><table><tr><th>Boat<th>Dues</tr><tr><td>Barge<td>4</tr>\
+        <tr><td>Ferry<td>12</tr></table></div>";
+
+    fn said(document: Document) -> String {
+        document.sections.into_iter().map(|section| section.text + "\n").collect()
+    }
+
+    #[test]
+    fn a_file_of_its_owner_is_read_whole() {
+        let story = STORY.repeat(8);
+        let page = |menu: &str, rest: &str| {
+            format!(
+                "<body>{menu}<h1>Dues</h1><div class=header>Quarter 3</div><div class=summary>{story}</div>{rest}\
+                    <aside>Paid at the gate.</aside></body>"
+            )
+        };
+        let contents = "<nav><a href='#figures'>Figures</a></nav>";
+        let menu = "<nav><a href='news.html'>News</a></nav>";
+        let check = |source: &str, has: &[&str], lacks: &[&str]| {
+            let text = said(read(source).unwrap());
+            assert!(has.iter().all(|part| text.contains(part)), "{text}");
+            assert!(!lacks.iter().any(|part| text.contains(part)), "{text}");
+        };
+        check(&page("", FIGURES), &["Quarter 3", "| Ferry | 12 |", "Paid at the gate."], &[]);
+        check(&page(contents, FIGURES), &["Quarter 3", "| Ferry | 12 |", "Paid at the gate."], &[]);
+        check(&page(menu, FIGURES), &["| Ferry | 12 |"], &["News"]);
+        check(&page(menu, ""), &["tide gate"], &["News", "Paid at the gate."]);
+        check(&page("<div class=menu><a href='news.html'>News</a></div>", ""), &["tide gate"], &["News"]);
+        assert!(!said(read_web_page(&page("", "")).unwrap()).contains("Paid at the gate."));
+    }
+
+    #[test]
+    fn a_heading_alone_is_a_text_in_a_file_of_its_owner() {
+        let page = "<h1>Minutes</h1><h2>Rejected: new roof</h2><h2>Dues</h2><p>Four crowns.</p>";
+        assert!(said(read(page).unwrap()).contains("Rejected: new roof"));
+        assert!(!said(read_web_page(page).unwrap()).contains("Rejected: new roof"));
+    }
+
+    #[test]
+    fn marks_that_lead_to_a_heading_are_no_part_of_it() {
+        let page = "<h1>Gates<a class=headerlink href='#gates'>¶</a></h1><p>Two.</p><h2>Dues<a href='#dues'>#</a></h2>\
+            <p>Four crowns, see <a href='#gates'>Gates</a>.</p>";
+        let document = read(page).unwrap();
+        assert_eq!(document.title.as_deref(), Some("Gates"));
+        assert_eq!(document.sections[1].label.as_deref(), Some("Dues"));
+        assert_eq!(document.sections[1].text, "Four crowns, see Gates.");
     }
 
     #[test]

@@ -5,24 +5,24 @@ use super::{Document, date, links, outline::Outline, text};
 /// Fields of a front matter with the document's date, the surest first.
 const DATES: [&str; 6] = ["date", "updated", "last_modified", "published", "valid_from", "effective"];
 
-/// Reads a Markdown file; the title is the front matter's, else the first heading.
+/// Fields of a front matter that are said of the document elsewhere.
+const NAMED: [&str; 3] = ["title", "author", "date"];
+
+/// Reads a Markdown file; the title is the front matter's, else the first heading. Other fields of the front matter
+/// are text at the end: at the front, what follows would stand under them.
 pub(super) fn read(source: &str) -> Document {
     let (matter, body) = front_matter(source);
-    let mut outline = Outline::new(field(matter, "title").as_deref(), plain);
+    let fields = fields(matter);
+    let field = |name: &str| fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+    let mut outline = Outline::new(field("title").as_deref(), plain);
     add(body, &mut outline);
-    let mut document = outline.finish_written();
-    document.author = field(matter, "author");
-    document.links = links::of(body);
-    let mut fields = DATES.iter().filter_map(|name| field(matter, name));
-    document.published = fields.find_map(|value| date::parse(&value)).or_else(|| date::stated(body));
-    document
-}
-
-/// Splits the Markdown of a page at its headings. Text under a first heading that is also the title has no label.
-pub(super) fn sections(body: &str, title: Option<&str>) -> Document {
-    let mut outline = Outline::new(title, plain);
-    add(body, &mut outline);
-    outline.finish()
+    outline.part(1, "Front matter");
+    for (name, value) in fields.iter().filter(|(name, _)| !NAMED.contains(name)) {
+        outline.line(&format!("{name}: {value}"));
+    }
+    let published = DATES.iter().filter_map(|name| field(name)).find_map(|value| date::parse(&value));
+    let published = published.or_else(|| date::stated(body));
+    Document { published, author: field("author"), links: links::of(body), ..outline.finish() }
 }
 
 /// Adds Markdown to an outline that knows its marks.
@@ -43,6 +43,13 @@ pub(super) fn add(body: &str, outline: &mut Outline) {
     }
 }
 
+/// Returns whether a heading stands above all text.
+pub(super) fn begins_with_heading(body: &str) -> bool {
+    let mut lines = body.lines().skip_while(|line| line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    atx_heading(first).is_some() || lines.next().is_some_and(|next| underline(first, next).is_some())
+}
+
 /// Returns the front matter between `---` lines at the very beginning, and what follows.
 fn front_matter(source: &str) -> (&str, &str) {
     let Some(rest) = source.strip_prefix("---\n") else { return ("", source) };
@@ -54,10 +61,27 @@ fn front_matter(source: &str) -> (&str, &str) {
     }
 }
 
-fn field(matter: &str, name: &str) -> Option<String> {
-    let value = matter.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    let value = text::one_line(value.trim().trim_matches(['"', '\'']));
-    (!value.is_empty()).then_some(value)
+/// Returns the fields of a front matter that say something; lines below a field belong to it.
+fn fields(matter: &str) -> Vec<(&str, String)> {
+    let mut fields: Vec<(&str, Vec<String>)> = Vec::new();
+    for line in matter.lines().filter(|line| !line.trim_start().starts_with('#')) {
+        let value = match (line.split_once(':'), fields.last_mut()) {
+            (Some((name, value)), _) if !line.starts_with([' ', '-']) => {
+                fields.push((name.trim(), Vec::new()));
+                value
+            }
+            (_, Some(_)) => line.trim_start().trim_start_matches("- "),
+            _ => continue,
+        };
+        let values = value.trim().strip_prefix('[').and_then(|list| list.strip_suffix(']'));
+        let values = values.map_or_else(|| vec![value], |list| list.split(',').collect());
+        let values = values.into_iter().map(|value| text::one_line(value.trim().trim_matches(['"', '\''])));
+        if let Some((_, said)) = fields.last_mut() {
+            said.extend(values.filter(|value| !value.is_empty() && !matches!(value.as_str(), "|" | ">" | "|-" | ">-")));
+        }
+    }
+    fields.retain(|(_, values)| !values.is_empty());
+    fields.into_iter().map(|(name, values)| (name, values.join(", "))).collect()
 }
 
 /// Returns whether the line belongs to a block of code, in which nothing is a mark; `fence` is what opened the block
@@ -253,6 +277,7 @@ mod tests {
             (some("A thing"), some("a-thing"), "text\n```\n# no heading\n```".to_owned()),
             (some("A thing"), some("a-thing-1"), "more".to_owned()),
             (some("Under"), some("under"), "last".to_owned()),
+            (some("Empty"), some("empty"), "Empty".to_owned()),
         ];
         assert_eq!(outline(source), expected);
         assert_eq!(read(source).title, some("Title"));
@@ -261,11 +286,13 @@ mod tests {
 
     #[test]
     fn headings_alone_are_a_text() {
-        let expected = |text: &str| vec![(None, None, text.to_owned())];
-        assert_eq!(outline("# The gate opened in 1931\n"), expected("The gate opened in 1931"));
-        assert_eq!(outline("# The *gate*\n\n## Dues\n"), expected("The gate\nDues"));
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(outline("# The gate opened in 1931\n"), [(None, None, "The gate opened in 1931".to_owned())]);
+        assert_eq!(outline("# The *gate*\n\n## Dues\n"), [(some("Dues"), some("dues"), "Dues".to_owned())]);
         assert_eq!(outline("---\ntitle: Gate\n---\n"), []);
-        assert_eq!(sections("# Loading", None).sections, [], "scripts may write the rest of a page");
+        let mut page = Outline::of_web_page(None, plain);
+        add("# Loading", &mut page);
+        assert_eq!(page.finish().sections, [], "scripts may write the rest of a page");
     }
 
     #[test]
@@ -274,6 +301,18 @@ mod tests {
         assert_eq!(document.title.as_deref(), Some("The real one"));
         assert_eq!(document.published.as_deref(), Some("2031-03-10"));
         assert_eq!(document.sections[0].label.as_deref(), Some("Other"));
+    }
+
+    #[test]
+    fn fields_of_a_front_matter_are_text() {
+        let matter = "title: Gate\nauthor: [Ann, \"Bob\"]\ntags: [tide, gate]\n# none\naliases:\n  - Old gate\n  - 'Lock'\n\
+            empty:\nbudget: 5000000\n";
+        let document = read(&format!("---\n{matter}---\n# Dues\ntext"));
+        assert_eq!(document.author.as_deref(), Some("Ann, Bob"));
+        let texts: Vec<_> =
+            document.sections.iter().map(|section| (section.label.as_deref(), &*section.text)).collect();
+        let fields = "tags: tide, gate\naliases: Old gate, Lock\nbudget: 5000000";
+        assert_eq!(texts, [(Some("Dues"), "text"), (Some("Front matter"), fields)]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod about;
 mod bulk;
+mod chart;
 mod columns;
 pub mod date;
 mod delimited;
@@ -19,6 +20,7 @@ mod json;
 mod links;
 mod markdown;
 mod number_format;
+mod numbering;
 mod odf;
 mod outline;
 mod package;
@@ -57,7 +59,10 @@ const MAX_BEFORE_PDF: usize = 1_024;
 pub enum Format {
     Text,
     Markdown,
+    /// A file of somebody's own.
     Html,
+    /// The same from the web, where an article stands among menus and notes of other pages.
+    WebPage,
     Pdf,
     /// DOCX, PPTX, XLSX, ODT, ODS, ODP or EPUB: which of them shows within.
     Package,
@@ -124,6 +129,11 @@ impl Format {
     /// this counts of what is said to be one.
     pub fn holds_pdf(bytes: &[u8]) -> bool {
         bytes[..bytes.len().min(MAX_BEFORE_PDF)].windows(5).any(|window| window == b"%PDF-")
+    }
+
+    /// Returns the format as the web has it.
+    pub fn of_web(self) -> Self {
+        if self == Self::Html { Self::WebPage } else { self }
     }
 
     /// Returns whether it is text, in some encoding.
@@ -219,6 +229,7 @@ fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {
         Format::Text => text::read(&text::decode(bytes)?),
         Format::Markdown => markdown::read(&text::decode(bytes)?),
         Format::Html => html::read(&html::decode(bytes)?)?,
+        Format::WebPage => html::read_web_page(&html::decode(bytes)?)?,
         Format::Pdf => return pdf::read(bytes),
         Format::Package => package::read(bytes)?,
         Format::Csv => delimited::read(bytes, None)?,

@@ -49,11 +49,8 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
             _ => reader.blocks(content, 0),
         }
     }
-    for note in std::mem::take(&mut reader.notes) {
-        reader.outline.block(&note);
-    }
     let missing = reader.missing.take();
-    Ok(Document { missing, ..properties.of_document(reader.outline.finish_written()) })
+    Ok(Document { missing, ..properties.of_document(reader.outline.finish()) })
 }
 
 /// Returns the names of styles that raise what is written in them.
@@ -71,6 +68,7 @@ fn raised_styles(root: &Element) -> HashSet<String> {
 struct Reader {
     outline: Outline,
     raised: HashSet<String>,
+    /// Notes of the present block.
     notes: Vec<String>,
     missing: Option<String>,
 }
@@ -100,10 +98,13 @@ impl Reader {
                 "tracked-changes" | "annotation" | "forms" | "sequence-decls" => {}
                 _ => self.blocks(element, depth),
             }
+            for note in std::mem::take(&mut self.notes) {
+                self.outline.block(&note);
+            }
         }
     }
 
-    /// Returns the text of a paragraph; its notes are kept for the end.
+    /// Returns the text of a paragraph; its notes follow the block that it belongs to.
     fn text(&mut self, element: &Element) -> String {
         let mut text = String::new();
         self.say(element, &mut text);
@@ -204,16 +205,17 @@ impl Reader {
         let is_title = |frame: &&Element| frame.attribute("class").is_some_and(|class| class == "title");
         let title =
             page.elements().find(is_title).map(|frame| self.text(frame)).filter(|title| !title.trim().is_empty());
-        match title {
-            Some(title) => self.outline.heading(2, &format!("Slide {number}: {title}")),
-            None => self.outline.heading(2, &format!("Slide {number}")),
-        }
+        let name = match &title {
+            Some(title) => format!("Slide {number}: {title}"),
+            None => format!("Slide {number}"),
+        };
+        self.outline.heading(2, &name);
         for element in page.elements().filter(|element| !is_title(element)) {
             self.outline.line("");
-            // Both the box itself and what is in it.
-            let before = std::mem::take(&mut self.notes);
             self.blocks(element, 0);
-            self.notes = before;
+        }
+        if title.is_some() {
+            self.outline.block_if_bare(&name);
         }
     }
 }
@@ -236,6 +238,33 @@ fn repeated(element: &Element, name: &str) -> usize {
 mod tests {
     use super::{super::xml, *};
 
+    fn reader() -> Reader {
+        Reader { outline: Outline::of_text(None), raised: HashSet::new(), notes: Vec::new(), missing: None }
+    }
+
+    #[test]
+    fn a_note_follows_the_paragraph_that_it_belongs_to() {
+        let note = "<note><note-citation>1</note-citation><note-body><p>As audited.</p></note-body></note>";
+        let source = format!("<text><p>It costs 5{note}.</p><h outline-level='1'>Dues</h><p>Four crowns.</p></text>");
+        let mut reader = reader();
+        reader.blocks(&xml::parse(&source).unwrap().root, 0);
+        let sections = reader.outline.finish().sections;
+        assert_eq!(sections[0].text, "It costs 5.\n\nAs audited.");
+    }
+
+    #[test]
+    fn a_slide_with_nothing_but_a_title_says_it() {
+        let slide = |frames: &str| {
+            let mut reader = Reader { outline: Outline::of_parts(None), ..reader() };
+            reader.slide(1, &xml::parse(&format!("<page>{frames}</page>")).unwrap().root);
+            reader.outline.finish().sections.into_iter().map(|section| section.text).collect::<Vec<_>>()
+        };
+        let title = "<frame class='title'><text-box><p>Revenue grew 14%</p></text-box></frame>";
+        assert_eq!(slide(title), ["Slide 1: Revenue grew 14%"]);
+        assert_eq!(slide(&format!("{title}<frame><text-box><p>In 2024.</p></text-box></frame>")), ["In 2024."]);
+        assert_eq!(slide("<frame/>"), [""; 0]);
+    }
+
     #[test]
     fn merged_cells_are_said_in_each_row_and_column() {
         let cell = |spans: &str, text: &str| format!("<table-cell {spans}><p>{text}</p></table-cell>");
@@ -250,8 +279,7 @@ mod tests {
         ];
         let rows = rows.map(|row| format!("<table-row>{row}</table-row>")).concat();
         let tree = xml::parse(&format!("<table>{rows}</table>")).unwrap();
-        let mut reader =
-            Reader { outline: Outline::of_text(None), raised: HashSet::new(), notes: Vec::new(), missing: None };
+        let mut reader = reader();
         let said = [
             ["Boat", "Zone", "Fare"],
             ["Barge", "North", "4"],

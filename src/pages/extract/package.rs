@@ -286,6 +286,18 @@ pub(super) fn raised(text: &str) -> String {
     text::raised(text).unwrap_or_else(|| text.to_owned())
 }
 
+/// Returns a package of these parts.
+#[cfg(test)]
+pub(super) fn zipped(parts: &[(&str, &str)]) -> Vec<u8> {
+    use std::io::Write as _;
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in parts {
+        writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(content.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

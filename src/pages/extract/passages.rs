@@ -44,10 +44,12 @@ fn fits(last: &Section, next: &Section) -> bool {
 }
 
 fn append(last: &mut Section, labels: &mut Vec<String>, next: Section) {
-    if let Some(first) = last.label.as_ref().filter(|_| labels.is_empty() && next.label.is_some()) {
+    // A heading with nothing below it is its own text.
+    let first = last.label.as_ref().filter(|label| **label != last.text);
+    if let Some(first) = first.filter(|_| labels.is_empty() && next.label.is_some()) {
         last.text = format!("{first}\n\n{}", last.text);
     }
-    for text in next.label.iter().chain([&next.text]) {
+    for text in next.label.iter().filter(|label| **label != next.text).chain([&next.text]) {
         last.text.push_str("\n\n");
         last.text.push_str(text);
     }
@@ -176,6 +178,8 @@ mod tests {
         assert_eq!(texts, [both, (named("c"), "c".into(), "z".repeat(1_200))]);
         let many = ["a", "b", "c", "d"].map(|label| section(label, "x".into())).to_vec();
         assert_eq!(joined(many)[0].label, named("a; …; d"));
+        let bare = ["a", "b"].map(|label| section(label, label.into())).to_vec();
+        assert_eq!(joined(bare)[0].text, "a\n\nb");
     }
 
     proptest! {

@@ -1,7 +1,9 @@
 //! Presentations of PowerPoint (Office Open XML): a section for each slide, with its notes.
 
+use std::collections::HashMap;
+
 use super::{
-    Document, Unreadable, formula,
+    Document, Unreadable, chart, formula,
     outline::Outline,
     package::{self, Package},
     table, text,
@@ -28,8 +30,10 @@ pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Document, Un
             hidden += 1;
             continue;
         }
-        let notes = package.relations(&part)?.into_values().find(|relation| relation.kind == "notesSlide");
-        let title = slide(&tree.root, number, &mut outline);
+        let relations = package.relations(&part)?;
+        let charts = chart::all(package, &relations)?;
+        let notes = relations.into_values().find(|relation| relation.kind == "notesSlide");
+        let title = slide(&tree.root, number, charts, &mut outline);
         first = first.or(title);
         if let Some(notes) = notes.map(|notes| package.xml(&notes.target)).transpose()?.flatten() {
             for line in body_of_notes(&notes.root) {
@@ -57,8 +61,8 @@ fn slides(package: &mut Package<'_>, main: &str) -> Result<Vec<String>, Unreadab
     Ok(list.into_iter().filter_map(target).collect())
 }
 
-/// Adds a slide; returns its title.
-fn slide(root: &Element, number: usize, outline: &mut Outline) -> Option<String> {
+/// Adds a slide, with its charts by the ids of their relations; returns its title.
+fn slide(root: &Element, number: usize, mut charts: HashMap<String, String>, outline: &mut Outline) -> Option<String> {
     let tree = root.at(&["cSld", "spTree"])?;
     let mut shapes = Vec::new();
     collect(tree, &mut shapes);
@@ -70,10 +74,15 @@ fn slide(root: &Element, number: usize, outline: &mut Outline) -> Option<String>
     };
     outline.heading(2, &name);
     for shape in shapes.iter().filter(|shape| !is_title(shape)) {
-        match shape.find("tbl") {
-            Some(table) => outline.block(&rows(table)),
-            None => paragraphs(shape, outline),
+        let chart = shape.find("chart").and_then(|chart| charts.remove(chart.attribute("id")?));
+        match (shape.find("tbl"), chart) {
+            (Some(table), _) => outline.block(&rows(table)),
+            (None, Some(chart)) => outline.block(&chart),
+            (None, None) => paragraphs(shape, outline),
         }
+    }
+    if title.is_some() {
+        outline.block_if_bare(&name);
     }
     title
 }
@@ -171,6 +180,22 @@ fn body_of_notes(notes: &Element) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{super::xml, *};
+
+    #[test]
+    fn a_slide_says_its_title_and_its_chart() {
+        let title = "<sp><nvSpPr><nvPr><ph type='title'/></nvPr></nvSpPr><txBody><p><r><t>Revenue grew 14%</t></r></p></txBody></sp>";
+        let chart = "<graphicFrame><graphic><graphicData><chart id='r1'/></graphicData></graphic></graphicFrame>";
+        let said = |shapes: &str| {
+            let root = xml::parse(&format!("<sld><cSld><spTree>{shapes}</spTree></cSld></sld>")).unwrap().root;
+            let mut outline = Outline::of_parts(None);
+            slide(&root, 2, HashMap::from([("r1".to_owned(), "| 2024 | 5.2 |".to_owned())]), &mut outline);
+            outline.finish().sections.into_iter().map(|section| section.text).collect::<Vec<_>>()
+        };
+        assert_eq!(said(title), ["Slide 2: Revenue grew 14%"]);
+        assert_eq!(said(&format!("{title}{chart}")), ["| 2024 | 5.2 |"]);
+        assert_eq!(said(chart), ["| 2024 | 5.2 |"]);
+        assert_eq!(said("<pic/>"), [""; 0]);
+    }
 
     #[test]
     fn formulas_keep_their_heights() {

@@ -29,7 +29,7 @@ pub(super) fn read(source: &str) -> Document {
     let lines: Vec<&str> = source.lines().collect();
     reader.blocks(&lines, 0);
     let published = reader.published.or_else(|| date::stated(source));
-    Document { published, author: reader.author, ..reader.outline.finish_written() }
+    Document { published, author: reader.author, ..reader.outline.finish() }
 }
 
 struct Reader {

@@ -89,7 +89,7 @@ pub fn config(
 
 /// The program of a parser that takes a document and never answers, in that folder.
 pub fn parser_that_hangs(folder: &Path) -> PathBuf {
-    let hello = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
+    let hello = r#"printf '\042\000\000\000{"fathom_parser":2,"unlimited":[]}'"#;
     parser(folder, &format!("{hello}\nexec sleep 600"))
 }
 

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Raised whenever the tables, or the passages made of a document, change.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A document as the index keeps it.
@@ -170,7 +170,7 @@ impl Index {
              create index passages_of_document on passages (path);
              create virtual table words using fts5 (title, headings, body, content = '', contentless_delete = 1,
                  tokenize = 'porter unicode61 remove_diacritics 2');
-             pragma user_version = 5",
+             pragma user_version = 6",
         )
         .await?;
         Ok(tx.commit().await?)
