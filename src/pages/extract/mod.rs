@@ -10,6 +10,7 @@ pub mod date;
 mod delimited;
 mod depth;
 mod docx;
+mod encoding;
 mod epub;
 mod formula;
 mod glyphs;
