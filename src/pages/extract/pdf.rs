@@ -106,7 +106,7 @@ fn joined(text: &str) -> String {
     while let Some(line) = lines.next() {
         let line = line.trim_end();
         let goes_on = lines.peek().is_some_and(|next| next.trim_start().starts_with(char::is_lowercase));
-        match line.strip_suffix(['-', '\u{ad}']) {
+        match line.strip_suffix(['-', '\u{ad}', '\u{2010}']) {
             Some(head) if goes_on && head.ends_with(char::is_lowercase) => {
                 joined.push_str(head);
                 if let Some(next) = lines.next() {
@@ -368,6 +368,7 @@ mod tests {
     fn divided_words_are_joined() {
         let check = |text: &str, expected: &str| assert_eq!(joined(text).trim_end(), expected, "{text}");
         check("the tur-\nbine stood", "the turbine stood");
+        check("the tur\u{2010}\nbine stood", "the turbine stood");
         check("IR-\n2030", "IR-\n2030");
         check("one - \ntwo", "one -\ntwo");
     }
