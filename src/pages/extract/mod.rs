@@ -5,6 +5,7 @@
 
 mod about;
 mod bulk;
+mod cells;
 mod columns;
 pub mod date;
 mod delimited;

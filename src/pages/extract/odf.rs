@@ -1,6 +1,6 @@
 //! Documents of LibreOffice and its like (OpenDocument): texts, sheets and presentations, encrypted ones named.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use super::{
     Document, Unreadable,
@@ -167,12 +167,20 @@ impl Reader {
     fn sheet(&mut self, element: &Element) {
         let name = element.attribute("name").unwrap_or("Sheet").to_owned();
         let mut sheet = Sheet::new(super::MAX_TEXT_BYTES);
+        let hidden = hidden_columns(element);
         let (mut number, mut is_full) = (0, false);
         element.each("table-row", &mut |row| {
             let times = repeated(row, "number-rows-repeated");
             let is_long = times > MAX_REPEATED;
-            for at in 0..if is_long { 1 } else { times } {
-                is_full |= number + at > 4 * MAX_ROWS || (!is_full && !self.sheet_row(&mut sheet, number + at, row));
+            for at in 0..if is_hidden(row) {
+                0
+            } else if is_long {
+                1
+            } else {
+                times
+            } {
+                is_full |=
+                    number + at > 4 * MAX_ROWS || (!is_full && !self.sheet_row(&mut sheet, number + at, row, &hidden));
             }
             number = number.saturating_add(times);
         });
@@ -183,7 +191,7 @@ impl Reader {
     }
 
     /// Adds a row of the table to the sheet; false when the sheet is full.
-    fn sheet_row(&mut self, sheet: &mut Sheet, number: usize, row: &Element) -> bool {
+    fn sheet_row(&mut self, sheet: &mut Sheet, number: usize, row: &Element, hidden: &[Range<usize>]) -> bool {
         let mut column = 0_usize;
         for cell in row.elements().filter(|cell| is_cell(cell)) {
             let times = repeated(cell, "number-columns-repeated");
@@ -191,7 +199,8 @@ impl Reader {
             let text =
                 if text.trim().is_empty() { cell.attribute("value").unwrap_or_default().to_owned() } else { text };
             for at in 0..if text.is_empty() { 0 } else { times.min(MAX_REPEATED) } {
-                if !sheet.put(number, column + at, text.clone()) {
+                let is_hidden = hidden.iter().any(|columns| columns.contains(&(column + at)));
+                if !is_hidden && !sheet.put(number, column + at, text.clone()) {
                     return false;
                 }
             }
@@ -218,6 +227,24 @@ impl Reader {
     }
 }
 
+/// Returns the columns of a sheet that it does not show.
+fn hidden_columns(sheet: &Element) -> Vec<Range<usize>> {
+    let (mut hidden, mut at) = (Vec::new(), 0_usize);
+    sheet.each("table-column", &mut |columns| {
+        let end = at.saturating_add(repeated(columns, "number-columns-repeated"));
+        if is_hidden(columns) {
+            hidden.push(at..end);
+        }
+        at = end;
+    });
+    hidden
+}
+
+/// Returns whether a row or column is hidden, not only left out by a filter.
+fn is_hidden(element: &Element) -> bool {
+    element.attribute("visibility") == Some("collapse")
+}
+
 fn is_cell(cell: &Element) -> bool {
     matches!(&*cell.name, "table-cell" | "covered-table-cell")
 }
@@ -236,6 +263,27 @@ fn repeated(element: &Element, name: &str) -> usize {
 mod tests {
     use super::{super::xml, *};
 
+    fn reader() -> Reader {
+        Reader { outline: Outline::of_text(None), raised: HashSet::new(), notes: Vec::new(), missing: None }
+    }
+
+    #[test]
+    fn hidden_rows_and_columns_are_not_read() {
+        let columns = "<table-column/><table-column visibility='collapse' number-columns-repeated='2'/><table-column/>";
+        let row = |shown: &str, cells: [&str; 4]| {
+            let cells = cells.map(|cell| format!("<table-cell><p>{cell}</p></table-cell>")).concat();
+            format!("<table-row {shown}>{cells}</table-row>")
+        };
+        let rows = row("", ["Boat", "Cost", "Margin", "Fare"])
+            + &row("visibility='collapse'", ["Raft", "1", "2", "3"])
+            + &row("visibility='filter'", ["Barge", "4", "5", "6"]);
+        let tree = xml::parse(&format!("<table name='Dues'>{columns}{rows}</table>")).unwrap();
+        let mut reader = reader();
+        reader.sheet(&tree.root);
+        let document = reader.outline.finish();
+        assert_eq!(document.sections[0].text, "| Boat | Fare |\n| --- | --- |\n| Barge | 6 |");
+    }
+
     #[test]
     fn merged_cells_are_said_in_each_row_and_column() {
         let cell = |spans: &str, text: &str| format!("<table-cell {spans}><p>{text}</p></table-cell>");
@@ -250,8 +298,7 @@ mod tests {
         ];
         let rows = rows.map(|row| format!("<table-row>{row}</table-row>")).concat();
         let tree = xml::parse(&format!("<table>{rows}</table>")).unwrap();
-        let mut reader =
-            Reader { outline: Outline::of_text(None), raised: HashSet::new(), notes: Vec::new(), missing: None };
+        let mut reader = reader();
         let said = [
             ["Boat", "Zone", "Fare"],
             ["Barge", "North", "4"],
