@@ -4,6 +4,7 @@
 //! by these in a parser process only ([`super::Parser`]); the short helpers for text are for everybody.
 
 mod about;
+mod annotations;
 mod bulk;
 mod cells;
 mod columns;
@@ -27,6 +28,7 @@ mod package;
 pub mod passages;
 mod pdf;
 mod pptx;
+mod predefined;
 mod reading_order;
 mod rst;
 mod shape;
