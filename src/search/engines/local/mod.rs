@@ -53,7 +53,7 @@ pub struct Settings {
     pub open_budget: Duration,
     /// The same for the look before a search.
     pub refresh_budget: Duration,
-    /// A document that could not be read because of the machine is tried again after so long.
+    /// When a document that could not be read because of the machine is tried again.
     pub retry_after: Duration,
 }
 
