@@ -19,7 +19,8 @@ const FILTERS: [&str; 3] = ["filterColumn", "filterMode", "tablePart"];
 pub(super) struct About<'a> {
     pub at: Place,
     style: Option<&'a Style>,
-    is_hidden: bool,
+    pub is_row_hidden: bool,
+    is_column_hidden: bool,
     /// It has a formula that was never computed.
     pub lacks_result: bool,
 }
@@ -27,7 +28,7 @@ pub(super) struct About<'a> {
 impl<'a> About<'a> {
     /// Returns whether the sheet shows the cell, and not struck out.
     pub fn is_shown(&self) -> bool {
-        !self.is_hidden && !self.style.is_some_and(|style| style.is_struck)
+        !self.is_row_hidden && !self.is_column_hidden && !self.style.is_some_and(|style| style.is_struck)
     }
 
     pub fn format(&self) -> Option<&'a Format> {
@@ -73,11 +74,13 @@ impl<'a> Cells<'a> {
     fn cell(&mut self, tag: &BytesStart<'_>) -> About<'a> {
         let at = position(tag).unwrap_or(self.next);
         self.next = (at.0, at.1.saturating_add(1));
+        // Counted from 1, so that the number of the column is that of the next one.
         let is_within = |&(min, max): &(u32, u32)| (min..=max).contains(&self.next.1);
         About {
             at,
             style: number(tag, "s").and_then(|style| self.styles.get(style)),
-            is_hidden: self.is_row_hidden || self.hidden_columns.iter().any(is_within),
+            is_row_hidden: self.is_row_hidden,
+            is_column_hidden: self.hidden_columns.iter().any(is_within),
             lacks_result: false,
         }
     }

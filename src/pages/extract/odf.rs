@@ -170,15 +170,13 @@ impl Reader {
         let hidden = hidden_columns(element);
         let (mut number, mut is_full) = (0, false);
         element.each("table-row", &mut |row| {
+            // What is below it follows what is above.
+            if is_hidden(row) {
+                return;
+            }
             let times = repeated(row, "number-rows-repeated");
             let is_long = times > MAX_REPEATED;
-            for at in 0..if is_hidden(row) {
-                0
-            } else if is_long {
-                1
-            } else {
-                times
-            } {
+            for at in 0..if is_long { 1 } else { times } {
                 is_full |=
                     number + at > 4 * MAX_ROWS || (!is_full && !self.sheet_row(&mut sheet, number + at, row, &hidden));
             }

@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn fonts_in_unicode_need_no_map() {
         let font = "<< /Type /Font /Subtype /Type0 /BaseFont /HeiseiMin-W3 /Encoding /UniJIS-UCS2-H /DescendantFonts [6 0 R] >>";
-        let own = "<< /Type /Font /Subtype /CIDFontType0 /BaseFont /HeiseiMin-W3 /DW 1000 /W [1 [250 333]] \
+        let own = "<< /Type /Font /Subtype /CIDFontType0 /BaseFont /HeiseiMin-W3 /FontDescriptor << >> /DW 1000 /W [1 [250 333]] \
             /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) /Supplement 2 >> >>";
         // The second number begins behind the first, and a space.
         let content = stream("", "BT /F1 10 Tf 50 700 Td <6C34958000310032> Tj 35 0 Td <0033> Tj ET");

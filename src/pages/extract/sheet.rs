@@ -58,6 +58,13 @@ impl Sheet {
         self.add(row, (column, text, false))
     }
 
+    /// Passes over a row that is not shown: what is below it follows what is above.
+    pub fn pass_over(&mut self, row: usize) {
+        if self.at.is_some_and(|at| at + 1 == row) {
+            self.at = Some(row);
+        }
+    }
+
     fn add(&mut self, row: usize, cell: Cell) -> bool {
         let text = &cell.1;
         if text.trim().is_empty() {
@@ -209,6 +216,16 @@ mod tests {
         check(&[&table[..], &[&["Pilot", "2031"], &["Lund", "7"]]].concat(), &format!("{head}\n{other}"));
         let apart: [&[&str]; 2] = [&["", ""], &["Ferry", "5"]];
         check(&[&table[..], &apart].concat(), &format!("{head}\n| Ferry | 5 |\n| --- | --- |\n\n"));
+    }
+
+    #[test]
+    fn a_hidden_row_is_no_gap() {
+        let mut sheet = Sheet::new(1_000);
+        assert!(sheet.row(0, ["Boat", "Note"]));
+        sheet.pass_over(1);
+        sheet.pass_over(2);
+        assert!(sheet.row(3, ["Barge", "late"]));
+        assert_eq!(sheet.finish().0, "| Boat | Note |\n| --- | --- |\n| Barge | late |\n\n");
     }
 
     #[test]

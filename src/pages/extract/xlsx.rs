@@ -85,6 +85,9 @@ fn sheet<'a>(
         while about.next_if(|about| about.at < at).is_some() {}
         let about = about.next_if(|about| about.at == at);
         lacking += usize::from(about.as_ref().is_some_and(|about| about.lacks_result));
+        if about.as_ref().is_some_and(|about| about.is_row_hidden) {
+            sheet.pass_over(at.0 as usize);
+        }
         if about.as_ref().is_some_and(|about| !about.is_shown()) {
             continue;
         }
@@ -285,7 +288,7 @@ mod tests {
         let columns = "<cols><col min=\"3\" max=\"3\" hidden=\"1\"/></cols>";
         let cells = |row: u32, shown: &str| {
             format!(
-                "<c r=\"A{row}\"{shown}><v>{row}1</v></c><c r=\"B{row}\"><f>A1</f><v/></c><c r=\"C{row}\"><v>{row}3</v></c>"
+                "<c r=\"A{row}\"{shown}><v>{row}007</v></c><c r=\"B{row}\"><f>A1</f><v/></c><c r=\"C{row}\"><v>{row}009</v></c>"
             )
         };
         let rows = [("", ""), (" hidden=\"1\"", ""), ("", " s=\"1\"")];
@@ -295,8 +298,8 @@ mod tests {
         let bytes = with_parts(&[("worksheets/sheet1.xml", &sheet), ("xl/styles.xml", &styles)]);
         let document = super::super::read(super::super::Format::Package, bytes).unwrap();
         let text = format!("{:?}", document.sections);
-        assert!(text.contains("11"), "{text}");
-        assert!(!["13", "21", "31"].iter().any(|hidden| text.contains(hidden)), "{text}");
+        assert!(text.contains("1007"), "{text}");
+        assert!(!["1009", "2007", "3007"].iter().any(|hidden| text.contains(hidden)), "{text}");
         assert!(document.missing.is_some_and(|missing| missing.contains("3 formulas have no stored result")));
     }
 
