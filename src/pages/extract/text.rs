@@ -1,5 +1,5 @@
-//! Plain text: whether it is text at all (`encoding.rs` finds out how it is encoded), tidying it, and cutting it without
-//! hurting words.
+//! Plain text: whether it is text at all, tidying it, and cutting it without hurting words. How it is encoded is found
+//! out in `encoding.rs`.
 
 use std::borrow::Cow;
 
