@@ -19,8 +19,7 @@ const FILTERS: [&str; 3] = ["filterColumn", "filterMode", "tablePart"];
 pub(super) struct About<'a> {
     pub at: Place,
     style: Option<&'a Style>,
-    pub is_row_hidden: bool,
-    is_column_hidden: bool,
+    is_hidden: bool,
     /// It has a formula that was never computed.
     pub lacks_result: bool,
 }
@@ -28,7 +27,7 @@ pub(super) struct About<'a> {
 impl<'a> About<'a> {
     /// Returns whether the sheet shows the cell, and not struck out.
     pub fn is_shown(&self) -> bool {
-        !self.is_row_hidden && !self.is_column_hidden && !self.style.is_some_and(|style| style.is_struck)
+        !self.is_hidden && !self.style.is_some_and(|style| style.is_struck)
     }
 
     pub fn format(&self) -> Option<&'a Format> {
@@ -79,8 +78,7 @@ impl<'a> Cells<'a> {
         About {
             at,
             style: number(tag, "s").and_then(|style| self.styles.get(style)),
-            is_row_hidden: self.is_row_hidden,
-            is_column_hidden: self.hidden_columns.iter().any(is_within),
+            is_hidden: self.is_row_hidden || self.hidden_columns.iter().any(is_within),
             lacks_result: false,
         }
     }

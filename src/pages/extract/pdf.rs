@@ -108,20 +108,17 @@ fn is_junk(text: &str) -> bool {
 /// Puts words together again that were divided at the end of a line.
 fn joined(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
-    let mut lines = text.lines().peekable();
+    let (mut lines, mut is_rest) = (text.lines().peekable(), false);
     while let Some(line) = lines.next() {
-        let line = line.trim_end();
+        let line = if is_rest { line.trim() } else { line.trim_end() };
         let goes_on = lines.peek().is_some_and(|next| next.trim_start().starts_with(char::is_lowercase));
-        match line.strip_suffix(['-', '\u{ad}', '\u{2010}']) {
-            Some(head) if goes_on && head.ends_with(char::is_lowercase) => {
-                joined.push_str(head);
-                if let Some(next) = lines.next() {
-                    joined.push_str(next.trim());
-                }
-            }
-            _ => joined.push_str(line),
+        let divided = line.strip_suffix(['-', '\u{ad}', '\u{2010}']);
+        let divided = divided.filter(|head| goes_on && head.ends_with(char::is_lowercase));
+        joined.push_str(divided.unwrap_or(line));
+        is_rest = divided.is_some();
+        if !is_rest {
+            joined.push('\n');
         }
-        joined.push('\n');
     }
     joined
 }
@@ -410,6 +407,7 @@ mod tests {
         let check = |text: &str, expected: &str| assert_eq!(joined(text).trim_end(), expected, "{text}");
         check("the tur-\nbine stood", "the turbine stood");
         check("the tur\u{2010}\nbine stood", "the turbine stood");
+        check("of the muni-\n cipality con-\ncerns", "of the municipality concerns");
         check("IR-\n2030", "IR-\n2030");
         check("one - \ntwo", "one -\ntwo");
     }

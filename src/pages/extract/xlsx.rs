@@ -85,10 +85,8 @@ fn sheet<'a>(
         while about.next_if(|about| about.at < at).is_some() {}
         let about = about.next_if(|about| about.at == at);
         lacking += usize::from(about.as_ref().is_some_and(|about| about.lacks_result));
-        if about.as_ref().is_some_and(|about| about.is_row_hidden) {
-            sheet.pass_over(at.0 as usize);
-        }
         if about.as_ref().is_some_and(|about| !about.is_shown()) {
+            sheet.pass_over(at.0 as usize);
             continue;
         }
         let format = about.and_then(|about| about.format());
