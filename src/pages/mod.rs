@@ -76,6 +76,10 @@ pub enum Error {
     /// The document's own fault; it will be the same next time.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
+    /// It ended its parser or took too long, perhaps because the machine was short of memory or busy; it may be read
+    /// later.
+    #[error("{0}")]
+    Unfinished(Unreadable),
     /// Nothing was learnt about the document; try again later.
     #[error("no parser could be started: {0}")]
     Unavailable(String),
@@ -98,7 +102,7 @@ impl Parser {
     /// Reads a document for a run or an index; `name` stands in warnings.
     ///
     /// # Errors
-    /// See [`Error`]. A document that ends its parser, or takes too long or too much memory, is unreadable.
+    /// See [`Error`]. A document that takes more memory than a parser may have is unreadable.
     ///
     /// # Cancel safety
     /// Dropping the future ends the process that reads.

@@ -63,7 +63,7 @@ struct FatalInput {
     job: Job,
     hash: [u8; 32],
     at: Instant,
-    unreadable: Unreadable,
+    error: Error,
 }
 
 pub(super) struct Pool {
@@ -71,7 +71,7 @@ pub(super) struct Pool {
     turns: Turns,
     /// Held, as the next, to take or put one thing.
     idle: Mutex<Vec<Worker>>,
-    unreadable: Mutex<VecDeque<FatalInput>>,
+    fatal: Mutex<VecDeque<FatalInput>>,
     warned_of_limits: AtomicBool,
 }
 
@@ -105,8 +105,8 @@ enum End {
 impl Pool {
     pub fn new(settings: Settings) -> Self {
         let turns = Turns::new(settings.processes);
-        let (idle, unreadable) = (Mutex::default(), Mutex::default());
-        Self { settings, turns, idle, unreadable, warned_of_limits: AtomicBool::new(false) }
+        let (idle, fatal) = (Mutex::default(), Mutex::default());
+        Self { settings, turns, idle, fatal, warned_of_limits: AtomicBool::new(false) }
     }
 
     pub fn settings(&self) -> &Settings {
@@ -119,7 +119,8 @@ impl Pool {
     /// busy, and is tried again; only those that waited while the same bytes failed share that failure.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] when the job ended its process or took too long, [`Error::Busy`] when no process was free.
+    /// [`Error::Unreadable`] and [`Error::Unfinished`] when the job ended its process or took too long, [`Error::Busy`]
+    /// when no process was free.
     pub async fn ask(&self, request: Request<'_>) -> Result<Answer, Error> {
         if request.bytes.len() > MAX_REQUEST_BYTES {
             return Err(Unreadable::new("it is too large").into());
@@ -133,8 +134,8 @@ impl Pool {
         let turn = self.turns.take(request.reader, limit).await.ok_or(Error::Busy { seconds: limit.as_secs() })?;
         self.refuse_known(request.job, &hash, asked)?;
         let answer = self.parse(&request).await;
-        if let Err(Error::Unreadable(unreadable)) = &answer {
-            self.remember(FatalInput { job: request.job, hash, at: Instant::now(), unreadable: unreadable.clone() });
+        if let Err(error @ (Error::Unreadable(_) | Error::Unfinished(_))) = &answer {
+            self.remember(FatalInput { job: request.job, hash, at: Instant::now(), error: error.clone() });
         }
         drop(turn);
         answer
@@ -157,19 +158,19 @@ impl Pool {
         }
     }
 
-    /// Refuses bytes that are remembered as unreadable.
+    /// Refuses bytes that are remembered as the end of a parser.
     ///
     /// # Errors
     /// What was remembered of these bytes: of a document since it was asked for, of a page ever.
     fn refuse_known(&self, job: Job, hash: &[u8; 32], asked: Instant) -> Result<(), Error> {
-        let unreadable = self.unreadable.lock();
+        let fatal = self.fatal.lock();
         let counts = |known: &&FatalInput| known.job == Job::Plain || known.at >= asked;
-        let known = unreadable.iter().find(|known| known.job == job && known.hash == *hash);
-        known.filter(counts).map_or(Ok(()), |known| Err(known.unreadable.clone().into()))
+        let known = fatal.iter().find(|known| known.job == job && known.hash == *hash);
+        known.filter(counts).map_or(Ok(()), |known| Err(known.error.clone()))
     }
 
     fn remember(&self, new: FatalInput) {
-        let mut known = self.unreadable.lock();
+        let mut known = self.fatal.lock();
         known.truncate(MAX_REMEMBERED - 1);
         known.push_front(new);
     }
@@ -288,7 +289,8 @@ fn explained(status: ExitStatus, last_words: &str) -> End {
     }
 }
 
-/// Returns the document's fault, said in the log with its name.
+/// Returns the document's fault, said in the log with its name. How long it takes, and whether the system ends its
+/// parser, depends on what else the machine does; all else will be the same next time.
 fn blamed(name: &str, end: &End, limit: Duration) -> Error {
     let reason = match end {
         End::TookTooLong => format!("could not read it within {} s", limit.as_secs()),
@@ -296,7 +298,11 @@ fn blamed(name: &str, end: &End, limit: Duration) -> Error {
         End::Stopped | End::Nonsense => "its parser answered nonsense".to_owned(),
     };
     tracing::warn!(document = name, reason, "a document ended its parser and is passed over");
-    Unreadable::new(reason).into()
+    let unreadable = Unreadable::new(reason);
+    match end {
+        End::Died(ParserEnd::Memory | ParserEnd::Nesting | ParserEnd::Crash, _) => Error::Unreadable(unreadable),
+        _ => Error::Unfinished(unreadable),
+    }
 }
 
 #[cfg(test)]
@@ -350,9 +356,9 @@ mod tests {
         }
     }
 
-    fn unreadable(answer: Result<String, Error>) -> String {
+    fn unfinished(answer: Result<String, Error>) -> String {
         match answer {
-            Err(Error::Unreadable(unreadable)) => unreadable.to_string(),
+            Err(Error::Unfinished(unreadable)) => unreadable.to_string(),
             other => panic!("{other:?}"),
         }
     }
@@ -361,10 +367,10 @@ mod tests {
     async fn a_document_that_takes_too_long_is_unreadable_to_every_parser() {
         let used = Scripted::new(&[HELLO, TAKE, ANSWER, TAKE, "exec sleep 600"]);
         assert_eq!(used.ask(LONG).await.unwrap(), "text");
-        let reason = unreadable(used.ask(Duration::from_millis(50)).await);
+        let reason = unfinished(used.ask(Duration::from_millis(50)).await);
         assert_eq!((reason.as_str(), used.starts()), ("could not read it within 0 s", 1), "it is not tried again");
         let new = Scripted::new(&[HELLO, TAKE, "exec sleep 600"]);
-        unreadable(new.ask(Duration::from_millis(50)).await);
+        unfinished(new.ask(Duration::from_millis(50)).await);
     }
 
     #[tokio::test]
@@ -391,7 +397,7 @@ mod tests {
     #[tokio::test]
     async fn the_death_of_a_new_process_is_the_fault_of_its_document() {
         let pool = Scripted::new(&[HELLO, TAKE, "kill -KILL $$"]);
-        let reason = unreadable(pool.ask(LONG).await);
+        let reason = unfinished(pool.ask(LONG).await);
         assert!(reason.contains("the system ended its parser"), "{reason}");
         assert_eq!(pool.starts(), 1);
     }
@@ -408,7 +414,7 @@ mod tests {
         let pool = Scripted::new(&[HELLO, "exec sleep 600"]);
         let document = Request { job: Job::Document(Format::Text), limit: Duration::from_millis(50), ..REQUEST };
         let both = tokio::join!(pool.pool.ask(document), pool.pool.ask(document));
-        assert!(matches!(both, (Err(Error::Unreadable(_)), Err(Error::Unreadable(_)))), "{both:?}");
+        assert!(matches!(both, (Err(Error::Unfinished(_)), Err(Error::Unfinished(_)))), "{both:?}");
         assert_eq!(pool.starts(), 1);
         assert!(pool.pool.ask(document).await.is_err());
         assert_eq!(pool.starts(), 2, "a document that is given again is read again");

@@ -510,7 +510,7 @@ impl<W: Wire> Web<W> {
         let Some(text) = text else { return String::new() };
         match self.parser.plain_text(url, &text).await {
             Ok(plain) => plain,
-            Err(pages::Error::Unreadable(_)) => String::new(),
+            Err(pages::Error::Unreadable(_) | pages::Error::Unfinished(_)) => String::new(),
             Err(pages::Error::Busy { .. }) => {
                 unparsed.fetch_add(1, Ordering::Relaxed);
                 String::new()

@@ -4,13 +4,16 @@
 //! by these in a parser process only ([`super::Parser`]); the short helpers for text are for everybody.
 
 mod about;
+mod annotations;
 mod bulk;
+mod cells;
 mod chart;
 mod columns;
 pub mod date;
 mod delimited;
 mod depth;
 mod docx;
+mod encoding;
 mod epub;
 mod formula;
 mod glyphs;
@@ -27,6 +30,7 @@ mod package;
 pub mod passages;
 mod pdf;
 mod pptx;
+mod predefined;
 mod reading_order;
 mod rst;
 mod shape;

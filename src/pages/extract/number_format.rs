@@ -1,12 +1,7 @@
-//! How a workbook of Excel shows its numbers: as shares, in thousands, with a currency or a unit. The library that
-//! reads the cells knows dates only.
+//! How a workbook of Excel shows its numbers: as shares, in thousands, with a currency or a unit; and what it strikes
+//! out. The library that reads the cells knows dates only.
 
-use std::{collections::HashMap, iter::from_fn, str::Chars};
-
-use quick_xml::{
-    Reader,
-    events::{BytesStart, Event},
-};
+use std::{collections::HashMap, str::Chars};
 
 use super::{
     Unreadable,
@@ -27,6 +22,8 @@ pub(super) struct Format {
     after: String,
     /// The power of ten by which the number is multiplied.
     power: i32,
+    /// Digits before the point that are shown at least.
+    digits: usize,
 }
 
 impl Format {
@@ -51,8 +48,10 @@ impl Format {
 
     /// Reads one of the sections between semicolons.
     fn section(rest: &mut Chars<'_>) -> Option<Self> {
-        let (mut format, mut has_digits, mut commas) = (Self::default(), false, 0);
+        let (mut format, mut has_digits, mut commas, mut is_whole) = (Self::default(), false, 0, true);
         while let Some(character) = rest.next() {
+            is_whole &= !matches!(character, '.' | 'E' | 'e' | '/');
+            format.digits += usize::from(is_whole && character == '0');
             let text = match character {
                 ';' => break,
                 // Commas that end the whole part divide.
@@ -84,17 +83,19 @@ impl Format {
             if has_digits { &mut format.after } else { &mut format.before }.push_str(&text);
         }
         format.power -= 3 * commas;
-        let Self { before, after, power } = format;
+        let Self { before, after, power, digits } = format;
         let (before, after) = (unit(before.trim_start()), unit(after.trim_end()));
-        let says_something = power != 0 || !before.is_empty() || !after.is_empty();
-        (has_digits && says_something).then_some(Self { before, after, power })
+        let says_something = power != 0 || digits > 1 || !before.is_empty() || !after.is_empty();
+        (has_digits && says_something).then_some(Self { before, after, power, digits })
     }
 
     /// Returns the number as it is shown, with all of its digits.
     pub fn shown(&self, number: f64) -> String {
         let digits = super::xlsx::shown(number * 10f64.powi(self.power));
         let (sign, digits) = digits.strip_prefix('-').map_or(("", &*digits), |digits| ("-", digits));
-        format!("{sign}{}{digits}{}", self.before, self.after)
+        let whole = digits.find('.').unwrap_or(digits.len());
+        let zeros = "0".repeat(self.digits.saturating_sub(whole));
+        format!("{sign}{}{zeros}{digits}{}", self.before, self.after)
     }
 }
 
@@ -119,29 +120,34 @@ fn unit(text: &str) -> String {
     if is_unit { text.to_owned() } else { String::new() }
 }
 
-/// The formats of a workbook's cells.
-pub(super) struct Formats {
-    /// By the number of a cell's style.
-    of_styles: Vec<Option<Format>>,
+/// How the cells of one style are shown.
+#[derive(Debug, Default)]
+pub(super) struct Style {
+    pub format: Option<Format>,
+    pub is_struck: bool,
+}
+
+/// The styles of a workbook's cells, and where its sheets are.
+#[derive(Debug, Default)]
+pub(super) struct Styles {
+    /// By their numbers.
+    styles: Vec<Style>,
     /// The part of each sheet, by its name.
     parts: HashMap<String, String>,
 }
 
-impl Formats {
-    /// Reads the formats of a workbook; `main` is its main part.
+impl Styles {
+    /// Reads the styles of a workbook; `main` is its main part.
     ///
     /// # Errors
     /// [`Unreadable`]: damaged, or too much.
     pub fn read(package: &mut Package<'_>, main: &str) -> Result<Self, Unreadable> {
         let relations = package.relations(main)?;
         let styles = relations.values().find(|relation| relation.kind == "styles");
-        let of_styles = match styles.map(|styles| package.xml(&styles.target)).transpose()?.flatten() {
-            Some(tree) => of_styles(&tree.root),
+        let styles = match styles.map(|styles| package.xml(&styles.target)).transpose()?.flatten() {
+            Some(tree) => styles_of(&tree.root),
             None => Vec::new(),
         };
-        if of_styles.iter().all(Option::is_none) {
-            return Ok(Self { of_styles, parts: HashMap::new() });
-        }
         let mut parts = HashMap::new();
         let book = package.required(main)?;
         for sheet in book.root.child("sheets").into_iter().flat_map(Element::elements) {
@@ -150,46 +156,22 @@ impl Formats {
                 parts.insert(name.to_owned(), part.target.clone());
             }
         }
-        Ok(Self { of_styles, parts })
+        Ok(Self { styles, parts })
     }
 
-    /// Returns the XML of a sheet in which numbers may have a format; too large a one is read without them.
+    /// Returns the XML of a sheet; too large a one is read without it.
     pub fn sheet(&self, package: &mut Package<'_>, name: &str) -> Option<String> {
         let bytes = package.optional(self.parts.get(name)?).ok()??;
         xml::decode(&bytes).ok()
     }
 
-    /// Returns each cell that has a format, by row and column from 0, in the order of the sheet.
-    pub fn of_cells<'a>(&'a self, sheet: &'a str) -> impl Iterator<Item = ((u32, u32), &'a Format)> {
-        let (mut reader, mut next) = (Reader::from_str(sheet), (0, 0));
-        let styles = from_fn(move || {
-            loop {
-                match reader.read_event().ok()? {
-                    Event::Start(tag) | Event::Empty(tag) => match tag.local_name().as_ref() {
-                        "row" => {
-                            next = (
-                                number(&tag, "r").map_or(next.0 + u32::from(next.1 > 0), |row| row.saturating_sub(1)),
-                                0,
-                            )
-                        }
-                        "c" => {
-                            let at = position(&tag).unwrap_or(next);
-                            next = (at.0, at.1.saturating_add(1));
-                            return Some((at, number(&tag, "s")));
-                        }
-                        _ => {}
-                    },
-                    Event::Eof => return None,
-                    _ => {}
-                }
-            }
-        });
-        styles.filter_map(|(at, style)| Some((at, self.of_styles.get(style? as usize)?.as_ref()?)))
+    pub fn get(&self, number: u32) -> Option<&Style> {
+        self.styles.get(number as usize)
     }
 }
 
-/// Reads the formats of a part with styles.
-fn of_styles(root: &Element) -> Vec<Option<Format>> {
+/// Reads the styles of a part with styles.
+fn styles_of(root: &Element) -> Vec<Style> {
     let elements = |name: &str| root.child(name).into_iter().flat_map(Element::elements);
     let written =
         |code: &Element| Some((code.attribute("numFmtId")?.to_owned(), code.attribute("formatCode")?.to_owned()));
@@ -198,22 +180,16 @@ fn of_styles(root: &Element) -> Vec<Option<Format>> {
         Some(code) => Some(&**code),
         None => BUILT_IN.iter().find(|(built_in, _)| *built_in == id).map(|(_, code)| *code),
     };
-    elements("cellXfs").map(|style| Format::read(code(style.attribute("numFmtId")?)?)).collect()
-}
-
-fn number(tag: &BytesStart<'_>, name: &str) -> Option<u32> {
-    let attribute = tag.try_get_attribute(name).ok()??;
-    attribute.value.parse().ok()
-}
-
-/// Returns the row and column, from 0, that a cell says it has: `B3` is (2, 1).
-fn position(tag: &BytesStart<'_>) -> Option<(u32, u32)> {
-    let attribute = tag.try_get_attribute("r").ok()??;
-    let name = &*attribute.value;
-    let (letters, digits) = name.split_at(name.find(|c: char| c.is_ascii_digit())?);
-    let value = |letter: u8| letter.is_ascii_uppercase().then(|| u32::from(letter - b'A') + 1);
-    let column = letters.bytes().try_fold(0_u32, |sum, letter| sum.checked_mul(26)?.checked_add(value(letter)?))?;
-    Some((digits.parse::<u32>().ok()?.checked_sub(1)?, column.checked_sub(1)?))
+    let is_struck = |font: &Element| {
+        font.child("strike").is_some_and(|strike| !matches!(strike.attribute("val"), Some("0" | "false")))
+    };
+    let struck: Vec<bool> = elements("fonts").map(is_struck).collect();
+    let font = |style: &Element| struck.get(style.attribute("fontId")?.parse::<usize>().ok()?).copied();
+    let style = |style: &Element| Style {
+        format: style.attribute("numFmtId").and_then(|id| Format::read(code(id)?)),
+        is_struck: font(style).unwrap_or(false),
+    };
+    elements("cellXfs").map(style).collect()
 }
 
 #[cfg(test)]
@@ -240,6 +216,10 @@ mod tests {
         check("General\" km\"", 41.5, "41.5 km");
         check("0.0\"°C\"", -3.5, "-3.5°C");
         check("\"Week \"0", 7.0, "Week 7");
+        check("00000", 1234.0, "01234");
+        check("00000\\-0000", 12_345_678.0, "012345678");
+        check("00.0", -7.25, "-07.25");
+        check("\"No. \"000", 42.0, "No. 042");
     }
 
     #[test]
@@ -253,15 +233,5 @@ mod tests {
         }
         assert_eq!(Format::read(&format!("0%{}", "0".repeat(300))), None, "too long for any");
         assert_eq!(Format::read("0\" (as counted by the keepers of the gate)\""), None, "a remark");
-    }
-
-    #[test]
-    fn cells_are_found_with_and_without_their_names() {
-        let formats = Formats { of_styles: vec![None, Format::read("0%")], parts: HashMap::new() };
-        let rows = r#"<x:row r="3"><c r="B3" s="1"/><c s="1"><v>1</v></c><c r="AA3"/></x:row><row><c/><c s="1"/></row><c r="?7" s="9"/>"#;
-        let sheet = format!("<sheetData>{rows}</sheetData>");
-        let places: Vec<_> = formats.of_cells(&sheet).map(|(at, _)| at).collect();
-        assert_eq!(places, [(2, 1), (2, 2), (3, 1)]);
-        assert_eq!(formats.of_cells("<a").count() + formats.of_cells("<c r='A0' s='1'/></b>").count(), 1);
     }
 }

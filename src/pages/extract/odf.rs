@@ -1,6 +1,6 @@
 //! Documents of LibreOffice and its like (OpenDocument): texts, sheets and presentations, encrypted ones named.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use super::{
     Document, Unreadable,
@@ -168,12 +168,18 @@ impl Reader {
     fn sheet(&mut self, element: &Element) {
         let name = element.attribute("name").unwrap_or("Sheet").to_owned();
         let mut sheet = Sheet::new(super::MAX_TEXT_BYTES);
+        let hidden = hidden_columns(element);
         let (mut number, mut is_full) = (0, false);
         element.each("table-row", &mut |row| {
+            // What is below it follows what is above.
+            if is_hidden(row) {
+                return;
+            }
             let times = repeated(row, "number-rows-repeated");
             let is_long = times > MAX_REPEATED;
             for at in 0..if is_long { 1 } else { times } {
-                is_full |= number + at > 4 * MAX_ROWS || (!is_full && !self.sheet_row(&mut sheet, number + at, row));
+                is_full |=
+                    number + at > 4 * MAX_ROWS || (!is_full && !self.sheet_row(&mut sheet, number + at, row, &hidden));
             }
             number = number.saturating_add(times);
         });
@@ -184,7 +190,7 @@ impl Reader {
     }
 
     /// Adds a row of the table to the sheet; false when the sheet is full.
-    fn sheet_row(&mut self, sheet: &mut Sheet, number: usize, row: &Element) -> bool {
+    fn sheet_row(&mut self, sheet: &mut Sheet, number: usize, row: &Element, hidden: &[Range<usize>]) -> bool {
         let mut column = 0_usize;
         for cell in row.elements().filter(|cell| is_cell(cell)) {
             let times = repeated(cell, "number-columns-repeated");
@@ -192,7 +198,8 @@ impl Reader {
             let text =
                 if text.trim().is_empty() { cell.attribute("value").unwrap_or_default().to_owned() } else { text };
             for at in 0..if text.is_empty() { 0 } else { times.min(MAX_REPEATED) } {
-                if !sheet.put(number, column + at, text.clone()) {
+                let is_hidden = hidden.iter().any(|columns| columns.contains(&(column + at)));
+                if !is_hidden && !sheet.put(number, column + at, text.clone()) {
                     return false;
                 }
             }
@@ -218,6 +225,24 @@ impl Reader {
             self.outline.block_if_bare(&name);
         }
     }
+}
+
+/// Returns the columns of a sheet that it does not show.
+fn hidden_columns(sheet: &Element) -> Vec<Range<usize>> {
+    let (mut hidden, mut at) = (Vec::new(), 0_usize);
+    sheet.each("table-column", &mut |columns| {
+        let end = at.saturating_add(repeated(columns, "number-columns-repeated"));
+        if is_hidden(columns) {
+            hidden.push(at..end);
+        }
+        at = end;
+    });
+    hidden
+}
+
+/// Returns whether a row or column is hidden, not only left out by a filter.
+fn is_hidden(element: &Element) -> bool {
+    element.attribute("visibility") == Some("collapse")
 }
 
 fn is_cell(cell: &Element) -> bool {
@@ -263,6 +288,23 @@ mod tests {
         assert_eq!(slide(title), ["Slide 1: Revenue grew 14%"]);
         assert_eq!(slide(&format!("{title}<frame><text-box><p>In 2024.</p></text-box></frame>")), ["In 2024."]);
         assert_eq!(slide("<frame/>"), [""; 0]);
+    }
+
+    #[test]
+    fn hidden_rows_and_columns_are_not_read() {
+        let columns = "<table-column/><table-column visibility='collapse' number-columns-repeated='2'/><table-column/>";
+        let row = |shown: &str, cells: [&str; 4]| {
+            let cells = cells.map(|cell| format!("<table-cell><p>{cell}</p></table-cell>")).concat();
+            format!("<table-row {shown}>{cells}</table-row>")
+        };
+        let rows = row("", ["Boat", "Cost", "Margin", "Fare"])
+            + &row("visibility='collapse'", ["Raft", "1", "2", "3"])
+            + &row("visibility='filter'", ["Barge", "4", "5", "6"]);
+        let tree = xml::parse(&format!("<table name='Dues'>{columns}{rows}</table>")).unwrap();
+        let mut reader = reader();
+        reader.sheet(&tree.root);
+        let document = reader.outline.finish();
+        assert_eq!(document.sections[0].text, "| Boat | Fare |\n| --- | --- |\n| Barge | 6 |");
     }
 
     #[test]

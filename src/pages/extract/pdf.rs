@@ -5,7 +5,9 @@
 
 use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError, Stream};
 
-use super::{Document, Section, Unreadable, caught::catch, date, glyphs::Glyphs, package, text, widths};
+use super::{
+    Document, Section, Unreadable, annotations, caught::catch, date, glyphs::Glyphs, package, predefined, text, widths,
+};
 
 const MAX_PAGES: usize = 5_000;
 /// The longest text of a page; more is not something a person wrote.
@@ -49,6 +51,7 @@ fn load(bytes: &[u8]) -> Result<Pdf, Unreadable> {
     if pdf.is_encrypted() {
         pdf.decrypt("").map_err(|_| encrypted())?;
     }
+    predefined::describe(&mut pdf);
     widths::write_out(&mut pdf);
     Ok(pdf)
 }
@@ -77,6 +80,9 @@ fn missing(unreadable: &[String], pages: usize) -> Option<String> {
 fn page_text(pdf: &Pdf, number: u32, id: ObjectId) -> Option<String> {
     let text = catch(|| is_sane(pdf, id).then(|| extract(pdf, number)))??.ok()?;
     let text = text::tidy(&joined(&text));
+    let beside = annotations::of_page(pdf, id);
+    let texts = [text, beside].into_iter().filter(|text| !text.is_empty());
+    let text = texts.collect::<Vec<_>>().join("\n\n");
     (!is_junk(&text)).then_some(text)
 }
 
@@ -102,20 +108,17 @@ fn is_junk(text: &str) -> bool {
 /// Puts words together again that were divided at the end of a line.
 fn joined(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
-    let mut lines = text.lines().peekable();
+    let (mut lines, mut is_rest) = (text.lines().peekable(), false);
     while let Some(line) = lines.next() {
-        let line = line.trim_end();
+        let line = if is_rest { line.trim() } else { line.trim_end() };
         let goes_on = lines.peek().is_some_and(|next| next.trim_start().starts_with(char::is_lowercase));
-        match line.strip_suffix(['-', '\u{ad}']) {
-            Some(head) if goes_on && head.ends_with(char::is_lowercase) => {
-                joined.push_str(head);
-                if let Some(next) = lines.next() {
-                    joined.push_str(next.trim());
-                }
-            }
-            _ => joined.push_str(line),
+        let divided = line.strip_suffix(['-', '\u{ad}', '\u{2010}']);
+        let divided = divided.filter(|head| goes_on && head.ends_with(char::is_lowercase));
+        joined.push_str(divided.unwrap_or(line));
+        is_rest = divided.is_some();
+        if !is_rest {
+            joined.push('\n');
         }
-        joined.push('\n');
     }
     joined
 }
@@ -149,7 +152,11 @@ fn author(pdf: &Pdf) -> Option<String> {
 
 fn property(pdf: &Pdf, name: &[u8]) -> Option<String> {
     let info = resolve(pdf, pdf.trailer.get(b"Info").ok()?)?.as_dict().ok()?;
-    let bytes = resolve(pdf, info.get(name).ok()?)?.as_str().ok()?;
+    decoded(resolve(pdf, info.get(name).ok()?)?.as_str().ok()?)
+}
+
+/// Returns a text of the document's objects on one line, when it says something.
+pub(super) fn decoded(bytes: &[u8]) -> Option<String> {
     let decoded = match bytes {
         [0xfe, 0xff, ..] | [0xff, 0xfe, ..] | [0xef, 0xbb, 0xbf, ..] => text::decode(bytes).ok()?,
         _ => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned(),
@@ -157,7 +164,7 @@ fn property(pdf: &Pdf, name: &[u8]) -> Option<String> {
     Some(text::one_line(&decoded)).filter(|value| value.chars().any(char::is_alphanumeric))
 }
 
-fn resolve<'a>(pdf: &'a Pdf, object: &'a Object) -> Option<&'a Object> {
+pub(super) fn resolve<'a>(pdf: &'a Pdf, object: &'a Object) -> Option<&'a Object> {
     pdf.dereference(object).ok().map(|(_, object)| object)
 }
 
@@ -258,6 +265,37 @@ mod tests {
         let form = stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9]", "");
         let document = read(&pdf(&[CATALOG, PAGES, PAGE, &content, FONT, &form])).unwrap();
         assert_eq!(document.sections, [section(1, "Petrel stood still.".into())]);
+    }
+
+    #[test]
+    fn fonts_in_unicode_need_no_map() {
+        let font = "<< /Type /Font /Subtype /Type0 /BaseFont /HeiseiMin-W3 /Encoding /UniJIS-UCS2-H /DescendantFonts [6 0 R] >>";
+        let own = "<< /Type /Font /Subtype /CIDFontType0 /BaseFont /HeiseiMin-W3 /FontDescriptor << >> /DW 1000 /W [1 [250 333]] \
+            /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) /Supplement 2 >> >>";
+        // The second number begins behind the first, and a space.
+        let content = stream("", "BT /F1 10 Tf 50 700 Td <6C34958000310032> Tj 35 0 Td <0033> Tj ET");
+        assert_eq!(text_of(pdf(&[CATALOG, PAGES, PAGE, &content, font, own])).as_deref(), Ok("水門12 3"));
+    }
+
+    #[test]
+    fn what_was_written_into_a_page_stands_behind_its_text() {
+        let page = PAGE.replace("/Contents", "/Annots [7 0 R 8 0 R 9 0 R 11 0 R 12 0 R] /Contents");
+        let content = stream("", "BT /F1 12 Tf 50 700 Td (Applicant) Tj ET");
+        let objects = [
+            "<< /Subtype /Widget /FT /Tx /T (app) /TU (Full name) /V (Ada Penhallow) >>",
+            "<< /Subtype /Widget /Parent 10 0 R /AS /Tenant >>",
+            "<< /Subtype /Widget /Parent 10 0 R /AS /Off >>",
+            "<< /FT /Btn /T (kind) /V /Tenant >>",
+            "<< /Subtype /FreeText /Contents (Seen on 4 May) >>",
+            "<< /Subtype /Widget /FT /Tx /T (code) /Ff 8192 /V (secret) >>",
+        ];
+        let objects = [&[CATALOG, PAGES, &page, &content, FONT, FONT], &objects[..]].concat();
+        let expected = "Applicant\n\nFull name: Ada Penhallow\nkind: Tenant\nSeen on 4 May";
+        assert_eq!(text_of(pdf(&objects)).as_deref(), Ok(expected));
+        let circle = objects[7].replace("10 0 R", "8 0 R");
+        let objects: Vec<_> =
+            objects.iter().map(|object| if *object == objects[7] { &circle } else { *object }).collect();
+        assert!(text_of(pdf(&objects)).is_ok_and(|text| text.contains("Ada")), "fields within themselves end");
     }
 
     #[test]
@@ -368,6 +406,8 @@ mod tests {
     fn divided_words_are_joined() {
         let check = |text: &str, expected: &str| assert_eq!(joined(text).trim_end(), expected, "{text}");
         check("the tur-\nbine stood", "the turbine stood");
+        check("the tur\u{2010}\nbine stood", "the turbine stood");
+        check("of the muni-\n cipality con-\ncerns", "of the municipality concerns");
         check("IR-\n2030", "IR-\n2030");
         check("one - \ntwo", "one -\ntwo");
     }

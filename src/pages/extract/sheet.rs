@@ -26,6 +26,8 @@ pub(super) struct Sheet {
     block: Vec<Vec<Cell>>,
     /// The number of the present row.
     at: Option<usize>,
+    /// The last row that was passed over.
+    passed: Option<usize>,
     rows: usize,
     room: usize,
     /// Cells that tables may still have.
@@ -41,6 +43,7 @@ impl Sheet {
             before: Default::default(),
             block: Vec::new(),
             at: None,
+            passed: None,
             rows: 0,
             room,
             cells: MAX_CELLS,
@@ -58,15 +61,22 @@ impl Sheet {
         self.add(row, (column, text, false))
     }
 
+    /// Notes that a row has something that is not shown. If it has nothing else, what is below it follows what is above.
+    pub fn pass_over(&mut self, row: usize) {
+        if self.at.max(self.passed).is_some_and(|above| above + 1 == row) {
+            self.passed = Some(row);
+        }
+    }
+
     fn add(&mut self, row: usize, cell: Cell) -> bool {
         let text = &cell.1;
         if text.trim().is_empty() {
             return true;
         }
         if self.at != Some(row) {
-            if let Some(at) = self.at.filter(|at| at + 1 != row) {
+            if let Some(above) = self.at.max(self.passed).filter(|above| *above != row && above + 1 != row) {
                 self.end_block();
-                if at + 2 != row {
+                if above + 2 != row {
                     self.close();
                 }
             }
@@ -209,6 +219,18 @@ mod tests {
         check(&[&table[..], &[&["Pilot", "2031"], &["Lund", "7"]]].concat(), &format!("{head}\n{other}"));
         let apart: [&[&str]; 2] = [&["", ""], &["Ferry", "5"]];
         check(&[&table[..], &apart].concat(), &format!("{head}\n| Ferry | 5 |\n| --- | --- |\n\n"));
+    }
+
+    #[test]
+    fn a_row_of_which_nothing_is_shown_is_no_gap() {
+        let mut sheet = Sheet::new(1_000);
+        assert!(sheet.row(0, ["Boat", "Note"]));
+        sheet.pass_over(1);
+        sheet.pass_over(2);
+        sheet.pass_over(3);
+        assert!(sheet.row(3, ["Barge", "late"]));
+        assert!(sheet.row(4, ["Ferry", "lost"]));
+        assert_eq!(sheet.finish().0, "| Boat | Note |\n| --- | --- |\n| Barge | late |\n| Ferry | lost |\n\n");
     }
 
     #[test]

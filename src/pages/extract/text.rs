@@ -1,12 +1,12 @@
-//! Plain text: finding out how it is encoded, whether it is text at all, and cutting it without hurting words.
+//! Plain text: whether it is text at all, tidying it, and cutting it without hurting words. How it is encoded is found
+//! out in `encoding.rs`.
 
 use std::borrow::Cow;
 
-use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::Encoding;
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::{Document, Section, Unreadable, date};
+use super::{Document, Section, Unreadable, date, encoding};
 
 /// Lines among which a mail says its subject.
 const HEAD_LINES: usize = 10;
@@ -31,11 +31,11 @@ pub(super) fn decode_as(bytes: &[u8], declared: Option<&'static Encoding>) -> Re
 
 /// Returns the same, with the text as it stands.
 pub(super) fn decoded(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<String, Unreadable> {
-    let encoding = Encoding::for_bom(bytes).map(|(encoding, _)| encoding).or_else(|| unmarked_utf16(bytes));
+    let encoding = Encoding::for_bom(bytes).map(|(encoding, _)| encoding).or_else(|| encoding::unmarked_utf16(bytes));
     if encoding.is_none() && has_many_zeros(bytes) {
         return Err(Unreadable::new("it is not text"));
     }
-    let encoding = encoding.unwrap_or_else(|| guess(bytes, declared));
+    let encoding = encoding.unwrap_or_else(|| encoding::guess(bytes, declared));
     let (decoded, _, _) = encoding.decode(bytes);
     if is_junk(&decoded) {
         return Err(Unreadable::new("it is not text"));
@@ -50,45 +50,6 @@ pub(super) fn decoded(bytes: &[u8], declared: Option<&'static Encoding>) -> Resu
 fn has_many_zeros(bytes: &[u8]) -> bool {
     let zeros = bytes.iter().filter(|byte| **byte == 0).count();
     zeros > MOST_ZEROS && zeros > bytes.len() / 1_000
-}
-
-fn guess(bytes: &[u8], declared: Option<&'static Encoding>) -> &'static Encoding {
-    // It has bytes of ASCII alone, which are UTF-8, too; this one begins its Japanese.
-    if declared == Some(ISO_2022_JP) && bytes.contains(&0x1b) {
-        return ISO_2022_JP;
-    }
-    if is_mostly_utf8(bytes) {
-        return UTF_8;
-    }
-    if let Some(encoding) = declared.filter(|encoding| *encoding != UTF_8) {
-        return encoding;
-    }
-    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-    detector.feed(bytes, true);
-    detector.guess(None, Utf8Detection::Allow)
-}
-
-/// Returns whether the bytes are UTF-8 but for little: one torn character in a long UTF-8 file must not turn all its
-/// others into something else.
-fn is_mostly_utf8(bytes: &[u8]) -> bool {
-    let (mut good, mut bad) = (0_usize, 0_usize);
-    for chunk in bytes.utf8_chunks() {
-        good += chunk.valid().chars().filter(|char| !char.is_ascii()).count();
-        bad += usize::from(!chunk.invalid().is_empty());
-    }
-    bad == 0 || good > 50 * bad
-}
-
-/// Recognises UTF-16 without a mark, which shows as text in which every other byte is zero.
-fn unmarked_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
-    let sample = &bytes[..bytes.len().min(4096)];
-    let zeros = |offset: usize| sample.iter().skip(offset).step_by(2).filter(|byte| **byte == 0).count();
-    let (even, odd, half) = (zeros(0), zeros(1), sample.len() / 2);
-    match () {
-        () if odd * 10 > half * 7 && even * 20 < half => Some(UTF_16LE),
-        () if even * 10 > half * 7 && odd * 20 < half => Some(UTF_16BE),
-        () => None,
-    }
 }
 
 /// Returns whether more than one character in thirty is a control or replacement character.

@@ -10,17 +10,17 @@ use calamine::{DataRef, Dimensions, ExcelDateTime, Reader as _, SheetVisible, Xl
 use super::{
     super::caught,
     Document, Unreadable,
-    number_format::{Format, Formats},
+    cells::{About, Cells, Place},
+    number_format::{Format, Styles},
     outline::Outline,
     package::{self, Package},
     sheet::Sheet,
 };
 
+/// Results are stored by programs that compute them.
+const HOW_TO_STORE_THEM: &str = "open the file in a spreadsheet program and save it";
 /// Bytes of texts that are said again in cells merged with theirs.
 const MOST_SPREAD: usize = 1 << 20;
-
-/// The row and column of a cell, from 0.
-type Place = (u32, u32);
 
 /// Reads an Excel workbook; `main` is its main part.
 ///
@@ -32,35 +32,44 @@ pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Document, Un
         XlsxError::Password => package::encrypted(),
         _ => package::damaged(),
     })?;
-    let formats = Formats::read(package, main)?;
+    let styles = Styles::read(package, main)?;
     let mut outline = Outline::of_parts(properties.title.as_deref());
     let sheets = workbook.sheets_metadata().to_vec();
     let (hidden, shown): (Vec<_>, Vec<_>) =
         sheets.into_iter().partition(|sheet| sheet.visible != SheetVisible::Visible);
-    let mut missing = (!hidden.is_empty()).then(|| format!("{} hidden sheets are not searched", hidden.len()));
+    let hidden = (!hidden.is_empty()).then(|| format!("{} hidden sheets are not searched", hidden.len()));
+    let (mut left_out, mut lacking) = (None, 0);
     let mut room = super::MAX_TEXT_BYTES;
     for name in shown.iter().map(|sheet| &sheet.name) {
-        let xml = formats.sheet(package, name).unwrap_or_default();
-        let formats = formats.of_cells(&xml);
+        let xml = styles.sheet(package, name).unwrap_or_default();
+        let about = Cells::new(&xml, &styles);
         // The library counts columns without a bound, and panics where arithmetic is checked.
-        let sheet = caught::catch(|| sheet(&mut workbook, name, formats, room)).ok_or_else(package::damaged)?;
-        let Some((text, left_out)) = sheet? else { continue };
-        missing = left_out.or(missing);
+        let sheet = caught::catch(|| sheet(&mut workbook, name, about, room)).ok_or_else(package::damaged)?;
+        let Some(Text { text, left_out: own, lacking: formulas }) = sheet? else { continue };
+        left_out = own.or(left_out);
+        lacking += formulas;
         outline.heading(2, name);
         room = room.saturating_sub(text.len());
         outline.block(&text);
     }
+    let lacking = (lacking > 0).then(|| format!("{lacking} formulas have no stored result ({HOW_TO_STORE_THEM})"));
+    let missing = [left_out, hidden, lacking].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let missing = Some(missing).filter(|missing| !missing.is_empty());
     Ok(Document { missing, ..properties.of_document(outline.finish()) })
 }
 
-/// The text of a sheet, and what is missing of it.
-type Text = (String, Option<String>);
+/// The text of a sheet, what is missing of it, and how many of its formulas have no result.
+struct Text {
+    text: String,
+    left_out: Option<String>,
+    lacking: usize,
+}
 
 /// Reads a sheet; `None` for one that is a chart.
 fn sheet<'a>(
     workbook: &mut Xlsx<Cursor<&[u8]>>,
     name: &str,
-    formats: impl Iterator<Item = (Place, &'a Format)>,
+    about: impl Iterator<Item = About<'a>>,
     room: usize,
 ) -> Result<Option<Text>, Unreadable> {
     let regions = workbook.merge_cells_by_sheet_name(name).unwrap_or_default();
@@ -69,19 +78,26 @@ fn sheet<'a>(
         Err(XlsxError::NotAWorksheet(_)) => return Ok(None),
         Err(_) => return Err(package::damaged()),
     };
-    let (mut sheet, mut formats) = (Sheet::new(room), formats.peekable());
+    let (mut sheet, mut about, mut lacking) = (Sheet::new(room), about.peekable(), 0);
     let mut merged = Merged::new(&regions, cells.dimensions().start.1);
     while let Some(cell) = cells.next_cell().map_err(|_| package::damaged())? {
         let at = cell.get_position();
-        while formats.next_if(|(place, _)| *place < at).is_some() {}
-        let format = formats.next_if(|(place, _)| *place == at).map(|(_, format)| format);
+        while about.next_if(|about| about.at < at).is_some() {}
+        let about = about.next_if(|about| about.at == at);
+        lacking += usize::from(about.as_ref().is_some_and(|about| about.lacks_result));
+        if about.as_ref().is_some_and(|about| !about.is_shown()) {
+            sheet.pass_over(at.0 as usize);
+            continue;
+        }
+        let format = about.and_then(|about| about.format());
         let Some(text) = text_of(cell.get_value(), format) else { continue };
         if !merged.put(&mut sheet, at, text) {
             break;
         }
     }
     merged.end_row(&mut sheet);
-    Ok(Some(sheet.finish()))
+    let (text, left_out) = sheet.finish();
+    Ok(Some(Text { text, left_out, lacking }))
 }
 
 /// The cells of a sheet that show the text of another one, with which they are merged.
@@ -172,8 +188,7 @@ pub(super) fn shown(number: f64) -> String {
 
 fn time_of(time: &ExcelDateTime) -> String {
     if time.is_duration() {
-        let minutes = (time.as_f64() * 24.0 * 60.0).round();
-        return format!("{}:{:02}", (minutes / 60.0).trunc(), (minutes % 60.0).abs());
+        return duration_of(time.as_f64());
     }
     let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
     let clock = match second {
@@ -185,6 +200,20 @@ fn time_of(time: &ExcelDateTime) -> String {
         (true, _) => clock,
         (false, (0, 0, 0)) => format!("{year:04}-{month:02}-{day:02}"),
         _ => format!("{year:04}-{month:02}-{day:02} {clock}"),
+    }
+}
+
+/// Returns hours and minutes, and seconds unless they are none, whatever its format counts in.
+fn duration_of(days: f64) -> String {
+    let milliseconds = (days * 24.0 * 60.0 * 60.0 * 1_000.0).round();
+    let sign = if milliseconds < 0.0 { "-" } else { "" };
+    let minutes = (milliseconds.abs() / 60_000.0).trunc();
+    let seconds = format!("{:06.3}", milliseconds.abs() % 60_000.0 / 1_000.0);
+    let clock = format!("{sign}{}:{:02}", (minutes / 60.0).trunc(), minutes % 60.0);
+    match seconds.strip_suffix(".000") {
+        Some("00") => clock,
+        Some(whole) => format!("{clock}:{whole}"),
+        None => format!("{clock}:{}", seconds.trim_end_matches('0')),
     }
 }
 
@@ -246,6 +275,42 @@ mod tests {
         let bytes = with_parts(&[("worksheets/sheet1.xml", &sheet), ("xl/styles.xml", &styles)]);
         let text = format!("{:?}", super::super::read(super::super::Format::Package, bytes).unwrap());
         assert!(text.contains("0.5 | 50% | 4100.5 € | 12:00"), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_shown_is_not_read_and_what_was_not_computed_is_said() {
+        let fonts = "<fonts><font/><font><strike/></font></fonts>";
+        let styles = "<cellXfs><xf numFmtId=\"0\" fontId=\"0\"/><xf numFmtId=\"0\" fontId=\"1\"/></cellXfs>";
+        let styles = format!("<styleSheet>{fonts}{styles}</styleSheet>");
+        let space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+        let columns = "<cols><col min=\"3\" max=\"3\" hidden=\"1\"/></cols>";
+        let cells = |row: u32, shown: &str| {
+            format!(
+                "<c r=\"A{row}\"{shown}><v>{row}007</v></c><c r=\"B{row}\"><f>A1</f><v/></c><c r=\"C{row}\"><v>{row}009</v></c>"
+            )
+        };
+        let rows = [("", ""), (" hidden=\"1\"", ""), ("", " s=\"1\"")];
+        let rows = (1..).zip(rows).map(|(at, (row, cell))| format!("<row r=\"{at}\"{row}>{}</row>", cells(at, cell)));
+        let rows: String = rows.collect();
+        let sheet = format!("<worksheet xmlns=\"{space}\">{columns}<sheetData>{rows}</sheetData></worksheet>");
+        let bytes = with_parts(&[("worksheets/sheet1.xml", &sheet), ("xl/styles.xml", &styles)]);
+        let document = super::super::read(super::super::Format::Package, bytes).unwrap();
+        let text = format!("{:?}", document.sections);
+        assert!(text.contains("1007"), "{text}");
+        assert!(!["1009", "2007", "3007"].iter().any(|hidden| text.contains(hidden)), "{text}");
+        // The other sheet has one, too.
+        assert!(document.missing.is_some_and(|missing| missing.contains("4 formulas have no stored result")));
+    }
+
+    #[test]
+    fn durations_have_their_seconds() {
+        let check = |seconds: f64, expected: &str| assert_eq!(duration_of(seconds / 86_400.0), expected, "{seconds}");
+        check(207.0, "0:03:27");
+        check(360_062.0, "100:01:02");
+        check(5_400.0, "1:30");
+        check(207.25, "0:03:27.25");
+        check(-90.0, "-0:01:30");
+        check(10.0, "0:00:10");
     }
 
     #[test]

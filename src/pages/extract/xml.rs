@@ -10,7 +10,7 @@ use quick_xml::{
     events::{BytesRef, BytesStart, Event},
 };
 
-use super::{Document, Unreadable, date, html, outline::Outline, table, text};
+use super::{Document, Unreadable, date, html, outline::Outline, package, table, text};
 
 /// Elements nested deeper than this are no document.
 const MAX_DEPTH: usize = 256;
@@ -20,6 +20,8 @@ const MAX_NODES: usize = 2_000_000;
 const HEADINGS: [&str; 4] = ["title", "head", "heading", "headline"];
 /// Names of elements whose text is a paragraph, not a value.
 const PARAGRAPHS: [&str; 8] = ["p", "para", "simpara", "paragraph", "text", "body", "abstract", "description"];
+/// Names of elements whose text stands raised, as in JATS and in DocBook.
+const RAISED: [&str; 2] = ["sup", "superscript"];
 /// Rows of a table are made of elements with at least so many alike.
 const MIN_ROWS: usize = 2;
 const MAX_COLUMNS: usize = 24;
@@ -88,6 +90,9 @@ impl Element {
     fn say(&self, text: &mut String) {
         for node in &self.children {
             match node {
+                Node::Element(element) if RAISED.contains(&&*element.name) => {
+                    text.push_str(&package::raised(&element.text()));
+                }
                 Node::Element(element) => element.say(text),
                 Node::Text(piece) => text.push_str(piece),
             }
@@ -397,6 +402,12 @@ mod tests {
         let book =
             "<book><title>Mills</title><chapter><title>Wind</title><para>It <em>turns</em>.</para></chapter></book>";
         assert_eq!(text_of(book), "Wind\nIt turns.");
+    }
+
+    #[test]
+    fn raised_digits_stay_raised() {
+        let article = "<article><p>In 2021<sup>3</sup> it bore 10<superscript>-6</superscript> t on the 5<sup>th</sup>.</p></article>";
+        assert_eq!(text_of(article), "In 2021³ it bore 10⁻⁶ t on the 5th.");
     }
 
     #[test]

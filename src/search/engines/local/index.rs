@@ -18,7 +18,10 @@ use sqlx::{
 
 use super::{query::spaced, rank::Candidate};
 use crate::{
-    domain::digest::{hex, sha256},
+    domain::{
+        Timestamp,
+        digest::{hex, sha256},
+    },
     files,
     search::Opened,
 };
@@ -37,6 +40,8 @@ pub(super) struct Entry {
     pub published: Option<String>,
     /// Why it, or a part of it, is not searched.
     pub skipped: Option<String>,
+    /// When it is tried again, should that have helped.
+    pub retry_at: Option<Timestamp>,
     pub passages: Vec<Passage>,
 }
 
@@ -53,6 +58,7 @@ pub(super) struct Passage {
 pub(super) struct IndexedFile {
     pub stamp: String,
     pub skipped: Option<String>,
+    pub retry_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug)]
@@ -164,7 +170,7 @@ impl Index {
         let mut tx = self.pool.begin_with("begin immediate").await?;
         tx.execute(
             "create table documents (path text primary key, stamp text not null, title text not null, author text, published text,
-                 skipped text) without rowid;
+                 skipped text, retry_at integer) without rowid;
              create table passages (id integer primary key, path text not null, url text not null, section text,
                  headings text not null, body text not null, hash text not null);
              create index passages_of_document on passages (path);
@@ -178,9 +184,11 @@ impl Index {
 
     /// Returns all documents by path.
     pub async fn known(&self) -> Result<HashMap<String, IndexedFile>, Error> {
-        let rows = sqlx::query("select path, stamp, skipped from documents").fetch_all(&self.pool).await?;
-        let known =
-            |row: SqliteRow| Ok((row.try_get(0)?, IndexedFile { stamp: row.try_get(1)?, skipped: row.try_get(2)? }));
+        let rows = sqlx::query("select path, stamp, skipped, retry_at from documents").fetch_all(&self.pool).await?;
+        let known = |row: SqliteRow| {
+            let retry_at = row.try_get::<Option<i64>, _>(3)?.map(Timestamp);
+            Ok((row.try_get(0)?, IndexedFile { stamp: row.try_get(1)?, skipped: row.try_get(2)?, retry_at }))
+        };
         rows.into_iter().map(known).collect()
     }
 
@@ -264,7 +272,7 @@ async fn forget(tx: &mut Transaction<'static, Sqlite>, path: &str) -> Result<(),
 
 async fn insert(tx: &mut Transaction<'static, Sqlite>, entry: &Entry) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "insert into documents (path, stamp, title, author, published, skipped) values ($1, $2, $3, $4, $5, $6)",
+        "insert into documents (path, stamp, title, author, published, skipped, retry_at) values ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(&entry.path)
     .bind(&entry.stamp)
@@ -272,6 +280,7 @@ async fn insert(tx: &mut Transaction<'static, Sqlite>, entry: &Entry) -> Result<
     .bind(&entry.author)
     .bind(&entry.published)
     .bind(&entry.skipped)
+    .bind(entry.retry_at.map(|at| at.0))
     .execute(&mut **tx)
     .await?;
     // Who wrote it is looked for too.

@@ -53,6 +53,8 @@ pub struct Settings {
     pub open_budget: Duration,
     /// The same for the look before a search.
     pub refresh_budget: Duration,
+    /// When a document that could not be read because of the machine is tried again.
+    pub retry_after: Duration,
 }
 
 impl Default for Settings {
@@ -64,6 +66,7 @@ impl Default for Settings {
             rescan_after: Duration::from_secs(2),
             open_budget: Duration::from_secs(300),
             refresh_budget: Duration::from_secs(10),
+            retry_after: Duration::from_secs(15 * 60),
         }
     }
 }
@@ -267,7 +270,8 @@ mod tests {
         assert!(std::process::Command::new("install").arg("-m755").args([&text, &program]).status().unwrap().success());
         let document_time = Duration::from_secs(2);
         let parser = Parser::new(pages::Settings { program: Some(program), document_time, ..Default::default() });
-        let settings = Settings { open_budget: Duration::ZERO, refresh_budget: budget, ..Settings::default() };
+        let (open_budget, retry_after) = (Duration::ZERO, Duration::from_secs(3));
+        let settings = Settings { open_budget, refresh_budget: budget, retry_after, ..Settings::default() };
         let local = Local::open(folder.path(), &aside.path().join("index"), settings, parser).await.unwrap();
         (local, [folder, aside])
     }
@@ -284,12 +288,37 @@ mod tests {
         assert!(local.skipped().iter().any(|skipped| skipped.reason.ends_with("are not indexed yet")), "they wait");
     }
 
-    #[tokio::test]
-    async fn a_document_is_read_however_long_it_takes() {
+    /// Returns the line of a shell script that answers with a document.
+    fn answer() -> String {
         let answer = json!({"Document": {"title": "Ledger", "published": null, "missing": null,
             "sections": [{"label": null, "path": "", "anchor": null, "text": "Dues of crowns."}]}});
         let answer = answer.to_string();
-        let then = format!("sleep 1\nprintf '\\{:03o}\\000\\000\\000{answer}'", answer.len());
+        format!("printf '\\{:03o}\\000\\000\\000{answer}'", answer.len())
+    }
+
+    #[tokio::test]
+    async fn what_the_system_ended_is_tried_again_later() {
+        let aside = tempfile::tempdir().unwrap();
+        let starts = aside.path().join("starts");
+        let first = format!("echo >>'{0}'\n[ $(wc -l <'{0}') -gt 1 ] || kill -KILL $$", starts.display());
+        let (local, _folders) = folder(1, &format!("{first}\n{}", answer()), Duration::from_secs(5)).await;
+        let titles = async || {
+            let found = local.find_hits("dues", &Limits::default()).await.unwrap();
+            found.into_iter().map(|hit| hit.title).collect::<Vec<_>>()
+        };
+        let started = || std::fs::read_to_string(&starts).unwrap().lines().count();
+        assert_eq!((titles().await, started()), (vec![], 1));
+        assert!(local.skipped()[0].reason.contains("ended its parser"), "{:?}", local.skipped());
+        *local.shared.progress.lock().await = Progress::default();
+        assert_eq!((titles().await, started()), (vec![], 1), "not yet");
+        tokio::time::sleep(local.shared.settings.retry_after).await;
+        assert_eq!((titles().await, started()), (vec!["Ledger".to_owned()], 2));
+        assert_eq!(local.skipped(), []);
+    }
+
+    #[tokio::test]
+    async fn a_document_is_read_however_long_it_takes() {
+        let then = format!("sleep 1\n{}", answer());
         let (local, _folders) = folder(1, &then, Duration::from_millis(100)).await;
         let found = local.find_hits("dues", &Limits::default()).await.unwrap();
         assert_eq!(found.iter().map(|hit| &*hit.title).collect::<Vec<_>>(), ["Ledger"], "{:?}", local.skipped());

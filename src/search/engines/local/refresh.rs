@@ -13,12 +13,13 @@ use futures::{StreamExt, future, stream};
 use tokio::task::spawn_blocking;
 
 use super::{
-    MAX_SKIPPED, Shared, address,
+    MAX_SKIPPED, Settings, Shared, address,
     index::{self, Entry, IndexedFile, Passage},
     walk::{self, FoundFile, Walk},
 };
 use crate::{
     aside::aside,
+    domain::Timestamp,
     files,
     pages::{
         self, Document, Parser, Section,
@@ -79,7 +80,8 @@ pub(super) async fn run(shared: &Shared, progress: &mut Progress, end: Instant) 
     if !gone.is_empty() {
         index.forget(&gone).await?;
     }
-    let changed: Vec<FoundFile> = found.iter().filter(|found| !is_known(found, &known)).cloned().collect();
+    let now = Timestamp::now();
+    let changed: Vec<FoundFile> = found.iter().filter(|found| !is_known(found, &known, now)).cloned().collect();
     let left = index_changed(shared, &index, root, changed, end).await?;
     let known = if left.changed { index.known().await? } else { known };
     report(shared, skipped, &found, &known, left.waiting);
@@ -90,8 +92,10 @@ pub(super) async fn run(shared: &Shared, progress: &mut Progress, end: Instant) 
     Ok(())
 }
 
-fn is_known(found: &FoundFile, known: &HashMap<String, IndexedFile>) -> bool {
-    known.get(&found.path).is_some_and(|known| known.stamp == found.stamp)
+/// Returns whether a document is as it was, and nothing is to be tried again.
+fn is_known(found: &FoundFile, known: &HashMap<String, IndexedFile>, now: Timestamp) -> bool {
+    let is_settled = |known: &IndexedFile| known.retry_at.is_none_or(|at| now < at);
+    known.get(&found.path).is_some_and(|known| known.stamp == found.stamp && is_settled(known))
 }
 
 async fn walk_folder(shared: &Shared) -> Result<Walk, Error> {
@@ -119,7 +123,7 @@ async fn index_changed(
     let total = changed.len();
     let readers = std::thread::available_parallelism().map_or(2, NonZero::get);
     let root: Arc<Path> = root.into();
-    let read = |found| read_document(Arc::clone(&root), found, &shared.parser, shared.settings.max_file_bytes);
+    let read = |found| read_document(Arc::clone(&root), found, &shared.parser, &shared.settings);
     // A document that takes longer than there is time would otherwise never be read; how long each takes is bounded.
     let begun = stream::iter(changed).take_while(|_| future::ready(Instant::now() < end));
     let mut batches = begun.map(read).buffer_unordered(readers).ready_chunks(MAX_BATCH);
@@ -148,10 +152,15 @@ enum ReadOutcome {
     Later,
 }
 
-async fn read_document(root: Arc<Path>, found: FoundFile, parser: &Parser, max_bytes: u64) -> ReadOutcome {
+async fn read_document(root: Arc<Path>, found: FoundFile, parser: &Parser, settings: &Settings) -> ReadOutcome {
     let name = address::shown(Path::new(&found.name));
     let entry = Entry { path: found.path, stamp: found.stamp, title: name, ..Entry::default() };
     let skipped = |reason| ReadOutcome::Entry(Box::new(Entry { skipped: Some(reason), ..entry.clone() }));
+    let retried = |reason| {
+        let retry_at = Some(Timestamp::now().plus(settings.retry_after));
+        ReadOutcome::Entry(Box::new(Entry { skipped: Some(reason), retry_at, ..entry.clone() }))
+    };
+    let max_bytes = settings.max_file_bytes;
     let bytes = match spawn_blocking(move || files::read_beneath(&root, &found.file, max_bytes))
         .await
         .unwrap_or_else(|error| Err(io::Error::other(error)))
@@ -159,7 +168,8 @@ async fn read_document(root: Arc<Path>, found: FoundFile, parser: &Parser, max_b
         Ok(Some(bytes)) => bytes,
         Ok(None) => return skipped("it has grown too large".into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return ReadOutcome::Gone,
-        Err(error) => return skipped(walk::reason(&error)),
+        // Folders of a network come back.
+        Err(error) => return retried(walk::reason(&error)),
     };
     match parser.document(&found.shown, found.format, &bytes).await {
         Ok(document) => {
@@ -167,6 +177,7 @@ async fn read_document(root: Arc<Path>, found: FoundFile, parser: &Parser, max_b
             aside(move || ReadOutcome::Entry(Box::new(filled(entry, document)))).await.unwrap_or(unreadable)
         }
         Err(pages::Error::Unreadable(reason)) => skipped(reason.to_string()),
+        Err(pages::Error::Unfinished(reason)) => retried(reason.to_string()),
         Err(error) => {
             tracing::warn!(document = found.shown, %error, "a document was not read");
             ReadOutcome::Later

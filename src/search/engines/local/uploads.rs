@@ -179,7 +179,7 @@ impl ReadUpload {
         let format =
             format_of(&printable_line(path), bytes).ok_or_else(|| unreadable("files of this kind are not read"))?;
         let document = parser.upload(owner, &name, format, bytes).await.map_err(|error| match error {
-            pages::Error::Unreadable(reason) => unreadable(&reason.0),
+            pages::Error::Unreadable(reason) | pages::Error::Unfinished(reason) => unreadable(&reason.0),
             pages::Error::Unavailable(reason) => UploadError::Unavailable(reason),
             pages::Error::Busy { .. } => UploadError::Busy { name: name.clone(), reason: error.to_string() },
         })?;
