@@ -133,7 +133,7 @@ export class RunView {
   /** @param {import("./types").Run} run */
   showAsked(run) {
     this.asked.hidden = !run.asked;
-    if (run.asked && !this.asked.childElementCount) fill(this.asked, el("h3", {}, word("asked")), el("p", { class: "text", dir: "auto" }, run.asked));
+    if (run.asked && !this.asked.childElementCount) fill(this.asked, el("h2", {}, word("asked")), el("p", { class: "text", dir: "auto" }, run.asked));
   }
 }
 

@@ -146,6 +146,19 @@ async fn a_report_in_arabic_reads_from_the_right() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wide_scrolls_and_is_whole_on_paper() {
+    let row = |cells: &str| format!("| {} |\n", cells.replace(' ', " | "));
+    let head = row("Gate Council Authority Commissioning Superintendent Maintenance Neighbourhood Efficiency Papers");
+    let rule = row(&["---"; 9].join(" "));
+    let line = "let dues = length * 4; ".repeat(12);
+    let table = [head.as_str(), &rule, &head, &head].concat();
+    let report = format!("# Gates\n\nDues of 4 crowns pay. [S1001]\n\n{table}\n```\n{line}\n```\n");
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::text(report));
+    let world = World::start(script).await;
+    on_a_service("wide.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_browser_signs_in_with_a_key_and_out_again() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     let database = TestDatabase::sqlite();
