@@ -69,8 +69,6 @@ export class RunView {
     if (!changed) return;
     this.element.dataset.status = run.status;
     say(this.question, run.retryOf ? "" : run.question);
-    // What the heading says already is not said again.
-    this.question.hidden = Boolean(run.retryOf) || !run.question || run.question === at.title;
     say(this.phase, phase(run));
     this.problem.hidden = !run.problem;
     say(this.problem, run.problem);
@@ -86,6 +84,9 @@ export class RunView {
   showFigures(run, now) {
     const end = run.ended ? Date.parse(run.ended) : now;
     const most = run.options.max_cost_usd;
+    // What the heading says already is not said again.
+    this.question.hidden = Boolean(run.retryOf) || !run.question || run.question === at.title;
+    if (this.stop.hidden && this.isStopping) this.stopped();
     const rows = [
       [word("elapsed"), span(end - Date.parse(run.started ?? run.created))], [word("calls"), count(run.calls)],
       [word("tokens"), count(run.input + run.output)], [word("found"), count(run.sources.size)],
