@@ -4,6 +4,7 @@ import { Problem } from "./api.js";
 import { AskView } from "./ask.js";
 import { el, fill, say } from "./dom.js";
 import { ThreadList } from "./list.js";
+import { inWords } from "./problems.js";
 import { language, word } from "./words.js";
 
 const place = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -49,21 +50,13 @@ function failed(error) {
   notice(inWords(error));
 }
 
-/** @param {unknown} error */
-function inWords(error) {
-  if (!(error instanceof Problem)) return word("failedToLoad", { text: error instanceof Error ? error.message : String(error) });
-  if (error.status === 0) return word("unreachable");
-  if (error.status === 404) return word("notFound");
-  return error.code === "queue_full" ? word("tooMany") : word("failedToLoad", { text: error.message });
-}
-
 /** A view that cannot be shown leaves a way on. @param {unknown} error */
 function nothing(error) {
   if (error instanceof Problem && error.status === 401) return failed(error);
   open?.close();
   open = null;
   const again = el("button", { type: "button", class: "main", onclick: () => route().catch(failed) }, word("tryAgain"));
-  fill(main, el("div", { class: "sign-in" }, el("p", { role: "alert", dir: "auto" }, inWords(error)), again));
+  fill(main, el("div", { class: "sign-in" }, el("p", { role: "alert", dir: "auto" }, inWords(error, word("notFound"))), again));
 }
 
 /** The page begins again once somebody has signed in: whatever was shown is another's. @param {string} login where a browser may sign in without a key; empty: nowhere */

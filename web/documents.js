@@ -1,6 +1,7 @@
 // Documents of a thread, chosen before it is asked or added below it, or of a collection: listed, and removed again.
 import * as api from "./api.js";
 import { el, fill, say } from "./dom.js";
+import { inWords } from "./problems.js";
 import { count, word } from "./words.js";
 
 /** For the dialog that chooses files; the service looks at the bytes. */
@@ -94,7 +95,7 @@ export class Documents {
       // It was taken off the list while it was on its way.
       if (!this.entries.includes(entry)) await api.removeDocument(this.of, entry.given.id);
     } catch (error) {
-      entry.problem = error instanceof Error ? error.message : String(error);
+      entry.problem = inWords(error);
       throw error;
     }
   }

@@ -12,6 +12,9 @@ import { sourceList } from "./sources.js";
 import { openVersions } from "./versions.js";
 import { word } from "./words.js";
 
+/** What an address says of a place that is not in the thread. */
+const absent = () => new api.Problem(404, "not_found", "");
+
 /** The longest the page may work on events at a stretch, in ms. */
 const SLICE = 8;
 
@@ -254,3 +257,5 @@ export class ThreadView {
     return !this.isClosed;
   }
 }
+    if (!this.views.has(id)) throw absent();
+    if (!this.isClosed) throw absent();

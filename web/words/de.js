@@ -27,7 +27,7 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   nearest: "Die nächste Stelle im gelesenen Text", noPassage: "Kein Satz dieses Textes passt gut; siehe den ganzen Text.", snapshot: "Ganzer Text, wie er gelesen wurde",
   play: "Abspielen", pause: "Pause", speed: "Tempo", jump: "Springen zu", time: "Zeit", older: "Vorher", newer: "Nachher",
   gone: "Diese Recherche wurde gelöscht.", gap: "Ältere Ereignisse wurden wegen ihres Alters entfernt; das Bild ist nicht vollständig.",
-  notFound: "Diese Recherche gibt es nicht.", failedToLoad: "Das ging nicht: {text}", tooMany: "Die Warteschlange ist voll. Bitte gleich noch einmal versuchen.",
+  notFound: "Diese Recherche gibt es nicht.", absent: "Das gibt es nicht, oder nicht mehr.", failedToLoad: "Das ging nicht: {text}", tooMany: "Die Warteschlange ist voll. Bitte gleich noch einmal versuchen.",
   signIn: "Anmelden", key: "API-Schlüssel", api: "API", startedLane: "Rechercheur {n} hat begonnen",
   keyHint: "Ein Schlüssel sieht aus wie fathom_…; der Betreiber erstellt ihn mit „fathom keys create“. Er wird gegen eine Sitzung getauscht und nicht gespeichert.", keyRefused: "Dieser Schlüssel ist unbekannt, abgelaufen oder widerrufen.", signOut: "Abmelden", signedInAs: "angemeldet als {owner}",
   share: "Teilen", shareHint: "Wer den Link hat, kann die Berichte dieser Recherche und ihre Quellen ohne Schlüssel lesen, bis der Link endet oder widerrufen wird.",

@@ -27,7 +27,7 @@ export default {
   nearest: "The closest passage in the text that was read", noPassage: "No sentence of this text fits well; see the whole text.", snapshot: "Whole text as it was read",
   play: "Play", pause: "Pause", speed: "Speed", jump: "Jump to", time: "Time", older: "Before", newer: "After",
   gone: "This thread has been deleted.", gap: "Older events were removed because of their age; the picture is not complete.",
-  notFound: "There is no such thread.", failedToLoad: "That did not work: {text}", tooMany: "The queue is full. Try again in a moment.",
+  notFound: "There is no such thread.", absent: "That is not there, or not any more.", failedToLoad: "That did not work: {text}", tooMany: "The queue is full. Try again in a moment.",
   signIn: "Sign in", key: "API key", api: "API", startedLane: "Researcher {n} has begun",
   keyHint: "A key looks like fathom_…; the operator makes one with “fathom keys create”. It is exchanged for a session and not kept.", keyRefused: "This key is unknown, has expired or was revoked.", signOut: "Sign out", signedInAs: "signed in as {owner}",
   share: "Share", shareHint: "Everybody with the link can read the reports of this thread and their sources, without a key, until it ends or is revoked.",

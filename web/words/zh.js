@@ -27,7 +27,7 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   nearest: "所读文本中最接近的段落", noPassage: "此文本中没有合适的句子；请看全文。", snapshot: "读取时的全文",
   play: "播放", pause: "暂停", speed: "速度", jump: "跳到", time: "时间", older: "之前", newer: "之后",
   gone: "此研究已被删除。", gap: "较早的事件已过期删除；内容不完整。",
-  notFound: "没有这个研究。", failedToLoad: "操作失败：{text}", tooMany: "队列已满，请稍后再试。",
+  notFound: "没有这个研究。", absent: "所指的内容不存在或已不在。", failedToLoad: "操作失败：{text}", tooMany: "队列已满，请稍后再试。",
   signIn: "登录", key: "API 密钥", api: "API", startedLane: "研究员 {n} 已开始",
   keyHint: "密钥形如 fathom_…，由管理员用“fathom keys create”创建。它只用于换取会话，不会被保存。", keyRefused: "此密钥未知、已过期或已被撤销。", signOut: "退出登录", signedInAs: "已登录：{owner}",
   share: "分享", shareHint: "持有链接的人无需密钥即可阅读此会话的报告及其来源，直到链接到期或被撤销。",
