@@ -4,8 +4,8 @@ import { el, fill, say } from "./dom.js";
 import { inWords } from "./problems.js";
 import { count, word } from "./words.js";
 
-/** For the dialog that chooses files; the service looks at the bytes. */
-const KINDS = ".pdf,.docx,.pptx,.xlsx,.odt,.ods,.odp,.epub,.html,.htm,.md,.rst,.csv,.tsv,.json,.xml,.txt";
+/** For the dialog that chooses files: what the service reads. It looks at the bytes. */
+const KINDS = ".txt,.text,.md,.markdown,.html,.htm,.xhtml,.pdf,.docx,.docm,.dotx,.pptx,.pptm,.ppsx,.xlsx,.xlsm,.odt,.ods,.odp,.epub,.csv,.tsv,.tab,.json,.jsonl,.ndjson,.xml,.rst,.rest";
 
 /** @typedef {{name: string, file?: File, given?: import("./types").Document, problem?: string}} Entry */
 
