@@ -16,6 +16,9 @@ const PAUSE = 2_000;
 /** @type {import("./thread.js").ThreadView | null} */
 let open = null;
 
+/** The question that is not asked yet, with its files and choices, whatever is looked at. @type {AskView | null} */
+let question = null;
+
 document.documentElement.lang = language;
 for (const element of document.querySelectorAll("[data-word]")) say(element, word(/** @type {"skip"} */ (element.getAttribute("data-word"))));
 side.setAttribute("aria-label", word("threads"));
@@ -95,14 +98,19 @@ async function route() {
 const threads = () => import("./thread.js");
 
 async function ask() {
-  const view = new AskView({ failed, asked }, new URLSearchParams(location.search).get("q") ?? "");
+  const given = new URLSearchParams(location.search).get("q") ?? "";
+  // Once it is in the box, it is the reader's.
+  if (given) history.replaceState(null, "", location.pathname + location.hash);
+  const view = question ??= new AskView({ failed, asked });
+  if (given) view.write(given);
   fill(main, view.element);
   try { await view.open(); } catch (error) { if (view.element.isConnected) nothing(error); }
   void threads();
 }
 
-/** The question in the address has been asked. @param {string} thread @param {boolean} isHere who asked still looks at it */
+/** The question has been asked. @param {string} thread @param {boolean} isHere who asked still looks at it */
 function asked(thread, isHere) {
+  question = null;
   void list.load();
   if (!isHere) return;
   history.pushState(null, "", `${location.pathname}#/t/${thread}`);
@@ -116,6 +124,8 @@ function showSide(isShown) {
 }
 
 menu.addEventListener("click", () => showSide(document.body.dataset.side !== "open"));
+// What follows "#" is the place of a view, which stays.
+document.querySelector(".skip")?.addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 addEventListener("hashchange", () => route().catch(failed));
 addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {

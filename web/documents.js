@@ -70,7 +70,7 @@ export class Documents {
     const problems = [];
     this.add.disabled = true;
     for (const entry of this.entries) {
-      if (!entry.file || !this.entries.includes(entry)) continue;
+      if (!entry.file || entry.given || !this.entries.includes(entry)) continue;
       say(this.state, word("readingFile", { name: entry.name }));
       await this.give(entry, entry.file).catch((error) => problems.push(error));
       this.draw();
@@ -79,6 +79,13 @@ export class Documents {
     say(this.state, "");
     if (problems.length) throw problems[0];
     return this.of.split("/")[1] ?? "";
+  }
+
+  /** Where the thread that its first file began is gone, all of them wait again. */
+  begin() {
+    this.of = "";
+    for (const entry of this.entries) entry.given = undefined;
+    this.draw();
   }
 
   /** @param {Entry} entry @param {File} file */
@@ -91,7 +98,6 @@ export class Documents {
         this.of = `threads/${thread.id}`;
         entry.given = document;
       }
-      entry.file = undefined;
       // It was taken off the list while it was on its way.
       if (!this.entries.includes(entry)) await api.removeDocument(this.of, entry.given.id);
     } catch (error) {
