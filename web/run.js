@@ -6,7 +6,7 @@ import { isOver } from "./picture.js";
 import { ReportView } from "./report.js";
 import { count, hour, money, named, percent, span, word } from "./words.js";
 
-/** @typedef {{link?: () => string, replay?: (run: string) => void, versions?: () => void, isFirst?: () => boolean, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
+/** @typedef {{link?: () => string, replay?: (run: string) => void, retry?: (run: string) => Promise<unknown>, versions?: () => void, isFirst?: () => boolean, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
 
 export class RunView {
   /** @param {string} id @param {Actions} actions @param {boolean} [isReplay] */
@@ -15,6 +15,8 @@ export class RunView {
     this.actions = actions;
     this.isReplay = isReplay;
     this.shown = -1;
+    /** The keyboard was on the button that stops the run when it was pressed. */
+    this.isStopping = false;
     /** @type {HTMLElement | null} */
     this.notes = null;
     /** @type {HTMLElement | null} */
@@ -25,7 +27,7 @@ export class RunView {
     this.phase = el("strong", { class: "phase" });
     this.figures = el("dl", { class: "figures" });
     this.stop = el("button", { type: "button", onclick: () => this.act(() => api.cancel(id), this.stop) }, word("cancel"));
-    this.again = el("button", { type: "button", onclick: () => this.act(() => api.retry(id, api.newKey()), this.again) }, word("retry"));
+    this.again = el("button", { type: "button", onclick: () => this.act(async () => actions.retry?.(id), this.again) }, word("retry"));
     this.problem = el("p", { class: "problem text", role: "alert", hidden: true });
     this.brief = el("div", { class: "text", dir: "auto" });
     this.briefBox = el("details", { hidden: true }, el("summary", {}, word("briefTitle")), this.brief);
@@ -53,9 +55,27 @@ export class RunView {
 
   /** @param {() => Promise<unknown>} act @param {HTMLButtonElement} button */
   async act(act, button) {
+    const isFocused = document.activeElement === button;
+    this.isStopping = isFocused && button === this.stop;
     button.disabled = true;
     if (button === this.stop) say(button, word("cancelling"));
-    try { await act(); } catch (error) { this.actions.failed(error); button.disabled = false; say(button, word(button === this.stop ? "cancel" : "retry")); }
+    try { await act(); } catch (error) {
+      this.actions.failed(error);
+      button.disabled = false;
+      say(button, word(button === this.stop ? "cancel" : "retry"));
+      if (isFocused) button.focus();
+    }
+  }
+
+  /** The keyboard goes on where it was, though the button is gone. */
+  stopped() {
+    this.isStopping = false;
+    if (document.activeElement?.matches("body, :disabled")) (this.again.hidden ? this : this.again).focus();
+  }
+
+  focus() {
+    this.element.tabIndex = -1;
+    this.element.focus();
   }
 
   /** @param {import("./types").Run} run @param {{isLast: boolean, now: number, title?: string}} at */
@@ -66,6 +86,9 @@ export class RunView {
     this.showFigures(run, at.now);
     this.stop.hidden = this.isReplay || isOver(run);
     this.again.hidden = this.isReplay || !at.isLast || !["failed", "cancelled"].includes(run.status);
+    // What the heading says already is not said again.
+    this.question.hidden = Boolean(run.retryOf) || !run.question || run.question === at.title;
+    if (this.stop.hidden && this.isStopping) this.stopped();
     if (!changed) return;
     this.element.dataset.status = run.status;
     say(this.question, run.retryOf ? "" : run.question);
@@ -84,9 +107,6 @@ export class RunView {
   showFigures(run, now) {
     const end = run.ended ? Date.parse(run.ended) : now;
     const most = run.options.max_cost_usd;
-    // What the heading says already is not said again.
-    this.question.hidden = Boolean(run.retryOf) || !run.question || run.question === at.title;
-    if (this.stop.hidden && this.isStopping) this.stopped();
     const rows = [
       [word("elapsed"), span(end - Date.parse(run.started ?? run.created))], [word("calls"), count(run.calls)],
       [word("tokens"), count(run.input + run.output)], [word("found"), count(run.sources.size)],

@@ -29,10 +29,14 @@ export class ThreadView {
     /** @type {import("./types").Envelope[]} */
     this.waiting = [];
     this.drawing = this.isAsked = this.isRecalling = this.isClosed = false;
+    /** How far the reader's clock is ahead of the service's, in ms: as far as with the event that came the fastest. */
+    this.ahead = Infinity;
+    /** What was opened last. */
+    this.opening = {};
     /** Events up to this one were there before the page was: nothing of them is read aloud. */
     this.known = Infinity;
     this.title = el("h1", { dir: "auto" });
-    this.share = el("button", { type: "button", hidden: true, onclick: () => openShares(id, page.failed) }, word("share"));
+    this.share = el("button", { type: "button", hidden: true, onclick: () => this.opened(async () => openShares(id, page.failed)) }, word("share"));
     this.documents = new Documents(`threads/${id}`, page.failed);
     this.line = el("p", { class: "line", role: "status", hidden: true });
     this.runs = el("div", { class: "runs" });
@@ -152,23 +156,28 @@ export class ThreadView {
     const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {import("./card.js").At} */ at) => void this.card(id, source, at).catch(failed);
     const view = new RunView(run.id, {
       link: () => new URL(`#/t/${this.id}/r/${run.id}`, location.href).href,
-      failed, card, replay: (id) => void this.replay(id).catch(failed), versions: () => void this.compare().catch(failed), isFirst: () => (this.written()[0]?.id ?? run.id) === run.id,
+      failed, card, replay: (id) => void this.replay(id).catch(failed), retry: (id) => this.begin(() => api.retry(id, api.newKey())), versions: () => void this.compare().catch(failed), isFirst: () => (this.written()[0]?.id ?? run.id) === run.id,
     });
     const open = (/** @type {number} */ source, /** @type {import("./card.js").At} */ at) => card(run.id, source, at);
     view.element.append(view.notes = noteList(run.id, open, failed),
       view.sources = sourceList(run.id, (source) => open(source, {}), () => view.report.body, failed));
     this.views.set(run.id, view);
     this.runs.append(view.element);
-    if (this.isAsked) this.goOn(view.element);
+    if (this.isAsked) this.goOn(view);
     return view;
   }
 
-  /** To the run that answers what was just sent: its box is gone. @param {HTMLElement} run */
+  /** Begins a run, and goes to it: it may be here before the answer is. @param {() => Promise<unknown>} ask */
+  async begin(ask) {
+    this.isAsked = true;
+    try { await ask(); } catch (error) { this.isAsked = false; throw error; }
+  }
+
+  /** To the run that was just asked for: the box or the button is gone. @param {RunView} run */
   goOn(run) {
     this.isAsked = false;
-    run.tabIndex = -1;
     run.focus();
-    run.scrollIntoView();
+    run.element.scrollIntoView();
   }
 
   /** The address of a place in the thread, without the page going there. @param {string} [place] */
@@ -179,20 +188,30 @@ export class ThreadView {
   /** @param {string} run @param {number} source @param {import("./card.js").At} at */
   async card(run, source, at) {
     const { passage } = at;
-    this.address(`/r/${run}/s/${source}${passage ? `/${passage.start}-${passage.end}` : ""}`);
-    const box = await this.opened(openCard(run, source, at));
-    box.addEventListener("close", () => this.address());
+    await this.opened(async (place) => {
+      place(`/r/${run}/s/${source}${passage ? `/${passage.start}-${passage.end}` : ""}`);
+      const box = await openCard(run, source, at);
+      box.addEventListener("close", () => place(""));
+      return box;
+    });
   }
 
   /** @param {string} run @param {number} [seq] */
   replay(run, seq) {
-    return this.opened(openReplay(run, { seq, moved: (at) => this.address(at === null ? "" : `/e/${at}`) }));
+    return this.opened((place) => openReplay(run, { seq, moved: (at) => place(at === null ? "" : `/e/${at}`) }));
   }
 
-  /** Over another view nothing of this one opens. @template {HTMLDialogElement | null} T @param {Promise<T>} opening @returns {Promise<T>} */
-  async opened(opening) {
-    const box = await opening;
-    if (this.isClosed) box?.close();
+  /**
+   * Opens something in place of what is open. Over another view, and over what was opened since, it does not open.
+   * @template {HTMLDialogElement | null} T
+   * @param {(place: (place: string) => void) => Promise<T>} open hears how to say its place in the address
+   * @returns {Promise<T>}
+   */
+  async opened(open) {
+    if (!this.isClosed) closeDialogs();
+    const mine = this.opening = {}, isNewest = () => this.opening === mine;
+    const box = await open((place) => isNewest() && this.address(place));
+    if (this.isClosed || !isNewest() || document.querySelectorAll("dialog[open]").length > 1) box?.close();
     return box;
   }
 
@@ -201,14 +220,13 @@ export class ThreadView {
     event.preventDefault();
     const text = this.box.value.trim();
     if (!text || this.send.disabled) return;
-    // The run may be here before the answer is.
-    this.send.disabled = this.isAsked = true;
+    this.send.disabled = true;
     try {
-      await api.reply(this.id, text, this.key);
+      await this.begin(() => api.reply(this.id, text, this.key));
       this.key = api.newKey();
       // What is typed since is the next message.
       if (this.box.value.trim() === text) { this.box.value = ""; forget(this.box); }
-    } catch (error) { this.isAsked = false; this.page.failed(error); } finally { this.send.disabled = false; }
+    } catch (error) { this.page.failed(error); } finally { this.send.disabled = false; }
   }
 
   /** The runs whose reports can be read, in order. */
@@ -219,7 +237,7 @@ export class ThreadView {
   /** Two of the thread's reports, the newest beside the one before it at first. */
   async compare() {
     const written = this.written();
-    if (written.length > 1) await this.opened(openVersions(written, this.page.failed));
+    if (written.length > 1) await this.opened(() => openVersions(written, this.page.failed));
   }
 
   /** Goes to a run, a source or an event named by the address. @param {string[]} place */
