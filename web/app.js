@@ -1,6 +1,6 @@
 // The page: which view is shown, and what all views share. Addresses: #/ asks, #/t/ID is a thread, /r/RUN a run in it,
 // /r/RUN/s/N a source of that run, /e/SEQ an event.
-import { Problem } from "./api.js";
+import { onSilence, Problem } from "./api.js";
 import { AskView } from "./ask.js";
 import { el, fill, say } from "./dom.js";
 import { ThreadList } from "./list.js";
@@ -137,5 +137,6 @@ addEventListener("keydown", (event) => {
 });
 main.addEventListener("click", () => document.body.dataset.side === "open" && showSide(false));
 
+onSilence(() => notice(word("silence"), undefined, 20_000));
 void list.load();
 route().catch(failed);

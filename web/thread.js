@@ -48,8 +48,11 @@ export class ThreadView {
     this.element = el("div", { class: "thread" }, el("header", {}, this.title, this.share), this.line, this.runs, this.documents.element, this.form);
     this.documents.dropOn(this.element);
     // A page that nobody looks at gets no frames.
-    this.clock = setInterval(() => document.hidden && this.waiting.length ? this.work() : this.draw(), 1_000);
-    this.leave = () => {};
+    this.clock = setInterval(() => { if (document.hidden && this.waiting.length) this.work(); else this.draw(); this.rest(); }, 1_000);
+    this.seen = () => this.rest();
+    document.addEventListener("visibilitychange", this.seen);
+    /** @type {api.Following | null} */
+    this.following = null;
   }
 
   async open() {
@@ -59,17 +62,42 @@ export class ThreadView {
     this.known = thread.last_seq;
     this.draw();
     void this.documents.open().catch(this.page.failed);
-    this.leave = api.follow(this.id, {
-      event: (envelope) => { this.waiting.push(envelope); this.soon(); },
+    this.following = new api.Following(this.id, {
+      event: (envelope) => this.came(envelope),
       state: (state) => this.connection(state === "open"),
-      refused: (problem) => this.page.nothing(problem),
+      refused: (problem) => problem.status === 404 ? this.gone() : this.page.nothing(problem),
     });
+  }
+
+  /** @param {import("./types").Envelope} envelope */
+  came(envelope) {
+    this.waiting.push(envelope);
+    if (envelope.seq > this.known) this.ahead = Math.min(this.ahead, Date.now() - Date.parse(envelope.ts));
+    this.soon();
+  }
+
+  /**
+   * Leaves its connection to other tabs, of which a browser has six to a service over plain HTTP: where nobody looks, one is
+   * needed only while something is at work.
+   */
+  rest() {
+    const isAtWork = [...this.picture.runs.values()].some((run) => !isOver(run)) || this.picture.seq < this.known || this.isAsked;
+    this.following?.rest(document.hidden && !isAtWork && !this.waiting.length);
+  }
+
+  /** It was deleted, here or elsewhere: what is read stays. */
+  gone() {
+    this.picture.gone = true;
+    this.following?.end();
+    this.connection(true);
+    this.draw();
   }
 
   close() {
     this.isClosed = true;
     clearInterval(this.clock);
-    this.leave();
+    document.removeEventListener("visibilitychange", this.seen);
+    this.following?.end();
     closeDialogs();
     for (const view of this.views.values()) view.close();
   }
@@ -103,7 +131,8 @@ export class ThreadView {
   /** @param {import("./types").Envelope} envelope */
   take(envelope) {
     const run = take(this.picture, envelope);
-    if (this.picture.gone || this.picture.gap) this.connection(true);
+    if (this.picture.gone) this.gone();
+    if (this.picture.gap) this.connection(true);
     if (envelope.type === "stream.gap") void this.recall(envelope);
     if (!run || envelope.seq <= this.known) return;
     if (envelope.type === "phase.started" || envelope.type === "report.started" || isOver(run)) this.page.speak(phase(run));
@@ -137,12 +166,12 @@ export class ThreadView {
   }
 
   draw() {
-    const runs = [...this.picture.runs.values()], now = Date.now();
+    const runs = [...this.picture.runs.values()], now = Date.now() - (Number.isFinite(this.ahead) ? this.ahead : 0);
     runs.forEach((run, i) => this.view(run).update(run, { isLast: i === runs.length - 1, now, title: i === 0 ? this.title.textContent ?? "" : "" }));
     const last = runs.at(-1), isAtWork = last && !isOver(last);
     // Seen from another tab, too.
     document.title = `${isAtWork ? "● " : ""}${this.title.textContent} · Fathom`;
-    this.share.hidden = !runs.some((run) => run.written);
+    this.share.hidden = this.picture.gone || !runs.some((run) => run.written);
     // A thread may have documents before it is asked anything.
     this.form.hidden = this.documents.add.hidden = this.picture.gone || (last ? !isOver(last) : this.known > 0);
     this.box.placeholder = this.box.ariaLabel = word(!last ? "ask" : last.outcome === "clarification" ? "reply" : "followUp");
@@ -246,6 +275,7 @@ export class ThreadView {
     if (kind === "e") return this.showEvent(Number(id));
     if (kind !== "r") return;
     if (!await this.until(() => this.views.has(id))) return;
+    if (!this.views.has(id)) throw absent();
     const acting = new AbortController();
     for (const act of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(act, () => acting.abort(), acting);
     const go = () => acting.signal.aborted || this.views.get(id)?.element.scrollIntoView();
@@ -267,6 +297,7 @@ export class ThreadView {
     // One run follows the other; of one whose first events were removed the last ones may be left.
     const runs = [...this.picture.runs.values()], at = runs.findIndex((run) => run.seq >= seq);
     for (const run of [runs[at], runs[at - 1]]) if (run && await this.replay(run.id, seq)) return;
+    if (!this.isClosed) throw absent();
   }
 
   /** Waits for something, five seconds at most, and a minute for what was there before the page; is the view still open then? @param {() => boolean} test */
@@ -275,5 +306,3 @@ export class ThreadView {
     return !this.isClosed;
   }
 }
-    if (!this.views.has(id)) throw absent();
-    if (!this.isClosed) throw absent();

@@ -159,6 +159,13 @@ async fn what_is_wide_scrolls_and_is_whole_on_paper() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tabs_that_nobody_looks_at_leave_their_connections_to_others() {
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::FollowUp), reply::follow_up("answer"));
+    let world = World::start(script).await;
+    on_a_service("tabs.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_browser_signs_in_with_a_key_and_out_again() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     let database = TestDatabase::sqlite();

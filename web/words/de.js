@@ -41,6 +41,7 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   not_supported: "nicht gestützt", not_checkable: "nicht prüfbar", free: "kostet nichts",
   nothingLeft: "von {option} ist nichts übrig", above: "über {low}, bis {high}", reportDone: "Der Bericht ist geschrieben", reportTools: "Der Bericht",
   unreachable: "Der Dienst ist nicht erreichbar. Läuft er?",
+  silence: "Seit einer Weile kommt keine Antwort. Sind in diesem Browser viele Recherchen offen? Er hält nur wenige Verbindungen zu einem Dienst: Schließen Sie einige Tabs.",
   tryAgain: "Noch einmal",
   saveAs: "Speichern als {name}",
   statements: "Was die Rechercheure feststellen, und worauf es beruht", lacking: "in den Quellen nicht gefunden: {text}",

@@ -41,6 +41,7 @@ export default {
   not_supported: "not supported", not_checkable: "could not be checked", free: "costs nothing",
   nothingLeft: "nothing is left of {option}", above: "above {low}, up to {high}", reportDone: "The report is written", reportTools: "The report",
   unreachable: "The service cannot be reached. Is it running?",
+  silence: "There has been no answer for a while. Does this browser have many threads open? It keeps few connections to one service: close some tabs.",
   tryAgain: "Try again",
   saveAs: "Save as {name}",
   statements: "What the researchers state, and what it rests on", lacking: "not found in its sources: {text}",

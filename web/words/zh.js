@@ -41,6 +41,7 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   not_supported: "不支持", not_checkable: "无法核查", free: "免费",
   nothingLeft: "{option} 已用完", above: "大于 {low}，至 {high}", reportDone: "报告已写完", reportTools: "报告",
   unreachable: "无法连接到服务。它在运行吗？",
+  silence: "已有一段时间没有回应。此浏览器是否打开了许多研究？它与同一服务只保持少量连接：请关闭一些标签页。",
   tryAgain: "重试",
   saveAs: "保存为 {name}",
   statements: "研究员的陈述及其依据", lacking: "其来源中未找到：{text}",
