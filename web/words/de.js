@@ -31,7 +31,7 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   signIn: "Anmelden", key: "API-Schlüssel", api: "API", startedLane: "Rechercheur {n} hat begonnen",
   keyHint: "Ein Schlüssel sieht aus wie fathom_…; der Betreiber erstellt ihn mit „fathom keys create“. Er wird gegen eine Sitzung getauscht und nicht gespeichert.", keyRefused: "Dieser Schlüssel ist unbekannt, abgelaufen oder widerrufen.", signOut: "Abmelden", signedInAs: "angemeldet als {owner}",
   share: "Teilen", shareHint: "Wer den Link hat, kann die Berichte dieser Recherche und ihre Quellen ohne Schlüssel lesen, bis der Link endet oder widerrufen wird.",
-  makeLink: "Link erzeugen", validFor: "Gültig für", days: "{n} Tage", never: "unbegrenzt", revoke: "Widerrufen", linkUntil: "Link, gültig bis {date}", linkForever: "Link ohne Ende",
+  makeLink: "Link erzeugen", validFor: "Gültig für", days: "{n} Tage", never: "unbegrenzt", revoke: "Widerrufen", linkUntil: "Link vom {made}, gültig bis {date}", linkForever: "Link vom {made}, ohne Ende",
   attach: "Dokumente anhängen", readingFile: "liest {name}…", removeFile: "{name} entfernen", characters: "{n} Zeichen",
   subQuestions: "Was man wissen muss", fullyAnswered: "beantwortet", partlyAnswered: "teilweise beantwortet", notAnswered: "nicht gefunden",
   signInThrough: "Mit dem eigenen Konto anmelden",

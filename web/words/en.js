@@ -31,7 +31,7 @@ export default {
   signIn: "Sign in", key: "API key", api: "API", startedLane: "Researcher {n} has begun",
   keyHint: "A key looks like fathom_…; the operator makes one with “fathom keys create”. It is exchanged for a session and not kept.", keyRefused: "This key is unknown, has expired or was revoked.", signOut: "Sign out", signedInAs: "signed in as {owner}",
   share: "Share", shareHint: "Everybody with the link can read the reports of this thread and their sources, without a key, until it ends or is revoked.",
-  makeLink: "Make a link", validFor: "Valid for", days: "{n} days", never: "no end", revoke: "Revoke", linkUntil: "Link, valid until {date}", linkForever: "Link without an end",
+  makeLink: "Make a link", validFor: "Valid for", days: "{n} days", never: "no end", revoke: "Revoke", linkUntil: "Link of {made}, valid until {date}", linkForever: "Link of {made}, without an end",
   attach: "Attach documents", readingFile: "reading {name}…", removeFile: "Remove {name}", characters: "{n} characters",
   subQuestions: "What has to be known", fullyAnswered: "answered", partlyAnswered: "partly answered", notAnswered: "not found",
   signInThrough: "Sign in with your account",

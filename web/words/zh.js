@@ -31,7 +31,7 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   signIn: "登录", key: "API 密钥", api: "API", startedLane: "研究员 {n} 已开始",
   keyHint: "密钥形如 fathom_…，由管理员用“fathom keys create”创建。它只用于换取会话，不会被保存。", keyRefused: "此密钥未知、已过期或已被撤销。", signOut: "退出登录", signedInAs: "已登录：{owner}",
   share: "分享", shareHint: "持有链接的人无需密钥即可阅读此会话的报告及其来源，直到链接到期或被撤销。",
-  makeLink: "生成链接", validFor: "有效期", days: "{n} 天", never: "永久", revoke: "撤销", linkUntil: "链接，有效至 {date}", linkForever: "永久链接",
+  makeLink: "生成链接", validFor: "有效期", days: "{n} 天", never: "永久", revoke: "撤销", linkUntil: "{made} 的链接，有效至 {date}", linkForever: "{made} 的链接，永久有效",
   attach: "添加文档", readingFile: "正在读取 {name}…", removeFile: "移除 {name}", characters: "{n} 个字符",
   subQuestions: "需要弄清的问题", fullyAnswered: "已回答", partlyAnswered: "部分回答", notAnswered: "未找到",
   signInThrough: "使用您的账户登录",
