@@ -12,6 +12,19 @@ export class Problem extends Error {
   }
 }
 
+/** After so many ms without an answer something is said. */
+const SILENCE = 10_000;
+let isSaid = false, silent = () => {};
+
+/** Hears when a request has no answer for long, once until the next answer comes. @param {() => void} hear */
+export const onSilence = (hear) => { silent = hear; };
+
+/** Waits for an answer. A file may be long on its way. @param {Promise<Response>} answer @param {boolean} isFile */
+async function answered(answer, isFile) {
+  const timer = isFile ? undefined : setTimeout(() => { if (!isSaid) silent(); isSaid = true; }, SILENCE);
+  try { return await answer; } catch (error) { throw new Problem(0, "unreachable", String(error)); } finally { clearTimeout(timer); isSaid = false; }
+}
+
 /**
  * @param {string} path below /api/v1/
  * @param {{method?: string, body?: unknown, file?: File, accept?: string, key?: string, keepalive?: boolean}} [given]
@@ -25,7 +38,7 @@ async function send(path, given = {}) {
   if (given.file) headers["content-type"] = "application/octet-stream";
   const body = given.file ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
   const request = { method: given.method ?? "GET", headers, body, keepalive: given.keepalive };
-  const answer = await fetch(`api/v1/${path}`, request).catch((error) => { throw new Problem(0, "unreachable", String(error)); });
+  const answer = await answered(fetch(`api/v1/${path}`, request), Boolean(given.file));
   if (answer.ok) return answer;
   const problem = await answer.json().catch(() => ({}));
   const login = /login_uri="\/([^"]+)"/.exec(answer.headers.get("www-authenticate") ?? "")?.[1];
@@ -163,44 +176,71 @@ export const signOut = () => send("session", { method: "DELETE" });
 export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
 /**
- * Follows a thread's events for as long as the page is open. The browser comes back by itself after a cut connection;
- * what it gives up on (an error status while the service restarts) is begun again here, after the last event seen. Where
- * the thread is not to be had any more, that is the end.
- * @param {string} thread
- * @param {number} last the event after which it begins
- * @param {{event: (envelope: Envelope) => void, state: (state: "open" | "lost") => void, refused: (problem: Problem) => void}} to
- * @returns {() => void} ends it
+ * Follows a thread's events. The browser comes back by itself after a cut connection; what it gives up on (an error status
+ * while the service restarts) is begun again here, after the last event seen. Where the thread is not to be had any more,
+ * that is the end.
  */
-export function follow(thread, last, to) {
-  let wait = 1_000, ended = false;
-  /** @type {EventSource | undefined} */
-  let source;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-  const open = () => {
-    if (ended) return;
-    source = new EventSource(`api/v1/threads/${thread}/events?event=message&after=${last}`);
-    source.onopen = () => { wait = 1_000; to.state("open"); };
+export class Following {
+  /**
+   * @param {string} thread
+   * @param {{event: (envelope: Envelope) => void, state: (state: "open" | "lost") => void, refused: (problem: Problem) => void}} to
+   */
+  constructor(thread, to) {
+    this.thread = thread;
+    this.to = to;
+    this.last = 0;
+    this.wait = 1_000;
+    /** @type {EventSource | null} */
+    this.source = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
+    this.isResting = this.isOver = false;
+    this.open();
+  }
+
+  open() {
+    if (this.isOver || this.isResting || this.source) return;
+    const source = this.source = new EventSource(`api/v1/threads/${this.thread}/events?event=message&after=${this.last}`);
+    source.onopen = () => { this.wait = 1_000; this.to.state("open"); };
     source.onmessage = (message) => {
       const envelope = JSON.parse(message.data);
-      if (envelope.seq > last) last = envelope.seq;
-      to.event(envelope);
+      if (envelope.seq > this.last) this.last = envelope.seq;
+      this.to.event(envelope);
     };
     source.onerror = () => {
-      if (ended) return;
-      to.state("lost");
-      if (source?.readyState !== EventSource.CLOSED) return;
-      clearTimeout(timer);
-      timer = setTimeout(again, wait);
-      wait = Math.min(wait * 2, 20_000);
+      if (source !== this.source) return;
+      this.to.state("lost");
+      if (source.readyState !== EventSource.CLOSED) return;
+      this.close();
+      this.timer = setTimeout(() => this.again(), this.wait);
+      this.wait = Math.min(this.wait * 2, 20_000);
     };
-  };
-  // An event source does not tell why it was refused.
-  const again = () => send(`threads/${thread}`).then(open, (problem) => {
-    if (ended) return;
-    if (problem.status === 401 || problem.status === 404) to.refused(problem);
-    else open();
-  });
-  open();
-  return () => { ended = true; clearTimeout(timer); source?.close(); };
+  }
+
+  /** An event source does not tell why it was refused. */
+  async again() {
+    try { await send(`threads/${this.thread}`); } catch (error) {
+      if (error instanceof Problem && [401, 404].includes(error.status)) return this.isOver || this.to.refused(error);
+    }
+    this.open();
+  }
+
+  /** Gives the connection back, or goes on after the last event seen. @param {boolean} isResting */
+  rest(isResting) {
+    if (isResting === this.isResting) return;
+    this.isResting = isResting;
+    this.close();
+    this.open();
+  }
+
+  end() {
+    this.isOver = true;
+    this.close();
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.source = null;
+  }
 }

@@ -1,9 +1,10 @@
 // The page: which view is shown, and what all views share. Addresses: #/ asks, #/t/ID is a thread, /r/RUN a run in it,
 // /r/RUN/s/N a source of that run, /e/SEQ an event.
-import { Problem } from "./api.js";
+import { onSilence, Problem } from "./api.js";
 import { AskView } from "./ask.js";
 import { el, fill, say } from "./dom.js";
 import { ThreadList } from "./list.js";
+import { inWords } from "./problems.js";
 import { language, word } from "./words.js";
 
 const place = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -14,6 +15,9 @@ const PAUSE = 2_000;
 
 /** @type {import("./thread.js").ThreadView | null} */
 let open = null;
+
+/** The question that is not asked yet, with its files and choices, whatever is looked at. @type {AskView | null} */
+let question = null;
 
 document.documentElement.lang = language;
 for (const element of document.querySelectorAll("[data-word]")) say(element, word(/** @type {"skip"} */ (element.getAttribute("data-word"))));
@@ -49,21 +53,13 @@ function failed(error) {
   notice(inWords(error));
 }
 
-/** @param {unknown} error */
-function inWords(error) {
-  if (!(error instanceof Problem)) return word("failedToLoad", { text: error instanceof Error ? error.message : String(error) });
-  if (error.status === 0) return word("unreachable");
-  if (error.status === 404) return word("notFound");
-  return error.code === "queue_full" ? word("tooMany") : word("failedToLoad", { text: error.message });
-}
-
 /** A view that cannot be shown leaves a way on. @param {unknown} error */
 function nothing(error) {
   if (error instanceof Problem && error.status === 401) return failed(error);
   open?.close();
   open = null;
   const again = el("button", { type: "button", class: "main", onclick: () => route().catch(failed) }, word("tryAgain"));
-  fill(main, el("div", { class: "sign-in" }, el("p", { role: "alert", dir: "auto" }, inWords(error)), again));
+  fill(main, el("div", { class: "sign-in" }, el("p", { role: "alert", dir: "auto" }, inWords(error, word("notFound"))), again));
 }
 
 /** The page begins again once somebody has signed in: whatever was shown is another's. @param {string} login where a browser may sign in without a key; empty: nowhere */
@@ -102,14 +98,19 @@ async function route() {
 const threads = () => import("./thread.js");
 
 async function ask() {
-  const view = new AskView({ failed, asked }, new URLSearchParams(location.search).get("q") ?? "");
+  const given = new URLSearchParams(location.search).get("q") ?? "";
+  // Once it is in the box, it is the reader's.
+  if (given) history.replaceState(null, "", location.pathname + location.hash);
+  const view = question ??= new AskView({ failed, asked });
+  if (given) view.write(given);
   fill(main, view.element);
   try { await view.open(); } catch (error) { if (view.element.isConnected) nothing(error); }
   void threads();
 }
 
-/** The question in the address has been asked. @param {string} thread @param {boolean} isHere who asked still looks at it */
+/** The question has been asked. @param {string} thread @param {boolean} isHere who asked still looks at it */
 function asked(thread, isHere) {
+  question = null;
   void list.load();
   if (!isHere) return;
   history.pushState(null, "", `${location.pathname}#/t/${thread}`);
@@ -125,6 +126,8 @@ function showSide(isShown) {
 // The address stays: it says what is shown.
 document.querySelector(".skip")?.addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 menu.addEventListener("click", () => showSide(document.body.dataset.side !== "open"));
+// What follows "#" is the place of a view, which stays.
+document.querySelector(".skip")?.addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 addEventListener("hashchange", () => route().catch(failed));
 addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
@@ -136,5 +139,6 @@ addEventListener("keydown", (event) => {
 });
 main.addEventListener("click", () => document.body.dataset.side === "open" && showSide(false));
 
+onSilence(() => notice(word("silence"), undefined, 20_000));
 void list.load();
 route().catch(failed);

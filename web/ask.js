@@ -9,15 +9,15 @@ import { count, exactly, money, named, word } from "./words.js";
 /** @typedef {{name: string, schema: OptionSchema, byDefault: unknown, input: HTMLInputElement | HTMLSelectElement, picks?: HTMLElement}} Field */
 
 export class AskView {
-  /** @param {{failed: (error: unknown) => void, asked: (thread: string, isHere: boolean) => void}} page @param {string} question */
-  constructor(page, question) {
+  /** @param {{failed: (error: unknown) => void, asked: (thread: string, isHere: boolean) => void}} page */
+  constructor(page) {
     this.page = page;
     this.key = api.newKey();
     /** @type {Field[]} */
     this.fields = [];
     /** @type {Preset[]} */
     this.presets = [];
-    this.box = el("textarea", { id: "q", rows: "4", maxlength: "100000", required: true, value: question, "aria-describedby": "ask-hint", dir: "auto", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
+    this.box = el("textarea", { id: "q", rows: "4", maxlength: "100000", required: true, "aria-describedby": "ask-hint", dir: "auto", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
     remember(this.box, "");
     this.depths = el("fieldset", { class: "depths", hidden: true });
     this.estimate = el("p", { id: "estimate", class: "dim" });
@@ -49,9 +49,20 @@ export class AskView {
     }
   }
 
+  /** Puts a question into the box. @param {string} question */
+  write(question) {
+    this.box.value = question;
+    this.box.dispatchEvent(new Event("input"));
+  }
+
+  /** Shows it for the first time, or as it was left. */
   async open() {
     document.title = "Fathom";
     if (!document.activeElement?.closest("#notices")) this.box.focus();
+    if (!this.fields.length) await this.load();
+  }
+
+  async load() {
     const options = await api.options();
     this.zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     if (this.zone) options.defaults.timezone = this.zone;
@@ -117,11 +128,15 @@ export class AskView {
       const begun = await this.documents.send();
       if (begun) await api.reply(begun, question, this.key, this.chosen());
       const thread = begun || (await api.ask(question, this.chosen(), this.key)).thread.id;
-      // Another view may be looked at by now, with a question of its own.
-      const isHere = this.element.isConnected;
-      if (isHere) forget(this.box);
-      this.page.asked(thread, isHere);
-    } catch (error) { this.page.failed(error); } finally { this.start.disabled = false; }
+      // What is typed since is the next question.
+      if (this.box.value.trim() === question) forget(this.box);
+      this.page.asked(thread, this.element.isConnected);
+    } catch (error) {
+      this.page.failed(error);
+      if (!(error instanceof api.Problem) || error.status !== 404) return;
+      this.key = api.newKey();
+      this.documents.begin();
+    } finally { this.start.disabled = false; }
   }
 }
 

@@ -1,10 +1,11 @@
 // Documents of a thread, chosen before it is asked or added below it, or of a collection: listed, and removed again.
 import * as api from "./api.js";
 import { el, fill, say } from "./dom.js";
+import { inWords } from "./problems.js";
 import { count, word } from "./words.js";
 
-/** For the dialog that chooses files; the service looks at the bytes. */
-const KINDS = ".pdf,.docx,.pptx,.xlsx,.odt,.ods,.odp,.epub,.html,.htm,.md,.rst,.csv,.tsv,.json,.xml,.txt";
+/** For the dialog that chooses files: what the service reads. It looks at the bytes. */
+const KINDS = ".txt,.text,.md,.markdown,.html,.htm,.xhtml,.pdf,.docx,.docm,.dotx,.pptx,.pptm,.ppsx,.xlsx,.xlsm,.odt,.ods,.odp,.epub,.csv,.tsv,.tab,.json,.jsonl,.ndjson,.xml,.rst,.rest";
 
 /** @typedef {{name: string, file?: File, given?: import("./types").Document, problem?: string}} Entry */
 
@@ -69,7 +70,7 @@ export class Documents {
     const problems = [];
     this.add.disabled = true;
     for (const entry of this.entries) {
-      if (!entry.file || !this.entries.includes(entry)) continue;
+      if (!entry.file || entry.given || !this.entries.includes(entry)) continue;
       say(this.state, word("readingFile", { name: entry.name }));
       await this.give(entry, entry.file).catch((error) => problems.push(error));
       this.draw();
@@ -78,6 +79,13 @@ export class Documents {
     say(this.state, "");
     if (problems.length) throw problems[0];
     return this.of.split("/")[1] ?? "";
+  }
+
+  /** Where the thread that its first file began is gone, all of them wait again. */
+  begin() {
+    this.of = "";
+    for (const entry of this.entries) entry.given = undefined;
+    this.draw();
   }
 
   /** @param {Entry} entry @param {File} file */
@@ -90,11 +98,10 @@ export class Documents {
         this.of = `threads/${thread.id}`;
         entry.given = document;
       }
-      entry.file = undefined;
       // It was taken off the list while it was on its way.
       if (!this.entries.includes(entry)) await api.removeDocument(this.of, entry.given.id);
     } catch (error) {
-      entry.problem = error instanceof Error ? error.message : String(error);
+      entry.problem = inWords(error);
       throw error;
     }
   }

@@ -65,7 +65,7 @@ export function rendered(element, html, prepare) {
 /** Keeps what is typed into a box in this tab, until it is sent. @param {HTMLTextAreaElement} box @param {string} name */
 export function remember(box, name) {
   box.dataset.draft = `draft-${name}`;
-  box.value ||= sessionStorage.getItem(box.dataset.draft) ?? "";
+  box.value = sessionStorage.getItem(box.dataset.draft) ?? "";
   box.addEventListener("input", () => sessionStorage.setItem(`draft-${name}`, box.value));
 }
 

@@ -31,14 +31,14 @@ class LaneView {
   /** @param {string} id */
   constructor(id) {
     this.shown = -1;
-    this.topic = el("h4", { dir: "auto" });
+    this.topic = el("h2", { dir: "auto" });
     this.state = el("span", { class: "chip" });
     this.doing = el("p", { class: "doing", dir: "auto" });
     this.steps = el("ul", { class: "steps" });
     this.sources = el("ul", { class: "found" });
     this.warnings = el("ul", { class: "bad" });
     this.left = el("span", { class: "dim" });
-    this.note = el("div", { class: "text", dir: "auto" });
+    this.note = el("div", { class: "text", dir: "auto", tabindex: "0" });
     this.notes = el("details", { hidden: true }, el("summary", {}, word("notes")), this.note);
     this.element = el("li", { class: "lane" }, el("header", {}, el("span", { class: "who" }, id), this.topic, this.state), this.doing, this.steps, this.warnings, this.sources, this.left, this.notes);
   }

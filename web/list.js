@@ -68,14 +68,16 @@ export class ThreadList {
       if (isOld()) return;
       // It may be from before the change.
       if (changes !== this.changes) return this.load(cursor);
-      // Of a list that was made longer the rest stays.
-      const stays = cursor || (this.isLonger && q === this.q);
+      const stays = cursor || (this.isLonger && q === this.q && page.next_cursor), last = page.data.at(-1)?.created_at ?? "";
       const fresh = new Map([...pinned, ...page.data].map((thread) => [thread.id, thread]));
-      this.threads = [...fresh.values(), ...stays ? this.threads.filter(({ id }) => !fresh.has(id)) : []];
+      // Of a list that was made longer the rest stays: what would stand in the fresh part and does not is gone.
+      const rest = stays ? this.threads.filter((thread) => !fresh.has(thread.id) && (cursor || (thread.created_at <= last && thread.metadata.pinned !== true))) : [];
+      this.threads = [...fresh.values(), ...rest];
       if (cursor || !stays) this.cursor = page.next_cursor;
       this.isLonger = Boolean(stays);
       this.q = q;
       this.draw();
+      this.title();
       this.isAway = false;
     } catch (error) {
       if (isOld()) return;
@@ -122,6 +124,12 @@ export class ThreadList {
     for (const link of this.list.querySelectorAll("a[aria-current]")) link.setAttribute("aria-current", "page");
   }
 
+  /** The open thread is called what it is called here. */
+  title() {
+    const open = this.threads.find(({ id }) => id === this.current);
+    if (open) for (const title of document.querySelectorAll(".thread > header h1")) say(title, open.title);
+  }
+
   /** @param {Thread} thread @param {object} change */
   async change(thread, change) {
     try {
@@ -129,7 +137,7 @@ export class ThreadList {
       this.changes += 1;
       this.threads = this.threads.map((other) => other.id === thread.id ? now : other);
       this.draw();
-      if (thread.id === this.current) for (const title of document.querySelectorAll(".thread > header h1")) say(title, now.title);
+      this.title();
     } catch (error) { this.page.failed(error); }
   }
 

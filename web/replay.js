@@ -3,6 +3,7 @@ import * as api from "./api.js";
 import { openCard } from "./card.js";
 import { copyButton, dialog, el, say } from "./dom.js";
 import { empty, take } from "./picture.js";
+import { inWords } from "./problems.js";
 import { RunView } from "./run.js";
 import { span, word } from "./words.js";
 
@@ -134,7 +135,7 @@ export async function openReplay(run, { seq, moved }) {
   const log = await api.log(run);
   if (!log.length || (seq !== undefined && !log.some((e) => e.seq === seq))) return null;
   const box = dialog(word("replay"));
-  const failed = (/** @type {unknown} */ error) => { box.append(el("p", { class: "problem" }, String(error))); };
+  const failed = (/** @type {unknown} */ error) => { box.append(el("p", { class: "problem" }, inWords(error))); };
   const replay = new Replay(run, log, failed, moved);
   box.classList.add("large");
   box.append(replay.controls, replay.stage);

@@ -6,7 +6,7 @@ import { isOver } from "./picture.js";
 import { ReportView } from "./report.js";
 import { count, hour, money, named, percent, span, word } from "./words.js";
 
-/** @typedef {{link?: () => string, retrying?: (isAsked: boolean) => void, replay?: (run: string) => void, versions?: () => void, isFirst?: () => boolean, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
+/** @typedef {{link?: () => string, replay?: (run: string) => void, retry?: (run: string) => Promise<unknown>, versions?: () => void, isFirst?: () => boolean, failed: (error: unknown) => void, card: (run: string, source: number, at: import("./card.js").At) => void}} Actions */
 
 export class RunView {
   /** @param {string} id @param {Actions} actions @param {boolean} [isReplay] */
@@ -14,8 +14,9 @@ export class RunView {
     this.id = id;
     this.actions = actions;
     this.isReplay = isReplay;
-    this.isStopping = false;
     this.shown = -1;
+    /** The keyboard was on the button that stops the run when it was pressed. */
+    this.isStopping = false;
     /** @type {HTMLElement | null} */
     this.notes = null;
     /** @type {HTMLElement | null} */
@@ -26,7 +27,7 @@ export class RunView {
     this.phase = el("strong", { class: "phase" });
     this.figures = el("dl", { class: "figures" });
     this.stop = el("button", { type: "button", onclick: () => this.act(() => api.cancel(id), this.stop) }, word("cancel"));
-    this.again = el("button", { type: "button", onclick: () => this.act(() => api.retry(id, api.newKey()), this.again) }, word("retry"));
+    this.again = el("button", { type: "button", onclick: () => this.act(async () => actions.retry?.(id), this.again) }, word("retry"));
     this.problem = el("p", { class: "problem text", role: "alert", hidden: true });
     this.brief = el("div", { class: "text", dir: "auto" });
     this.briefBox = el("details", { hidden: true }, el("summary", {}, word("briefTitle")), this.brief);
@@ -54,12 +55,27 @@ export class RunView {
 
   /** @param {() => Promise<unknown>} act @param {HTMLButtonElement} button */
   async act(act, button) {
+    const isFocused = document.activeElement === button;
+    this.isStopping = isFocused && button === this.stop;
     button.disabled = true;
-    this.isStopping = button === this.stop;
-    if (this.isStopping) say(button, word("cancelling"));
-    // The run may be here before the answer is.
-    else this.actions.retrying?.(true);
-    try { await act(); } catch (error) { this.actions.retrying?.(false); this.actions.failed(error); button.disabled = false; say(button, word(button === this.stop ? "cancel" : "retry")); }
+    if (button === this.stop) say(button, word("cancelling"));
+    try { await act(); } catch (error) {
+      this.actions.failed(error);
+      button.disabled = false;
+      say(button, word(button === this.stop ? "cancel" : "retry"));
+      if (isFocused) button.focus();
+    }
+  }
+
+  /** The keyboard goes on where it was, though the button is gone. */
+  stopped() {
+    this.isStopping = false;
+    if (document.activeElement?.matches("body, :disabled")) (this.again.hidden ? this : this.again).focus();
+  }
+
+  focus() {
+    this.element.tabIndex = -1;
+    this.element.focus();
   }
 
   /** @param {import("./types").Run} run @param {{isLast: boolean, now: number, title?: string}} at */
@@ -70,16 +86,12 @@ export class RunView {
     this.showFigures(run, at.now);
     this.stop.hidden = this.isReplay || isOver(run);
     this.again.hidden = this.isReplay || !at.isLast || !["failed", "cancelled"].includes(run.status);
-    if (this.isStopping && this.stop.hidden) {
-      this.isStopping = false;
-      // The button that had the focus is gone.
-      if (document.activeElement === document.body) this.again.focus({ preventScroll: true });
-    }
+    // What the heading says already is not said again.
+    this.question.hidden = Boolean(run.retryOf) || !run.question || run.question === at.title;
+    if (this.stop.hidden && this.isStopping) this.stopped();
     if (!changed) return;
     this.element.dataset.status = run.status;
     say(this.question, run.retryOf ? "" : run.question);
-    // What the heading says already is not said again.
-    this.question.hidden = Boolean(run.retryOf) || !run.question || run.question === at.title;
     say(this.phase, phase(run));
     this.problem.hidden = !run.problem;
     say(this.problem, run.problem);
@@ -142,7 +154,7 @@ export class RunView {
   /** @param {import("./types").Run} run */
   showAsked(run) {
     this.asked.hidden = !run.asked;
-    if (run.asked && !this.asked.childElementCount) fill(this.asked, el("h3", {}, word("asked")), el("p", { class: "text", dir: "auto" }, run.asked));
+    if (run.asked && !this.asked.childElementCount) fill(this.asked, el("h2", {}, word("asked")), el("p", { class: "text", dir: "auto" }, run.asked));
   }
 }
 

@@ -1,7 +1,7 @@
 // Links by which anybody may read a thread's reports: made, copied, listed and revoked.
 import * as api from "./api.js";
 import { copy, dialog, el, fill } from "./dom.js";
-import { day, word } from "./words.js";
+import { day, moment, word } from "./words.js";
 
 /** Days that a link may live. */
 const DAYS = [7, 30, 365];
@@ -12,26 +12,37 @@ export function openShares(thread, failed) {
   choice.value = "30";
   const made = el("div", { class: "made", role: "status" });
   const list = el("ul", { class: "shares" });
+  /** The link whose address is shown. */
+  let shown = "";
+  const revoke = async (/** @type {string} */ id) => {
+    try {
+      await api.revokeShare(thread, id);
+      if (id === shown) fill(made);
+      await load();
+    } catch (error) { failed(error); }
+  };
   const load = async () => {
     const { data } = await api.shares(thread);
     const valid = data.filter((share) => !share.revoked_at && !(share.expires_at && Date.parse(share.expires_at) < Date.now()));
-    fill(list, valid.map((share) => el("li", {}, ends(share),
-      el("button", { type: "button", onclick: () => api.revokeShare(thread, share.id).then(load).catch(failed) }, word("revoke")))));
+    fill(list, valid.map((share) => el("li", {}, el("span", {}, described(share)),
+      el("button", { type: "button", "aria-label": `${word("revoke")}: ${described(share)}`, onclick: () => revoke(share.id) }, word("revoke")))));
   };
   const create = async (/** @type {Event} */ event) => {
     event.preventDefault();
     // The address of a link is shown once.
     make.disabled = true;
     try {
-      const { url } = await api.share(thread, Number(choice.value) || null);
+      const { id, url } = await api.share(thread, Number(choice.value) || null);
+      shown = id;
       fill(made, address(new URL(url.slice(1), document.baseURI).href));
       await load();
     } catch (error) { failed(error); } finally { make.disabled = false; }
   };
   const make = el("button", { class: "main" }, word("makeLink"));
   const form = el("form", { onsubmit: create }, el("label", { for: "share-days" }, word("validFor")), choice, make);
-  dialog(word("share"), el("div", { class: "share" }, el("p", { class: "dim" }, word("shareHint")), form, made, list));
+  const box = dialog(word("share"), el("div", { class: "share" }, el("p", { class: "dim" }, word("shareHint")), form, made, list));
   load().catch(failed);
+  return box;
 }
 
 /** The new link, which is shown this once. @param {string} url */
@@ -44,4 +55,4 @@ function address(url) {
 }
 
 /** @param {import("./types").Share} share */
-const ends = (share) => el("span", {}, share.expires_at ? word("linkUntil", { date: day(share.expires_at) }) : word("linkForever"));
+const described = (share) => word(share.expires_at ? "linkUntil" : "linkForever", { made: moment(share.created_at), date: day(share.expires_at ?? "") });

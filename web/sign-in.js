@@ -1,6 +1,7 @@
 // Where the service asks for keys: a key is exchanged for a session's cookie, and not kept.
 import * as api from "./api.js";
 import { el, say } from "./dom.js";
+import { inWords } from "./problems.js";
 import { word } from "./words.js";
 
 export class SignInView {
@@ -24,7 +25,7 @@ export class SignInView {
       await api.signIn(this.key.value.trim());
       this.done();
     } catch (error) {
-      say(this.problem, error instanceof api.Problem && error.status === 422 ? word("keyRefused") : word("failedToLoad", { text: String(error) }));
+      say(this.problem, error instanceof api.Problem && error.status === 422 ? word("keyRefused") : inWords(error));
       this.problem.hidden = false;
       this.send.disabled = false;
       this.key.select();

@@ -24,8 +24,9 @@ function entry(source, open, report) {
   const cited = source.cited_as ? word("cited", { n: marks.length }) : word("notCited");
   const go = (/** @type {Element} */ mark) => { mark.scrollIntoView({ block: "center" }); /** @type {HTMLElement} */ (mark).focus(); };
   const facts = [source.author, source.site, source.section, source.engine, source.published && day(source.published), cited].filter(Boolean).join(" · ");
+  const shown = source.cited_as ? `[${source.cited_as}]` : word("text");
   return el("li", {},
-    el("button", { type: "button", class: "link", "aria-label": `${word("snapshot")}: ${source.title || source.url}`, onclick: () => open(source.id) }, source.cited_as ? `[${source.cited_as}]` : word("text")), " ",
+    el("button", { type: "button", class: "link", "aria-label": `${shown} ${word("snapshot")}: ${source.title || source.url}`, onclick: () => open(source.id) }, shown), " ",
     el("span", { dir: "auto" }, outward(source.url, source.title || source.url)),
     el("p", { class: "dim" }, facts, " ", marks.slice(0, 20).map((mark, i) => [" ", el("button", { type: "button", class: "link", title: word("goTo", { n: i + 1 }), "aria-label": word("goTo", { n: i + 1 }), onclick: () => go(mark) }, `↑${i + 1}`)]).flat()));
 }

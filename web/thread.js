@@ -12,6 +12,9 @@ import { sourceList } from "./sources.js";
 import { openVersions } from "./versions.js";
 import { word } from "./words.js";
 
+/** What an address says of a place that is not in the thread. */
+const absent = () => new api.Problem(404, "not_found", "");
+
 /** The longest the page may work on events at a stretch, in ms. */
 const SLICE = 8;
 
@@ -25,11 +28,15 @@ export class ThreadView {
     this.views = new Map();
     /** @type {import("./types").Envelope[]} */
     this.waiting = [];
-    this.drawing = this.isAsked = this.isRecalling = this.isClosed = this.isAway = false;
+    this.drawing = this.isAsked = this.isRecalling = this.isClosed = false;
+    /** How far the reader's clock is ahead of the service's, in ms: as far as with the event that came the fastest. */
+    this.ahead = Infinity;
+    /** What was opened last. */
+    this.opening = {};
     /** Events up to this one were there before the page was: nothing of them is read aloud. */
     this.known = Infinity;
     this.title = el("h1", { dir: "auto" });
-    this.share = el("button", { type: "button", hidden: true, onclick: () => openShares(id, page.failed) }, word("share"));
+    this.share = el("button", { type: "button", hidden: true, onclick: () => this.opened(async () => openShares(id, page.failed)) }, word("share"));
     this.documents = new Documents(`threads/${id}`, page.failed);
     this.line = el("p", { class: "line", role: "status", hidden: true });
     this.runs = el("div", { class: "runs" });
@@ -41,10 +48,11 @@ export class ThreadView {
     this.element = el("div", { class: "thread" }, el("header", {}, this.title, this.share), this.line, this.runs, this.documents.element, this.form);
     this.documents.dropOn(this.element);
     // A page that nobody looks at gets no frames.
-    this.clock = setInterval(() => { this.rest(); document.hidden && this.waiting.length ? this.work() : this.draw(); }, 1_000);
-    this.leave = () => {};
-    this.shown = () => this.rest();
-    document.addEventListener("visibilitychange", this.shown);
+    this.clock = setInterval(() => { if (document.hidden && this.waiting.length) this.work(); else this.draw(); this.rest(); }, 1_000);
+    this.seen = () => this.rest();
+    document.addEventListener("visibilitychange", this.seen);
+    /** @type {api.Following | null} */
+    this.following = null;
   }
 
   async open() {
@@ -54,43 +62,42 @@ export class ThreadView {
     this.known = thread.last_seq;
     this.draw();
     void this.documents.open().catch(this.page.failed);
-    this.follow();
-  }
-
-  follow() {
-    this.leave = api.follow(this.id, this.picture.seq, {
-      event: (envelope) => { this.waiting.push(envelope); this.soon(); },
+    this.following = new api.Following(this.id, {
+      event: (envelope) => this.came(envelope),
       state: (state) => this.connection(state === "open"),
-      refused: (problem) => problem.status === 404 && this.picture.runs.size ? this.wasDeleted() : this.page.nothing(problem),
+      refused: (problem) => problem.status === 404 ? this.gone() : this.page.nothing(problem),
     });
   }
 
-  /** What is read stays. */
-  wasDeleted() {
-    this.picture.gone = true;
-    this.leave();
-    this.connection(true);
-    this.draw();
+  /** @param {import("./types").Envelope} envelope */
+  came(envelope) {
+    this.waiting.push(envelope);
+    if (envelope.seq > this.known) this.ahead = Math.min(this.ahead, Date.now() - Date.parse(envelope.ts));
+    this.soon();
   }
 
-  /** In a hidden tab a thread without a run at work gives its connection back: a browser has six of them for all tabs. */
+  /**
+   * Leaves its connection to other tabs, of which a browser has six to a service over plain HTTP: where nobody looks, one is
+   * needed only while something is at work.
+   */
   rest() {
-    const runs = [...this.picture.runs.values()];
-    const isOverHere = runs.length > 0 && runs.every(isOver) && !this.waiting.length && this.picture.seq >= this.known;
-    if (document.hidden && !this.isAway && isOverHere) {
-      this.isAway = true;
-      this.leave();
-    } else if (!document.hidden && this.isAway && !this.picture.gone) {
-      this.isAway = false;
-      this.follow();
-    }
+    const isAtWork = [...this.picture.runs.values()].some((run) => !isOver(run)) || this.picture.seq < this.known || this.isAsked;
+    this.following?.rest(document.hidden && !isAtWork && !this.waiting.length);
+  }
+
+  /** It was deleted, here or elsewhere: what is read stays. */
+  gone() {
+    this.picture.gone = true;
+    this.following?.end();
+    this.connection(true);
+    this.draw();
   }
 
   close() {
     this.isClosed = true;
     clearInterval(this.clock);
-    document.removeEventListener("visibilitychange", this.shown);
-    this.leave();
+    document.removeEventListener("visibilitychange", this.seen);
+    this.following?.end();
     closeDialogs();
     for (const view of this.views.values()) view.close();
   }
@@ -124,8 +131,8 @@ export class ThreadView {
   /** @param {import("./types").Envelope} envelope */
   take(envelope) {
     const run = take(this.picture, envelope);
-    if (this.picture.gone) this.wasDeleted();
-    else if (this.picture.gap) this.connection(true);
+    if (this.picture.gone) this.gone();
+    if (this.picture.gap) this.connection(true);
     if (envelope.type === "stream.gap") void this.recall(envelope);
     if (!run || envelope.seq <= this.known) return;
     if (envelope.type === "phase.started" || envelope.type === "report.started" || isOver(run)) this.page.speak(phase(run));
@@ -159,7 +166,7 @@ export class ThreadView {
   }
 
   draw() {
-    const runs = [...this.picture.runs.values()], now = Date.now();
+    const runs = [...this.picture.runs.values()], now = Date.now() - (Number.isFinite(this.ahead) ? this.ahead : 0);
     runs.forEach((run, i) => this.view(run).update(run, { isLast: i === runs.length - 1, now, title: i === 0 ? this.title.textContent ?? "" : "" }));
     const last = runs.at(-1), isAtWork = last && !isOver(last);
     // Seen from another tab, too.
@@ -178,23 +185,28 @@ export class ThreadView {
     const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {import("./card.js").At} */ at) => void this.card(id, source, at).catch(failed);
     const view = new RunView(run.id, {
       link: () => new URL(`#/t/${this.id}/r/${run.id}`, location.href).href,
-      failed, card, retrying: (isAsked) => { this.isAsked = isAsked; }, replay: (id) => void this.replay(id).catch(failed), versions: () => void this.compare().catch(failed), isFirst: () => (this.written()[0]?.id ?? run.id) === run.id,
+      failed, card, replay: (id) => void this.replay(id).catch(failed), retry: (id) => this.begin(() => api.retry(id, api.newKey())), versions: () => void this.compare().catch(failed), isFirst: () => (this.written()[0]?.id ?? run.id) === run.id,
     });
     const open = (/** @type {number} */ source, /** @type {import("./card.js").At} */ at) => card(run.id, source, at);
     view.element.append(view.notes = noteList(run.id, open, failed),
       view.sources = sourceList(run.id, (source) => open(source, {}), () => view.report.body, failed));
     this.views.set(run.id, view);
     this.runs.append(view.element);
-    if (this.isAsked) this.goOn(view.element);
+    if (this.isAsked) this.goOn(view);
     return view;
   }
 
-  /** To the run that answers what was just sent: its box is gone. @param {HTMLElement} run */
+  /** Begins a run, and goes to it: it may be here before the answer is. @param {() => Promise<unknown>} ask */
+  async begin(ask) {
+    this.isAsked = true;
+    try { await ask(); } catch (error) { this.isAsked = false; throw error; }
+  }
+
+  /** To the run that was just asked for: the box or the button is gone. @param {RunView} run */
   goOn(run) {
     this.isAsked = false;
-    run.tabIndex = -1;
     run.focus();
-    run.scrollIntoView();
+    run.element.scrollIntoView();
   }
 
   /** The address of a place in the thread, without the page going there. @param {string} [place] */
@@ -205,20 +217,30 @@ export class ThreadView {
   /** @param {string} run @param {number} source @param {import("./card.js").At} at */
   async card(run, source, at) {
     const { passage } = at;
-    this.address(`/r/${run}/s/${source}${passage ? `/${passage.start}-${passage.end}` : ""}`);
-    const box = await this.opened(openCard(run, source, at));
-    box.addEventListener("close", () => this.address());
+    await this.opened(async (place) => {
+      place(`/r/${run}/s/${source}${passage ? `/${passage.start}-${passage.end}` : ""}`);
+      const box = await openCard(run, source, at);
+      box.addEventListener("close", () => place(""));
+      return box;
+    });
   }
 
   /** @param {string} run @param {number} [seq] */
   replay(run, seq) {
-    return this.opened(openReplay(run, { seq, moved: (at) => this.address(at === null ? "" : `/e/${at}`) }));
+    return this.opened((place) => openReplay(run, { seq, moved: (at) => place(at === null ? "" : `/e/${at}`) }));
   }
 
-  /** Over another view nothing of this one opens. @template {HTMLDialogElement | null} T @param {Promise<T>} opening @returns {Promise<T>} */
-  async opened(opening) {
-    const box = await opening;
-    if (this.isClosed) box?.close();
+  /**
+   * Opens something in place of what is open. Over another view, and over what was opened since, it does not open.
+   * @template {HTMLDialogElement | null} T
+   * @param {(place: (place: string) => void) => Promise<T>} open hears how to say its place in the address
+   * @returns {Promise<T>}
+   */
+  async opened(open) {
+    if (!this.isClosed) closeDialogs();
+    const mine = this.opening = {}, isNewest = () => this.opening === mine;
+    const box = await open((place) => isNewest() && this.address(place));
+    if (this.isClosed || !isNewest() || document.querySelectorAll("dialog[open]").length > 1) box?.close();
     return box;
   }
 
@@ -227,14 +249,13 @@ export class ThreadView {
     event.preventDefault();
     const text = this.box.value.trim();
     if (!text || this.send.disabled) return;
-    // The run may be here before the answer is.
-    this.send.disabled = this.isAsked = true;
+    this.send.disabled = true;
     try {
-      await api.reply(this.id, text, this.key);
+      await this.begin(() => api.reply(this.id, text, this.key));
       this.key = api.newKey();
       // What is typed since is the next message.
       if (this.box.value.trim() === text) { this.box.value = ""; forget(this.box); }
-    } catch (error) { this.isAsked = false; this.page.failed(error); } finally { this.send.disabled = false; }
+    } catch (error) { this.page.failed(error); } finally { this.send.disabled = false; }
   }
 
   /** The runs whose reports can be read, in order. */
@@ -245,7 +266,7 @@ export class ThreadView {
   /** Two of the thread's reports, the newest beside the one before it at first. */
   async compare() {
     const written = this.written();
-    if (written.length > 1) await this.opened(openVersions(written, this.page.failed));
+    if (written.length > 1) await this.opened(() => openVersions(written, this.page.failed));
   }
 
   /** Goes to a run, a source or an event named by the address. @param {string[]} place */
@@ -254,6 +275,7 @@ export class ThreadView {
     if (kind === "e") return this.showEvent(Number(id));
     if (kind !== "r") return;
     if (!await this.until(() => this.views.has(id))) return;
+    if (!this.views.has(id)) throw absent();
     const acting = new AbortController();
     for (const act of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(act, () => acting.abort(), acting);
     const go = () => acting.signal.aborted || this.views.get(id)?.element.scrollIntoView();
@@ -275,6 +297,7 @@ export class ThreadView {
     // One run follows the other; of one whose first events were removed the last ones may be left.
     const runs = [...this.picture.runs.values()], at = runs.findIndex((run) => run.seq >= seq);
     for (const run of [runs[at], runs[at - 1]]) if (run && await this.replay(run.id, seq)) return;
+    if (!this.isClosed) throw absent();
   }
 
   /** Waits for something, five seconds at most, and a minute for what was there before the page; is the view still open then? @param {() => boolean} test */

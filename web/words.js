@@ -29,6 +29,7 @@ const parts = new Intl.NumberFormat(locale, { style: "percent" });
 const days = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
 /** A day without an hour is the same everywhere. */
 const dates = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
+const moments = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
 const clock = new Intl.DateTimeFormat(locale, { timeStyle: "short" });
 
 /** @param {number} n */
@@ -43,6 +44,8 @@ export const exactly = (n) => whole.format(n);
 export const day = (time) => isNaN(+new Date(time)) ? String(time) : (/^[\d-]+$/.test(String(time)) ? dates : days).format(new Date(time));
 /** @param {string} time */
 export const hour = (time) => clock.format(new Date(time));
+/** The day and the second. @param {string} time */
+export const moment = (time) => moments.format(new Date(time));
 /** Hours, minutes and seconds. @param {number} ms */
 export function span(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));

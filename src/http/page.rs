@@ -148,7 +148,7 @@ fn language(report: &Report) -> Option<&'static str> {
 }
 
 /// Writes the attributes of a page in this language.
-fn attributes(language: Option<&str>, text: &str) -> String {
+pub fn attributes(language: Option<&str>, text: &str) -> String {
     let language = language.map(|code| format!(" lang=\"{code}\"")).unwrap_or_default();
     let direction = if wording::is_right_to_left(text) { " dir=\"rtl\"" } else { "" };
     format!("{language}{direction}")
@@ -214,7 +214,11 @@ fn article(
     let secret = Uuid::new_v4().simple().to_string();
     let marked = marked(text, citations, doubts, &secret);
     let (body, title) = body(&flattened(&marked), urls, &secret);
-    let body = body.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>");
+    // What scrolls can be reached by the keyboard.
+    let body = body
+        .replace("<table>", "<div class=\"wide\" tabindex=\"0\"><table>")
+        .replace("</table>", "</table></div>")
+        .replace("<pre>", "<pre tabindex=\"0\">");
     (linked(&body, &secret), title)
 }
 
@@ -481,7 +485,7 @@ hr{border:0;border-top:1px solid var(--line)}\
 .doubt{border-bottom:1px dotted currentColor}\
 .sources{list-style:none;padding:0;font-size:.95rem}.sources li{margin:.6rem 0}\
 @media(prefers-color-scheme:dark){:root{--mark:#4a4215}body{background:#16181c;color:#e6e6e6}a{color:#8ab4f8}}\
-@media print{main{max-width:none;margin:0}a{color:inherit}pre{white-space:pre-wrap}.wide{overflow:visible}\
+@media print{main{max-width:none;margin:0}a{color:inherit}pre{white-space:pre-wrap}.wide{overflow:visible}td,th{overflow-wrap:anywhere}\
 h1,h2,h3{break-after:avoid}li,tr,blockquote{break-inside:avoid}:target{background:none}}";
 
 #[cfg(test)]
@@ -575,7 +579,7 @@ mod tests {
             "{body}"
         );
         assert!(body.contains("<a href=\"https://a.test/x?b=1&amp;c=2\" rel="), "{body}");
-        assert!(body.contains("<div class=\"wide\"><table>"), "{body}");
+        assert!(body.contains("<div class=\"wide\" tabindex=\"0\"><table>"), "{body}");
     }
 
     #[test]

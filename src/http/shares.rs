@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     auth::{Kind, Token},
-    domain::{Caller, Outcome, Run, RunId, Share, ShareId, Timestamp, time},
+    domain::{Caller, Outcome, Run, RunId, Share, ShareId, Timestamp, time, wording},
     runs::{OwnedThread, SharedThread},
 };
 
@@ -208,7 +208,7 @@ pub async fn show(Shared(state): Shared<State>, linked: Linked, headers: HeaderM
     let entries: Vec<_> = reports.into_iter().map(|(run, question)| entry(&linked.token, &run, question)).collect();
     let thread = linked.thread.thread();
     let mut response = match media_type {
-        HTML => listed(&thread.title, &entries, Words::of(&headers)).into_response(),
+        HTML => listed(&thread.title, &linked.token, &entries, Words::of(&headers)).into_response(),
         _ => json::json(&SharedBody { title: thread.title.clone(), created_at: thread.created_at, reports: entries })?
             .into_response(),
     };
@@ -254,23 +254,20 @@ fn entry(token: &str, run: &Run, question: String) -> SharedEntry {
     SharedEntry { run_id: run.id, question, outcome: run.outcome, finished_at: run.finished_at, url }
 }
 
-/// Returns a page with a link to each report.
-fn listed(title: &str, entries: &[SharedEntry], words: &Words) -> String {
+/// Returns a page with a link to each report, from beside the link itself: a proxy may serve it below a prefix.
+fn listed(title: &str, token: &str, entries: &[SharedEntry], words: &Words) -> String {
     let item = |entry: &SharedEntry| {
         let day = entry.finished_at.map(Timestamp::to_date).unwrap_or_default();
         let question: String = entry.question.chars().take(300).collect();
-        // From where the page stands, so that it works below a path of a proxy too.
-        let url = entry.url.trim_start_matches("/shared/");
-        format!("<li><a href=\"{}\">{}</a><br>{day}</li>\n", page::escaped(url), page::escaped(&question))
+        let url = format!("{token}/runs/{}", entry.run_id);
+        format!("<li><a href=\"{}\">{}</a><br>{day}</li>\n", page::escaped(&url), page::escaped(&question))
     };
     let list: String = entries.iter().map(item).collect();
     let none = if entries.is_empty() { format!("<p>{}</p>", words.no_report) } else { String::new() };
-    let attributes = format!(" lang=\"{}\"", words.language);
-    page::framed(
-        title,
-        &attributes,
-        &format!("<h1>{}</h1>\n{none}<ul class=\"sources\">\n{list}</ul>\n", page::escaped(title)),
-    )
+    let text: String = entries.iter().map(|entry| format!("{}\n", entry.question)).collect();
+    let attributes = page::attributes(wording::any_language_code(&text).or(Some(words.language)), &text);
+    let main = format!("<h1>{}</h1>\n{none}<ul class=\"sources\">\n{list}</ul>\n", page::escaped(title));
+    page::framed(title, &attributes, &main)
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ const SOURCES: &[(&str, &str, &str)] = &[
     ("notes.js", SCRIPT, include_str!("../../web/notes.js")),
     ("passage.js", SCRIPT, include_str!("../../web/passage.js")),
     ("picture.js", SCRIPT, include_str!("../../web/picture.js")),
+    ("problems.js", SCRIPT, include_str!("../../web/problems.js")),
     ("replay.js", SCRIPT, include_str!("../../web/replay.js")),
     ("report.js", SCRIPT, include_str!("../../web/report.js")),
     ("run.js", SCRIPT, include_str!("../../web/run.js")),

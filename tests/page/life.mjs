@@ -5,6 +5,10 @@ await story(async (page) => {
   await page.goto(`${base}/?q=How%20does%20it%20pay%3F`);
   await page.waitForSelector(".depth");
   assert(await page.inputValue("#q") === "How does it pay?", "?q= fills the box");
+  assert(page.url() === `${base}/`, `and leaves the address: ${page.url()}`);
+  await page.reload();
+  await page.waitForSelector(".depth");
+  assert(await page.inputValue("#q") === "How does it pay?", "it is kept like what is typed");
   await accessible(page, "ask");
   await page.screenshot({ path: "ask.png" });
   await page.focus("#q");

@@ -2,7 +2,7 @@
 import { assert, base, story } from "./story.mjs";
 
 /** How late the next lists are, in ms. */
-let late = 0, isPinned = false;
+let late = 0, isPinned = false, isDeleted = false;
 
 const entry = (i) => ({
   id: `019aa56a-5c1b-7a3e-9f0e-6a1d2f3b${4000 + i}`, status: "idle", title: `Number ${i}`, last_seq: 1, latest_run_id: null,
@@ -13,7 +13,7 @@ const entries = (from, to) => Array.from({ length: to - from }, (_, i) => entry(
 /** Answers as it is when the question comes. */
 function answer(route) {
   const asked = new URL(route.request().url()).searchParams;
-  let json = asked.has("cursor") ? { data: entries(50, 60), next_cursor: null } : { data: entries(0, 50), next_cursor: "next" };
+  let json = asked.has("cursor") ? { data: entries(50, 60), next_cursor: null } : { data: entries(0, isDeleted ? 51 : 50).filter((_, i) => !isDeleted || i !== 5), next_cursor: "next" };
   if (asked.has("metadata.pinned")) json = { data: [], next_cursor: null };
   setTimeout(() => void route.fulfill({ json }).catch(() => {}), late);
 }
@@ -41,6 +41,14 @@ await story(async (page, context) => {
   await again;
   await page.clock.runFor(1_000);
   assert(await page.locator(".threads li").count() === 60, "a list that was made longer stays so");
+
+  isDeleted = true;
+  const shorter = page.waitForResponse(isList);
+  await page.clock.runFor(16_000);
+  await shorter;
+  await page.clock.runFor(1_000);
+  await length(page, 59);
+  assert(await page.locator(".threads li:has-text('Number 5')").filter({ hasNotText: /Number 5\d/ }).count() === 0, "but for what was deleted elsewhere");
 
   const old = page.waitForResponse(isList), asked = page.waitForRequest(isList);
   await page.clock.runFor(16_000);

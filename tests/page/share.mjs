@@ -17,6 +17,8 @@ await story(async (page, context) => {
   await accessible(page, "a link");
   const link = await page.inputValue("dialog .made input");
   assert(link.startsWith(base), link);
+  const made = await page.textContent("dialog .shares li");
+  assert(/^Link of .*\d\d:\d\d:\d\d, valid until /.test(made), `a link is known by when it was made: ${made}`);
 
   const guest = await (await context.browser().newContext()).newPage();
   await guest.goto(link);
@@ -35,6 +37,7 @@ await story(async (page, context) => {
   await page.unroute("**/shares/*", busy);
   await page.click("dialog button:has-text('Revoke')");
   await page.waitForFunction(() => !document.querySelector("dialog .shares li"));
+  assert(await page.locator("dialog .made input").count() === 0, "its address is not offered any more");
   const gone = await guest.goto(link);
   assert(gone.status() === 404, `a revoked link shows nothing: ${gone.status()}`);
   assert((await guest.textContent("h1")) === "Nothing here", "and says so to a person");

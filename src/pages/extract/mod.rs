@@ -279,6 +279,16 @@ mod tests {
     use super::*;
     use crate::domain::growth;
 
+    /// The page for people offers them in the dialog that chooses files.
+    #[test]
+    fn every_ending_can_be_chosen_on_the_page() {
+        let page = include_str!("../../../web/documents.js");
+        let (_, kinds) = page.split_once("const KINDS = \"").unwrap();
+        let (kinds, _) = kinds.split_once('"').unwrap();
+        let endings: Vec<String> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();
+        assert_eq!(kinds.split(',').collect::<Vec<_>>(), endings);
+    }
+
     /// A hostile document takes a parser no longer than an innocent one of its length.
     #[test]
     fn text_is_read_in_time_that_grows_with_its_length() {

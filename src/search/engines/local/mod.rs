@@ -256,7 +256,7 @@ mod tests {
     use crate::pages;
 
     /// What a parser process says first, as the shell says it.
-    const HELLO: &str = r#"printf '\042\000\000\000{"fathom_parser":1,"unlimited":[]}'"#;
+    const HELLO: &str = r#"printf '\042\000\000\000{"fathom_parser":2,"unlimited":[]}'"#;
 
     /// Creates a folder with so many documents, and a parser that says hello and then does that; it has 2 s for each.
     async fn folder(documents: usize, then: &str, budget: Duration) -> (Local, [tempfile::TempDir; 2]) {
