@@ -318,3 +318,53 @@ fn versions_are_no_amounts() {
         ("Python 3.10 brought it", "It came with Python 13.10."),
     ]);
 }
+
+#[test]
+fn small_numbers_are_rounded_to_fewer_digits() {
+    same(&[
+        ("Dues rose 41.3%", "Dues rose 41.26%."),
+        ("Dues rose 41%", "Dues rose 41.26%."),
+        ("It is 4.25 light years away", "It is 4.2465 light years away."),
+        ("Dues rose 5.9% in 2022", "| Year | Dues |\n| --- | --- |\n| 2022 | 5.87 |"),
+        ("Of the boats 4.0% were lost", "Of the boats 3.96% were lost."),
+    ]);
+    other(&[
+        ("Dues rose 41.2%", "Dues rose 41.26%."),
+        ("Dues rose 41.26%", "Dues rose 41.3%."),
+        ("It has 15 speakers", "It has a 15.4-inch screen and 17 speakers."),
+        ("Dues rose 41.3%", "Dues rose a lot.\n\nIt is old.\n\nGulls nest there.\n\nSee 41.26 there."),
+    ]);
+}
+
+#[test]
+fn of_a_rate_both_units_count() {
+    same(&[
+        ("The limit is 10 µg/L", "The limit is 10 micrograms per litre."),
+        ("The limit is 0.01 mg/L", "The limit is 10 µg/L."),
+        ("The limit is 10 mg/kg", "The limit is 10 g/t."),
+        ("It costs $139/kWh", "It costs $139 per kilowatt-hour."),
+        ("It costs $139", "It costs $139/kWh."),
+        ("It costs $5 a day", "It costs 5 dollars a day."),
+    ]);
+    other(&[
+        ("The limit is 10 mg/L", "The limit is 10 µg/L."),
+        ("It costs $139/MWh", "It costs $139/kWh."),
+        ("It costs €139/kWh", "It costs $139/kWh."),
+        ("It emits 120 kg/km", "It emits 120 g/km."),
+        ("It rises 4.7 cm/yr", "It rises 4.7 mm/yr."),
+        ("The limit is 10 mg/L", "The limit is 10 mg/kg."),
+    ]);
+}
+
+#[test]
+fn the_halves_of_a_decimal_are_no_numbers() {
+    same(&[
+        ("Die Teuerung lag bei 6,9 %", "Die Teuerung lag bei 6,9 %."),
+        ("Die Tore 6, 9 und 12 sind offen", "Die Tore 6,9 und 12 sind offen."),
+    ]);
+    other(&[
+        ("Die Teuerung lag bei 9 %", "Die Teuerung lag bei 6,9 %."),
+        ("Die Teuerung lag bei 6 %", "Die Teuerung lag bei 6,9 %."),
+        ("Es kamen 6 Millionen", "Es kamen 37,6 Millionen."),
+    ]);
+}

@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
 
 use super::{
-    bounds::{self, Precision},
+    bounds,
     figures::{self, Figure, Number, PlacedFigure, Reading},
     lower,
     ordinals::numbering,
@@ -189,14 +189,15 @@ impl<'a> Statement<'a> {
         let unmultiplied = || if number.multiple > 1 { self.unmultiplied(number, page, roles) } else { None };
         let scaled = || {
             // As in a table whose head says `in thousands`, of which the statement has the whole number.
-            page.heads().iter().find_map(|multiple| self.scaled(number, *multiple, page, roles))
+            page.heads().find_map(|multiple| self.scaled(number, multiple, page, roles))
         };
+        let headed = || page.heads().find_map(|multiple| self.headed(number, multiple, page, roles));
         let share = || if number.is_percent { self.share_in_words(number, page) } else { None };
         let parts = || page.side_by_side(number);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
         let ordinal = || self.ordinal(number, at, page);
         let found = direct.or_else(parts).or_else(unmultiplied).or_else(|| self.converted(number, page, roles));
-        found.or_else(ordinal).or_else(scaled).or_else(share).or_else(around)
+        found.or_else(ordinal).or_else(scaled).or_else(headed).or_else(share).or_else(around)
     }
 
     /// Returns the sentence with a version as it is written, about the same as the statement.
@@ -245,30 +246,52 @@ impl<'a> Statement<'a> {
         raw.find_map(|value| self.places(&plain, value, page, roles).find(is_headed))
     }
 
-    /// Returns the sentence with a number that is the same in another unit, rounded, or, not being exact, near.
-    fn converted(&self, number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
-        let is_same = |other: &Number| {
-            let same = |here: &Reading| other.readings.iter().any(|there| same_amount(number, *here, other, *there));
-            number.readings.iter().any(same)
+    /// Returns the sentence with the number, rounded, where so many are counted: of 391,035 in millions the statement
+    /// has `$391.0 billion`. Of two digits any may be found, so that it has to be of the matter of the statement.
+    fn headed(&self, number: &Number, multiple: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+        let may_be_counted = !number.is_percent && number.unit.is_none_or(Unit::is_money);
+        let counted = number.counted_in(multiple).filter(|_| may_be_counted)?;
+        let is_long = counted.readings.iter().all(|reading| reading.digits() > 2);
+        let is_headed = |at: usize| page.is_headed(at, multiple) && (is_long || page.is_about(at, &self.keys));
+        // Cells have no fractions of three digits: 391,035 are thousands.
+        let is_whole = |there: &Number| {
+            let first = there.readings.first();
+            first.is_some_and(|first| counted.readings.iter().any(|own| same_amount(&counted, *own, there, *first)))
         };
+        let is_it = |placed: &&PlacedNumber| is_whole(&placed.number) && is_headed(placed.sentence);
+        self.amounts(&counted, page, roles).find(is_it).map(|placed| placed.sentence)
+    }
+
+    /// Returns the first of [`Self::amounts`], or else the sentence with the number in two units.
+    fn converted(&self, number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+        let is_sum = |placed: &&PlacedNumber| {
+            let is_of_unit = placed.number.unit == number.unit;
+            is_of_unit && number.readings.iter().any(|here| placed.number.is(here.value))
+                || are_same(number, &placed.number)
+        };
+        let found = self.amounts(number, page, roles).next().or_else(|| page.sums().iter().find(is_sum));
+        found.map(|placed| placed.sentence)
+    }
+
+    /// Returns the numbers that are the same in another unit, rounded, or, not being exact, near.
+    fn amounts<'p>(
+        &self,
+        number: &Number,
+        page: &'p Page,
+        roles: &Roles<'_>,
+    ) -> impl Iterator<Item = &'p PlacedNumber> {
         // Some small number is near on every page, unless its unit is another one.
-        let may_be_any = number.precision != Precision::Exact && number.readings.iter().any(|own| own.value < SMALL);
+        let may_be_any = number.readings.iter().any(|own| own.value < SMALL);
         let has_unit = |placed: &PlacedNumber| placed.number.unit.is_some() && number.unit.is_some();
         let is_near =
-            |placed: &&PlacedNumber| !may_be_any || has_unit(placed) || page.is_about(placed.sentence, &self.keys);
-        let same = page.numbers().iter().filter(|placed| is_same(&placed.number)).filter(is_near);
+            move |placed: &&PlacedNumber| !may_be_any || has_unit(placed) || page.is_about(placed.sentence, &self.keys);
+        let same = page.numbers().iter().filter(|placed| are_same(number, &placed.number)).filter(is_near);
         let is_meant = |placed: &&PlacedNumber| {
             let is_in_other_unit =
                 of_two_scales(number, &placed.number).is_some() || number.hundredths_of(&placed.number).is_some();
             is_in_other_unit || roles.is_meant(number, placed)
         };
-        let is_sum = |placed: &&PlacedNumber| {
-            let of_unit =
-                placed.number.unit == number.unit && number.readings.iter().any(|here| placed.number.is(here.value));
-            of_unit || is_same(&placed.number)
-        };
-        let found = same.take(MOST_READ).find(is_meant).or_else(|| page.sums().iter().find(is_sum));
-        found.map(|placed| placed.sentence)
+        same.take(MOST_READ).filter(is_meant)
     }
 
     /// Returns the sentence that says the share in words, `two thirds` for 67 %, of the matter of the statement.
@@ -371,14 +394,21 @@ fn of_two_scales(number: &Number, other: &Number) -> Option<&'static str> {
     (are_warmth && unit.kind != known.kind).then_some(known.kind)
 }
 
+/// Returns whether one of the readings of both numbers is the same amount.
+fn are_same(number: &Number, other: &Number) -> bool {
+    let is_same = |here: &Reading| other.readings.iter().any(|there| same_amount(number, *here, other, *there));
+    number.readings.iter().any(is_same)
+}
+
 fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -> bool {
     let is_about = |value: i128| number.precision.allows(here, value) && is_near(here, value);
     if let Some(scale) = of_two_scales(number, other) {
         let values = phrases::on_other_scale(there.value, scale);
         return values.into_iter().any(|value| rounds_to(value, here)) || is_about(values[0]);
     }
+    let is_per_another = || number.per.zip(other.per).is_some_and(|(own, other)| own != other);
     let units = number.unit.zip(other.unit).and_then(|(unit, known)| unit.alike(known));
-    match units {
+    match units.filter(|_| !is_per_another()) {
         Some((unit, known)) if unit.size != known.size => is_in_unit(here, unit, there, known, is_about),
         _ => {
             let share = || match number.hundredths_of(other) {
@@ -387,7 +417,14 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
                 None if number.is_percent && !other.is_percent && there.value <= ONE => there.value.checked_mul(100),
                 None => None,
             };
-            let is_rounded = || here.digits() >= 2 && there.value >= SMALL && rounds_to(there.value, here);
+            // What is counted one by one is whole, and what says its unit is not rounded to what says none.
+            let may_count = || match (number.unit, number.is_percent) {
+                (None, false) => here.step < ONE && other.unit.is_none() && !other.is_percent,
+                _ => true,
+            };
+            let is_finer = || there.step < here.step && there.digits() > here.digits() && may_count();
+            let may_be_rounded = || here.digits() >= 2 && (there.value >= SMALL || is_finer());
+            let is_rounded = || may_be_rounded() && rounds_to(there.value, here);
             share().is_some_and(|value| rounds_to(value, here))
                 || number.is_as_large(other, there.value) && (is_about(there.value) || is_rounded())
         }

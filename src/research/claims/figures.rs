@@ -56,6 +56,8 @@ pub struct Number {
     pub unit: Option<Unit>,
     /// The unit is only a part of what is counted: `km/h`, `m²`, `megawatt hours`.
     pub is_compound: bool,
+    /// What there are so many of the unit for each of: of `mg/L` a litre.
+    pub per: Option<Unit>,
     pub is_percent: bool,
     /// Written as a word.
     pub is_word: bool,
@@ -74,17 +76,40 @@ impl Number {
     pub fn counts_as(&self, other: &Self) -> bool {
         let is_apart = |(one, other): (Unit, Unit)| one.alike(other).is_none();
         let is_share = |one: &Self, other: &Self| one.is_percent && other.known_unit().is_some();
-        let units = self.known_unit().zip(other.known_unit());
-        !(units.is_some_and(is_apart) || is_share(self, other) || is_share(other, self))
+        let of_both = || self.per.zip(other.per).is_some_and(is_apart);
+        !(self.units_beside(other).is_some_and(is_apart)
+            || of_both()
+            || is_share(self, other)
+            || is_share(other, self))
     }
 
     /// Returns whether both count as much when `other` is read as this value: in units of one size, and with the word
     /// for so many, which only a number without a unit may leave out, such as one in a table.
     pub fn is_as_large(&self, other: &Self, value: i128) -> bool {
-        let units = self.known_unit().zip(other.known_unit()).and_then(|(one, other)| one.alike(other));
+        let units = self.units_beside(other).and_then(|(one, other)| one.alike(other));
         let is_whole = other.readings.iter().any(|reading| reading.value == value);
-        units.is_none_or(|(one, other)| one.size == other.size)
-            && (is_whole || self.multiple == 1 && self.unit.is_none())
+        let [of_own, of_other] = self.per.zip(other.per).map_or([1; 2], |(own, other)| [own.size, other.size]);
+        let is_one_size =
+            |(one, other): (Unit, Unit)| one.size.checked_mul(of_other) == other.size.checked_mul(of_own);
+        units.is_none_or(is_one_size) && (is_whole || self.multiple == 1 && self.unit.is_none())
+    }
+
+    /// Returns the units by which both can be compared: a part of one says little, but that it is paid in a currency,
+    /// unless it is known of both what each is counted per.
+    pub fn units_beside(&self, other: &Self) -> Option<(Unit, Unit)> {
+        let units = self.unit.zip(other.unit);
+        let are_rates = self.per.is_some() && other.per.is_some();
+        let are_whole = !self.is_compound && !other.is_compound;
+        units.filter(|(one, other)| are_whole || are_rates || one.is_money() && other.is_money())
+    }
+
+    /// Returns how many thousands, millions and so on this is, if it is one of them at least.
+    pub fn counted_in(&self, multiple: i128) -> Option<Self> {
+        let is_one = |reading: &&Reading| reading.value / multiple >= ONE;
+        let counted =
+            |reading: &Reading| Reading { value: reading.value / multiple, step: (reading.step / multiple).max(1) };
+        let readings: Vec<Reading> = self.readings.iter().filter(is_one).map(counted).collect();
+        (!readings.is_empty() && !self.is_year()).then(|| Self { readings, multiple: 1, ..self.clone() })
     }
 
     /// Returns how many hundredths of this number one of the other is, of a share of a hundred and basis points: these
@@ -447,6 +472,7 @@ pub const EMPTY: Number = Number {
     multiple: 1,
     unit: None,
     is_compound: false,
+    per: None,
     is_percent: false,
     is_word: false,
     precision: Precision::Exact,

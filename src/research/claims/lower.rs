@@ -41,10 +41,11 @@ impl Lower {
         places.map(|at| self.ends.partition_point(|end| *end <= at))
     }
 
-    /// Returns whether the head of a table may say that its numbers count so many.
-    pub fn names_head(&self, multiple: i128) -> bool {
-        let is_it = |words: &'static str| move |before: &str, behind: &str| phrases::counts(words, before, behind);
-        phrases::heads(multiple).any(|words| self.sentences_where(words, is_it(words)).next().is_some())
+    /// Returns the sentences, in no order, that may be the head of a table and say that its numbers count so many.
+    pub fn heads(&self, multiple: i128) -> impl Iterator<Item = usize> {
+        phrases::heads(multiple).flat_map(move |(words, kind)| {
+            self.sentences_where(words, move |before, behind| kind.counts(words, before, behind))
+        })
     }
 
     /// Returns whether a single word says that numbers count so many, and not how many there are, as in `thousands of

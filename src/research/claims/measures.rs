@@ -21,6 +21,8 @@ const PLAIN: &str = "metric metrische";
 
 /// Between a unit and the time in which so many are done: `km per hour`, `km à l'heure`.
 const PER: &str = "per pro par por je al all a à an in der die the l la ’ ' /";
+/// Those of them that say so between any two units.
+const FOR_EACH: &str = "/ per pro par por je";
 /// Tokens between the two at most.
 const MOST_BETWEEN: usize = 3;
 /// What stands for an hour behind them alone, and is other words elsewhere.
@@ -94,6 +96,7 @@ impl Reader<'_> {
         // Of `$4–5 billion` the first number is so many billions, too.
         let begins_range = self.is_until(used) && self.token(used + 1).is_some_and(|token| token.is_number());
         number.unit = measure.map(|measure| measure.unit).or_else(|| self.currency_before().filter(|_| !begins_range));
+        number.per = self.per(if measure.is_some() { behind + 1 } else { used });
         let percent = self.percent(used);
         number.is_percent = percent > 0 && number.unit != Some(Unit::PERCENTAGE_POINT);
         if percent > 0 && self.points_behind(used + percent) {
@@ -106,6 +109,12 @@ impl Reader<'_> {
             _ if ends_with_digit => behind + 1,
             _ => used,
         }
+    }
+
+    /// Reads what the unit before is counted for each of: `/kWh`, `per litre`.
+    fn per(self, ahead: usize) -> Option<Unit> {
+        let is_each = self.token(ahead).is_some_and(|token| is_in(FOR_EACH, &lower(token.text)));
+        self.unit(ahead + 1).filter(|_| is_each)
     }
 
     pub fn unit(self, ahead: usize) -> Option<Unit> {

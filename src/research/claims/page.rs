@@ -76,8 +76,9 @@ pub struct Page {
     initials: OnceLock<[String; 2]>,
     ordinals: OnceLock<Vec<Ordinal>>,
     verbatim: OnceLock<Verbatim>,
-    /// The powers of ten that heads of its tables may name, and those that any words say its numbers count.
-    heads: OnceLock<Vec<i128>>,
+    /// How many the numbers of its tables may count, with the sentences that say so, in order.
+    heads: OnceLock<Vec<(i128, usize)>>,
+    /// How many any words say its numbers count.
     multiples: OnceLock<Vec<i128>>,
     /// The shares that it says in words, in per cent, with the sentences that do.
     shares: OnceLock<Vec<(i128, usize)>>,
@@ -162,7 +163,9 @@ impl Page {
             Figure::Number(number) => {
                 let values = number.readings.iter().map(|reading| reading.value);
                 let unmultiplied = number.readings.iter().map(|reading| reading.value / number.multiple);
-                let parts = number.parts.iter().copied();
+                // Of `6,9 %` neither is a number by itself.
+                let is_one = number.is_percent || number.unit.is_some() || number.multiple > 1;
+                let parts = number.parts.iter().copied().filter(|_| !is_one);
                 self.numbers.extend(values.chain(unmultiplied).chain(parts).map(|value| (value, sentence)));
                 self.add_sum(&number, &place);
                 if self.all_numbers.len() < MOST_NUMBERS {
@@ -245,28 +248,42 @@ impl Page {
         same.filter(is_meant).map(|ordinal| self.sentence_at(ordinal.at))
     }
 
-    /// Returns how many the numbers of its tables may count, as heads say, read on first use: it takes as many looks
-    /// through the text as there are phrases.
-    pub fn heads(&self) -> &[i128] {
+    /// Returns how many the numbers of its tables may count, as heads say.
+    pub fn heads(&self) -> impl Iterator<Item = i128> {
+        phrases::MULTIPLES.into_iter().filter(|multiple| !with_key(self.all_heads(), *multiple).is_empty())
+    }
+
+    /// Returns the heads, read on first use: it takes as many looks through the text as there are phrases.
+    fn all_heads(&self) -> &[(i128, usize)] {
         self.heads.get_or_init(|| {
-            let is_named = |multiple: &i128| self.lower().names_head(*multiple);
-            phrases::MULTIPLES.into_iter().filter(is_named).collect()
+            let of = |multiple: i128| self.lower().heads(multiple).map(move |sentence| (multiple, sentence));
+            let mut heads: Vec<(i128, usize)> = phrases::MULTIPLES.into_iter().flat_map(of).collect();
+            in_order(&mut heads);
+            heads
         })
     }
 
     /// Returns how many its numbers may count, as heads or single words say, read on first use likewise.
     pub fn multiples(&self) -> &[i128] {
         self.multiples.get_or_init(|| {
-            let is_named = |multiple: &i128| self.heads().contains(multiple) || self.lower().names_multiple(*multiple);
+            let is_named = |multiple: &i128| self.heads().any(|head| head == *multiple) || self.lower().names_multiple(*multiple);
             words::all_multiples().filter(is_named).collect()
         })
     }
 
-    /// Returns whether a sentence is a row of a table that counts so many: its head says so, or the line above it.
+    /// Returns whether a sentence is a row of a table that counts so many: its head says so, or the line above it. In a
+    /// table without bars all lines are rows up to one that is empty or ends a paragraph.
     pub fn is_headed(&self, sentence: usize, multiple: i128) -> bool {
-        let Some(head) = self.table_head(sentence) else { return false };
-        let above = (0..head).rev().take(MOST_ABOVE).find(|at| !self.sentence(*at).trim().is_empty());
-        [Some(head), above].into_iter().flatten().any(|at| phrases::is_head(self.sentence(at), multiple))
+        let is_head = |at: usize| with_key(self.all_heads(), multiple).binary_search(&(multiple, at)).is_ok();
+        let is_line = |at: &usize| !self.sentence(*at).trim().is_empty() && !self.is_ended(*at);
+        let is_filled = |at: &usize| !self.sentence(*at).trim().is_empty();
+        let of_table = || {
+            let head = self.table_head(sentence)?;
+            let above = (0..head).rev().take(MOST_ABOVE).find(is_filled);
+            Some(is_head(head) || above.is_some_and(is_head))
+        };
+        let mut lines = (sentence.saturating_sub(MOST_ROWS)..sentence).rev().take_while(is_line);
+        is_head(sentence) || of_table().unwrap_or_default() || lines.any(is_head)
     }
 
     /// Returns the shares in words, in millionths of a per cent, each with its sentences, read on first use likewise.
@@ -676,8 +693,8 @@ mod tests {
     #[test]
     fn heads_and_shares_are_those_that_the_text_names() {
         let page = Page::read("A third of the boats left.\n\n| Cost (in thousands) |\n| 5 |\n".into(), "");
-        assert_eq!((page.heads(), page.shares()), (&[1_000][..], &[(3_333 * ONE / 100, 0)][..]));
+        assert_eq!((page.heads().collect(), page.shares()), (vec![1_000], &[(3_333 * ONE / 100, 0)][..]));
         let page = Page::read("The boats left.\n".into(), "");
-        assert!(page.heads().is_empty() && page.shares().is_empty());
+        assert!(page.heads().next().is_none() && page.shares().is_empty());
     }
 }
