@@ -368,3 +368,28 @@ fn the_halves_of_a_decimal_are_no_numbers() {
         ("Es kamen 6 Millionen", "Es kamen 37,6 Millionen."),
     ]);
 }
+
+#[test]
+fn only_what_is_of_one_kind_is_computed_with() {
+    let rich = "Petrel paid 20 million crowns in 2016, or 4% of its dues of 500 million crowns; by Article 83, \
+        it paid for 72 hours and 33 boats, 12 km long.";
+    same(&[
+        ("Petrel paid 4% of its dues", rich),
+        ("Its share of the dues is 30%", "Of its dues 150 crowns of 500 crowns are paid."),
+        ("Dues grew 25%", "Dues grew from 400 crowns to 500 crowns."),
+        ("Dues were 47.3% then", "Dues are 51.6%, up 4.3 percentage points."),
+        ("The war lasted 6 years", "The war lasted from 1939 to 1945."),
+        ("She reigned for 63 years", "Her reign: 1837–1901."),
+        ("More than 3 million boats came", "In all 3.05 million boats came."),
+    ]);
+    other(&[
+        ("Petrel paid 6% of its dues", rich),
+        ("Petrel paid 7% of its dues", rich),
+        ("Petrel paid 17% of its dues", rich),
+        ("Petrel paid 46% of its dues", rich),
+        ("Petrel paid 8% of its dues", rich),
+        ("Prices rose by 22%", "Prices rose by 11% in 2022, then by 2%, in 24 towns."),
+        ("The war lasted 8 years", "The war lasted from 1939 to 1945."),
+        ("More than 4 million boats came", "3.05 million boats came here, 1.49 million there."),
+    ]);
+}

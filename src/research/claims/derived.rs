@@ -1,6 +1,10 @@
 //! Numbers that stand in no source, and follow from those that stand there: as a sum, a difference, a share.
+//!
+//! Among a dozen numbers some two have nearly any ratio. So only what is of one kind is computed with: amounts in one
+//! unit, shares of a hundred, years.
 
 use super::{
+    bounds::Precision,
     check::{Statement, rounds_to},
     figures::{Number, Reading},
     page::Page,
@@ -16,26 +20,71 @@ const LEAST_OPERANDS: usize = 6;
 
 /// A number that may be computed with.
 #[derive(Clone, Copy, Debug)]
-struct Operand {
+struct Operand<'a> {
+    number: &'a Number,
     value: i128,
+    sentence: usize,
     /// It is a part of the one before.
     is_part: bool,
+}
+
+impl Operand<'_> {
+    /// Returns whether both count the same, so that they can be added up.
+    fn is_like(&self, other: &Self) -> bool {
+        let (one, other) = (self.number, other.number);
+        let are_shares = is_share(one) && is_share(other);
+        // Cells of a row may leave out what they are paid in.
+        let is_said = one.unit.is_some() == other.unit.is_some() || one.unit.or(other.unit).is_some_and(Unit::is_money);
+        let are_amounts = !is_share(one) && !is_share(other) && is_said && are_of_one_unit(one, other);
+        one.is_year() == other.is_year() && (are_shares || are_amounts)
+    }
+
+    /// Returns whether a sum or difference of such numbers may be the one of the statement. Those of shares are often
+    /// called points, and the cells of tables say nothing of what they are.
+    fn adds_up_to(&self, number: &Number, is_said: bool) -> bool {
+        match (is_share(number), is_share(self.number)) {
+            (true, false) => is_points(number) && self.number.unit.is_none() && !self.number.is_year(),
+            (false, true) => is_said && number.unit.is_none(),
+            (true, true) => true,
+            (false, false) => self.number.is_year() || are_of_one_unit(number, self.number),
+        }
+    }
+
+    fn is_amount(&self) -> bool {
+        !is_share(self.number) && !self.number.is_year()
+    }
 }
 
 /// Does a number of the statement follow from those near the best sentences of the pages?
 pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, Option<usize>)]) -> bool {
     // Each page has its share, however many numbers another one has.
     let share = (MOST_OPERANDS / pages.len().max(1)).max(LEAST_OPERANDS);
-    let of_page =
-        |(page, best): &(&Page, Option<usize>)| best.map(|best| operands(page, best, share)).unwrap_or_default();
-    let operands: Vec<Operand> = pages.iter().flat_map(of_page).collect();
+    let best = pages.iter().filter_map(|&(page, best)| Some((page, best?)));
+    let operands: Vec<Operand<'_>> = best.flat_map(|(page, best)| operands(page, best, share)).collect();
     // Of two years, or two small numbers, anything follows.
     let is_long = |reading: &Reading| reading.digits() >= 3 && !number.is_year();
     let is_said = number.is_percent || statement.says_it_computes();
     let allowed = is_said || is_points(number) || number.readings.iter().any(is_long);
+    // `more` of `more than 4 billion` speaks of no computing.
+    let is_bound = matches!(number.precision, Precision::AtLeast | Precision::AtMost) && !is_share(number);
+    if number.readings.iter().any(|reading| is_span(number, *reading, &operands)) {
+        return true;
+    }
     allowed
+        && !is_bound
         && !(number.is_percent && are_points(number, pages))
-        && number.readings.iter().any(|reading| follows(*reading, &operands, is_said))
+        && number.readings.iter().any(|reading| follows(number, *reading, &operands, is_said))
+}
+
+/// Returns whether both count in one unit, as far as they say in which.
+fn are_of_one_unit(one: &Number, other: &Number) -> bool {
+    let of_one_size = |(one, other): (Unit, Unit)| one.alike(other).is_some_and(|(one, other)| one.size == other.size);
+    one.counts_as(other) && one.unit.zip(other.unit).is_none_or(of_one_size)
+}
+
+/// Returns whether a number counts hundredths of a whole, or the difference of two such.
+fn is_share(number: &Number) -> bool {
+    number.is_percent || is_points(number)
 }
 
 fn is_points(number: &Number) -> bool {
@@ -50,7 +99,7 @@ fn are_points(number: &Number, pages: &[(&Page, Option<usize>)]) -> bool {
 }
 
 /// Returns the numbers nearest to a sentence, in their order.
-fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand> {
+fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand<'_>> {
     let mut near: Vec<_> = page.numbers_near(best, NEAR).collect();
     near.sort_by_key(|placed| placed.sentence.abs_diff(best));
     near.truncate(most);
@@ -61,47 +110,69 @@ fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand> {
             let between = page.text().get(before.place.end..near[at].place.start)?;
             (before.sentence == near[at].sentence).then(|| words::begins_part(between))
         };
-        let value = near[at].number.readings.first()?.value;
-        Some(Operand { value, is_part: is_part().unwrap_or_default() })
+        let (number, sentence) = (&near[at].number, near[at].sentence);
+        let value = number.readings.first()?.value;
+        Some(Operand { number, value, sentence, is_part: is_part().unwrap_or_default() })
     };
     (0..near.len()).filter_map(operand).collect()
 }
 
-/// Returns whether the reading is sum or difference of two of the numbers, or the sum of several in a row; product,
-/// ratio or share of two only where the statement says that it computes, for among a dozen numbers some two have nearly
-/// any ratio. What is a part of another number is not added to it.
-fn follows(reading: Reading, operands: &[Operand], with_ratios: bool) -> bool {
+/// Returns whether so many years lie between two that stand next to each other. Of the last one only a part may count.
+fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool {
+    let is_year = |operand: &Operand<'_>| {
+        let Number { unit, multiple, is_percent, .. } = operand.number;
+        let is_plain = unit.is_none() && *multiple == 1 && !is_percent && operand.value % ONE == 0;
+        is_plain && (1_000 * ONE..=2_100 * ONE).contains(&operand.value)
+    };
+    let is_it = |pair: &[Operand<'_>]| {
+        let years = pair[1].value - pair[0].value;
+        pair[0].sentence == pair[1].sentence && pair.iter().all(is_year) && [years, years - ONE].contains(&reading.value)
+    };
+    number.unit.is_some_and(Unit::is_years) && operands.windows(2).any(is_it)
+}
+
+/// Returns whether the reading is sum or difference of two of the numbers, or the sum of several in a row; or, where
+/// the statement says that it computes, ratio or share of two amounts. What is a part of another number is not added to
+/// it.
+fn follows(number: &Number, reading: Reading, operands: &[Operand<'_>], is_said: bool) -> bool {
     let is_it = |value: Option<i128>| value.and_then(i128::checked_abs).is_some_and(|value| rounds_to(value, reading));
-    let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
     let pairs = (0..operands.len()).flat_map(|one| (one + 1..operands.len()).map(move |other| (one, other)));
-    let mut of_pairs = pairs.flat_map(|(at, next)| {
-        let (one, other) = (operands[at].value, operands[next].value);
-        let is_part = next == at + 1 && operands[next].is_part;
-        let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
-        let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
+    let mut of_pairs = pairs.filter(|(at, next)| operands[*at].is_like(&operands[*next])).flat_map(|(at, next)| {
+        let (one, other) = (operands[at], operands[next]);
         // Next to a number, a far smaller one tells nothing.
-        let comparable = one.unsigned_abs().min(other.unsigned_abs()) >= reading.value.unsigned_abs() / 50;
-        let sums =
-            [one.checked_add(other).filter(|_| comparable && !is_part), one.checked_sub(other).filter(|_| comparable)];
-        let ratios = [
-            one.checked_mul(other).map(|product| product / ONE),
-            ratio(one, other),
-            ratio(other, one),
-            share(one, other),
-            share(other, one),
-            rise(one, other),
-            rise(other, one),
-        ];
-        sums.into_iter().chain(ratios.into_iter().filter(move |_| with_ratios))
+        let least = one.value.unsigned_abs().min(other.value.unsigned_abs());
+        let may_sum = one.adds_up_to(number, is_said) && least >= reading.value.unsigned_abs() / 50;
+        let is_part = next == at + 1 && other.is_part;
+        let sum = one.value.checked_add(other.value).filter(|_| may_sum && !is_part);
+        let difference = one.value.checked_sub(other.value).filter(|_| may_sum);
+        let ratios = Some(ratios(number, one.value, other.value)).filter(|_| is_said && one.is_amount());
+        [sum, difference].into_iter().chain(ratios.into_iter().flatten())
     });
     let sums = || {
-        (0..operands.len()).any(|from| {
-            let mut sum = operands[from].value;
-            operands[from + 1..].iter().filter(|next| !next.is_part).any(|next| {
+        (0..operands.len()).filter(|from| operands[*from].adds_up_to(number, is_said)).any(|from| {
+            let first = operands[from];
+            let mut sum = first.value;
+            // Years may stand between them, other numbers may not.
+            let counts = |next: &&Operand<'_>| !next.is_part && (first.number.is_year() || !next.number.is_year());
+            let mut alike = operands[from + 1..].iter().filter(counts).take_while(|next| first.is_like(next));
+            alike.any(|next| {
                 sum = sum.saturating_add(next.value);
                 rounds_to(sum, reading)
             })
         })
     };
     of_pairs.any(is_it) || sums()
+}
+
+/// Returns what a number without a unit may be of two amounts: how many times one is the other, or, if it is one of a
+/// hundred, which share of the other one is, or by which share it is more.
+fn ratios(number: &Number, one: i128, other: i128) -> [Option<i128>; 4] {
+    let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
+    let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
+    let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
+    match (number.is_percent, number.unit) {
+        (true, _) => [share(one, other), share(other, one), rise(one, other), rise(other, one)],
+        (false, None) => [ratio(one, other), ratio(other, one), None, None],
+        (false, Some(_)) => [None; 4],
+    }
 }

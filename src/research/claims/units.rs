@@ -28,6 +28,7 @@ const DATA_RATE: &str = "data rate";
 const WATT: i128 = 1_000;
 const SECOND: i128 = 1_000_000_000;
 const HOUR: i128 = 3_600 * SECOND;
+const YEAR: i128 = 31_557_600 * SECOND;
 const MICROMETRE: i128 = 1_000;
 const POUND: i128 = 453_592_370;
 const PERCENTAGE_POINT: i128 = 100;
@@ -185,6 +186,10 @@ impl Unit {
 
     pub fn is_money(self) -> bool {
         [MONEY, POUNDS].contains(&self.quantity)
+    }
+
+    pub fn is_years(self) -> bool {
+        self.quantity == TIME && self.size == YEAR
     }
 
     pub fn is_time(self) -> bool {
