@@ -393,3 +393,69 @@ fn only_what_is_of_one_kind_is_computed_with() {
         ("More than 4 million boats came", "3.05 million boats came here, 1.49 million there."),
     ]);
 }
+
+#[test]
+fn currencies_of_all_scripts() {
+    same(&[
+        ("The firm paid $44 billion", "公司以440亿美元收购。"),
+        ("The firm paid 5 billion yuan", "公司投入50亿元。"),
+        ("The firm paid NT$50 billion", "公司投入500億元。"),
+        ("The firm paid ¥45 trillion", "売上高は45兆円だった。"),
+        ("The firm paid 75 trillion won", "매출은 75조 원이다."),
+        ("The firm paid 1.5 trillion roubles", "Прибыль составила 1,5 трлн руб."),
+        ("The firm paid 85.6 billion zloty", "Firma zapłaciła 85,6 mld zł."),
+        ("The firm paid $255.8 billion", "İhracat 255,8 milyar dolara ulaştı."),
+        ("The firm paid R$124.6 billion", "A firma pagou 124,6 bilhões de reais."),
+    ]);
+    other(&[
+        ("The firm paid €44 billion", "公司以440亿美元收购。"),
+        ("公司以440亿元收购。", "公司以440亿美元收购。"),
+        ("The firm paid $45 trillion", "売上高は45兆円だった。"),
+        ("The firm paid $75 trillion", "매출은 75조원이다."),
+        ("The firm paid $1.5 trillion", "Прибыль составила 1,5 трлн руб."),
+        ("The firm paid €85.6 billion", "Firma zapłaciła 85,6 mld zł."),
+        ("A firma pagou 124,6 bilhões de dólares", "A firma pagou R$ 124,6 bilhões."),
+    ]);
+}
+
+#[test]
+fn sums_of_signs_are_as_exact_as_their_smallest_part() {
+    same(&[
+        ("売上高は45兆953億円だった。", "売上高は45,095,325百万円。"),
+        ("The firm earned 75.8 trillion won", "매출은 75조 7,883억원이다."),
+        ("The firm has 51.775 million boats", "인구 5,177만 5천명."),
+        ("人口は1億2380万人である。", "The population is 123,802,345."),
+    ]);
+    other(&[
+        ("売上高は45兆963億円だった。", "売上高は45,095,325百万円。"),
+        ("The firm earned 75.9 trillion won", "매출은 75조 7,883억원이다."),
+    ]);
+}
+
+#[test]
+fn one_letter_may_be_two_units() {
+    same(&[
+        ("The app has 100 million users", "The app has 100m users."),
+        ("The app has 100M users", "The app has 100m users."),
+        ("The race is over 100 metres", "It is the 100m race."),
+        ("Sales were $94.93 billion", "Sales were $94,930mm."),
+        ("Bake it at 200 °C (400 °F)", "Bake it at 200C/400F for 45 minutes."),
+    ]);
+    other(&[
+        ("The app has 100 billion users", "The app has 100m users."),
+        ("Bake it at 200 °F", "Bake it at 200C/400F for 45 minutes."),
+        ("Bake it at 400 °C", "Bake it at 200C/400F for 45 minutes."),
+    ]);
+}
+
+#[test]
+fn what_counts_something_else_is_no_share() {
+    other(&[
+        ("Growth fell to 3%", "In 3 countries, growth fell to 2.1%."),
+        ("Fines are up to 7 % of turnover", "The report has 7 chapters. Turnover fines are up to 4 %."),
+    ]);
+    same(&[
+        ("Growth was 5% here and 3% there", "Growth was 3 to 5% here."),
+        ("Growth was 3% in 2021", "Growth was 5% in 2022 (2021: 3)."),
+    ]);
+}

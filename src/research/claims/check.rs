@@ -9,6 +9,7 @@ use super::{
     ordinals::numbering,
     page::{Page, PlacedNumber, WordKey, word_keys},
     phrases::{self, TEMPERATURE},
+    quarters,
     roles::Roles,
     tokens::Token,
     units::Unit,
@@ -90,6 +91,9 @@ impl<'a> Statement<'a> {
             }
         }
         let parts = parts_of_year(text, &figures);
+        // The number of `3-м квартале` counts nothing.
+        let is_within = |found: &PlacedFigure, part: &PlacedFigure| part.start <= found.start && found.end <= part.end;
+        figures.retain(|found| !parts.iter().any(|part| is_within(found, part)));
         figures.extend(parts);
         figures.sort_by_key(|found| found.start);
         let counted =
@@ -145,7 +149,7 @@ impl<'a> Statement<'a> {
     /// Returns whether a figure is a part of a year in words.
     fn is_part_in_words(&self, found: &PlacedFigure) -> bool {
         let is_in_words = |code: &str| !self.text[found.start..found.end].eq_ignore_ascii_case(code);
-        matches!(&found.figure, Figure::Code(code) if words::is_part_of_year(code) && is_in_words(code))
+        matches!(&found.figure, Figure::Code(code) if quarters::is_part_of_year(code) && is_in_words(code))
     }
 
     fn standing(&self, found: &PlacedFigure, page: &Page, roles: &Roles<'_>) -> Standing {
@@ -334,24 +338,24 @@ impl<'a> Statement<'a> {
 /// business. A match has two halves, too.
 fn parts_of_year(text: &str, figures: &[PlacedFigure]) -> Vec<PlacedFigure> {
     let lower = lower_in_place(text);
-    if !words::may_name_part_of_year(&lower) {
+    if !quarters::may_name_part_of_year(&lower) {
         return Vec::new();
     }
-    let is_of_business = words::business().any(|word| {
+    let is_of_business = quarters::business().any(|word| {
         let mut places = lower.match_indices(word);
         places.any(|(at, _)| lower::begins(&lower[..at]))
     });
     let stands = |at: &Range<usize>| {
-        let (before, behind) = (&lower[..at.start], &lower[at.end..]);
+        let (before, words, behind) = (&lower[..at.start], &lower[at.clone()], &lower[at.end..]);
         let is_meant = || is_of_business || is_beside_year(text, at, figures);
-        lower::is_apart(before, behind) && !words::ends_with_first_parts(before) && is_meant()
+        lower::is_apart_as(words, before, behind) && !quarters::ends_with_first_parts(before) && is_meant()
     };
     let figure = |(code, words): (&'static str, &'static [&'static str])| {
         let places = |words: &'static str| lower.match_indices(words).map(|(at, _)| at..at + words.len());
         let place = words.iter().flat_map(|words| places(words)).find(stands)?;
         Some(PlacedFigure { figure: Figure::Code(code.to_owned()), start: place.start, end: place.end })
     };
-    words::parts_of_year().filter_map(figure).collect()
+    quarters::parts_of_year().filter_map(figure).collect()
 }
 
 /// Returns the text in lower case, but for letters whose lower case is longer or shorter: so all places are the same.
@@ -384,7 +388,7 @@ fn is_beside_year(text: &str, place: &Range<usize>, figures: &[PlacedFigure]) ->
 /// Returns whether a page names another quarter, or another half, of a year.
 fn names_other_part(code: &str, page: &Page) -> bool {
     let is_other = |other: &str| other != code && other.get(..1) == code.get(..1);
-    words::parts_of_year().any(|(other, _)| is_other(other) && page.sentence_with_part_of_year(other).is_some())
+    quarters::parts_of_year().any(|(other, _)| is_other(other) && page.sentence_with_part_of_year(other).is_some())
 }
 
 /// Returns the scale of the other number, if both are temperatures, on two scales: the same counts otherwise there.

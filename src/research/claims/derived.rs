@@ -126,7 +126,9 @@ fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool 
     };
     let is_it = |pair: &[Operand<'_>]| {
         let years = pair[1].value - pair[0].value;
-        pair[0].sentence == pair[1].sentence && pair.iter().all(is_year) && [years, years - ONE].contains(&reading.value)
+        pair[0].sentence == pair[1].sentence
+            && pair.iter().all(is_year)
+            && [years, years - ONE].contains(&reading.value)
     };
     number.unit.is_some_and(Unit::is_years) && operands.windows(2).any(is_it)
 }

@@ -6,6 +6,7 @@ use super::{
     bounds::Precision,
     compounds::add,
     dates::Date,
+    quarters,
     tokens::{Kind, Token, digit, is_space},
     units::{self, Unit},
     words::{self, ONE},
@@ -20,6 +21,7 @@ const SECOND: &str = "second";
 /// so many.
 const RAND: &str = "R";
 const SHORTEST_SUM: usize = 3;
+const MILLION: i128 = 1_000_000;
 /// The largest number of tenths that is said by one of them.
 const MOST_TENTHS: i128 = 10 * ONE;
 
@@ -77,10 +79,7 @@ impl Number {
         let is_apart = |(one, other): (Unit, Unit)| one.alike(other).is_none();
         let is_share = |one: &Self, other: &Self| one.is_percent && other.known_unit().is_some();
         let of_both = || self.per.zip(other.per).is_some_and(is_apart);
-        !(self.units_beside(other).is_some_and(is_apart)
-            || of_both()
-            || is_share(self, other)
-            || is_share(other, self))
+        !(self.units_beside(other).is_some_and(is_apart) || of_both() || is_share(self, other) || is_share(other, self))
     }
 
     /// Returns whether both count as much when `other` is read as this value: in units of one size, and with the word
@@ -89,8 +88,7 @@ impl Number {
         let units = self.units_beside(other).and_then(|(one, other)| one.alike(other));
         let is_whole = other.readings.iter().any(|reading| reading.value == value);
         let [of_own, of_other] = self.per.zip(other.per).map_or([1; 2], |(own, other)| [own.size, other.size]);
-        let is_one_size =
-            |(one, other): (Unit, Unit)| one.size.checked_mul(of_other) == other.size.checked_mul(of_own);
+        let is_one_size = |(one, other): (Unit, Unit)| one.size.checked_mul(of_other) == other.size.checked_mul(of_own);
         units.is_none_or(is_one_size) && (is_whole || self.multiple == 1 && self.unit.is_none())
     }
 
@@ -101,6 +99,16 @@ impl Number {
         let are_rates = self.per.is_some() && other.per.is_some();
         let are_whole = !self.is_compound && !other.is_compound;
         units.filter(|(one, other)| are_whole || are_rates || one.is_money() && other.is_money())
+    }
+
+    /// Adds what it is if it counts millions.
+    pub fn add_millions(&mut self) {
+        let in_millions = |reading: &Reading| {
+            let [value, step] = [reading.value, reading.step].map(|part| part.checked_mul(MILLION));
+            Some(Reading { value: value?, step: step? })
+        };
+        let millions: Vec<Reading> = self.readings.iter().filter_map(in_millions).collect();
+        self.readings.extend(millions);
     }
 
     /// Returns how many thousands, millions and so on this is, if it is one of them at least.
@@ -243,6 +251,9 @@ impl<'a> Reader<'a> {
         let first = self.token(0)?;
         let is_capital =
             first.text.chars().all(char::is_uppercase) && !(units::is_currency_code(first.text) || self.is_rand());
+        // Of `200C/400F` the letter belongs to the number before it.
+        let is_scale = || self.back(1).is_some_and(|before| before.letter_of_scale(1).is_some());
+        let is_capital = is_capital && !is_scale();
         let is_begin = is_capital || self.is_glued(0) && is_of_elements(first.text);
         if !is_begin || first.text.len() > 8 {
             return None;
@@ -254,7 +265,7 @@ impl<'a> Reader<'a> {
             let joins = matches!(next.kind, Kind::Mark('-' | '‑' | '/')) && self.is_glued(used);
             // The year of `H2/2030` is a figure of its own.
             let is_of_year =
-                || self.year(used + 1).is_some() && words::is_part_of_year(&self.text_of(used).to_lowercase());
+                || self.year(used + 1).is_some() && quarters::is_part_of_year(&self.text_of(used).to_lowercase());
             if joins && is_of_year() {
                 break;
             }
@@ -401,9 +412,9 @@ impl<'a> Reader<'a> {
         let (mut last, is_sign) = (multiple, used > own && self.multiple_sign(used - 1).is_some());
         while let Some((part, tokens)) = self.smaller_part(used, last).filter(|_| is_sign) {
             for reading in &mut number.readings {
-                *reading = Reading { value: reading.value.saturating_add(part), step: ONE };
+                *reading = Reading { value: reading.value.saturating_add(part.value), step: part.step };
             }
-            (last, number.multiple, used) = (part / ONE, 1, used + tokens);
+            (last, number.multiple, used) = (part.value / ONE, 1, used + tokens);
         }
         // `1万2千亿`.
         while let Some(more) = self.multiple_sign(used).filter(|_| number.multiple == 1 && last < multiple) {
@@ -448,7 +459,7 @@ impl<'a> Reader<'a> {
     fn multiple_letter(self, ahead: usize) -> Option<i128> {
         let text = self.token(ahead)?.text;
         let power = match text {
-            "M" | "m" => 6,
+            "M" | "m" | "MM" | "mm" => 6,
             "B" | "b" => 9,
             "T" | "t" => 12,
             _ => return None,

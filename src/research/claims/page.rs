@@ -11,7 +11,7 @@ use super::{
     figures::{self, Figure, Number, Reading},
     lower::{self, Lower},
     ordinals::{Numbering, Ordinal, ordinals},
-    phrases, shares,
+    phrases, quarters, shares,
     tokens::{Token, clause_ends, sentences, tokens},
     verbatim::Verbatim,
     words::{self, ONE},
@@ -42,6 +42,8 @@ const MOST_BEFORE: usize = 3;
 /// How clearly a mark has to stand before fractions to be the page's: of the numbers that can be read in one way only,
 /// so many times as many have it as have another one.
 const CLEARLY: usize = 4;
+/// A text with one word of so many of a statement's is in another language, and shares hardly more than names with it.
+const FEW: usize = 4;
 /// Characters of a passage.
 const PASSAGE_CHARS: usize = 400;
 
@@ -266,7 +268,8 @@ impl Page {
     /// Returns how many its numbers may count, as heads or single words say, read on first use likewise.
     pub fn multiples(&self) -> &[i128] {
         self.multiples.get_or_init(|| {
-            let is_named = |multiple: &i128| self.heads().any(|head| head == *multiple) || self.lower().names_multiple(*multiple);
+            let is_named =
+                |multiple: &i128| self.heads().any(|head| head == *multiple) || self.lower().names_multiple(*multiple);
             words::all_multiples().filter(is_named).collect()
         })
     }
@@ -445,13 +448,15 @@ impl Page {
     /// Returns the sentence with a code, or with the words for the part of a year that it names.
     pub fn sentence_with_code(&self, code: &str) -> Option<usize> {
         // `h2` stands in `h264` as well.
-        let is_part_of_year = words::is_part_of_year(code);
+        let is_part_of_year = quarters::is_part_of_year(code);
         let is_it = |before: &str, behind: &str| !is_part_of_year || lower::is_beside_year(before, behind);
         let written = || self.lower().sentences_where(code, is_it).next();
         let of_year = || self.sentences_with(words::fiscal_year(code)?).next();
         let found = self.known_code(code).or_else(written);
+        let of_trimester = || self.sentence_with_part_of_year(quarters::quarter_of_trimester(code)?);
         found
             .or_else(|| self.lower().sentence_with_part_of_year(code))
+            .or_else(of_trimester)
             .or_else(of_year)
             .or_else(|| self.stands_around(code))
     }
@@ -524,7 +529,7 @@ impl Page {
     /// the text holds none of them.
     pub fn is_about(&self, sentence: usize, keys: &BTreeSet<WordKey>) -> bool {
         let places = keys.iter().map(|key| self.places(*key));
-        let mut shared = places.filter(|places| !places.is_empty()).peekable();
+        let shared: Vec<_> = places.filter(|places| !places.is_empty()).collect();
         let stands = |places: &[WordPlace], from: usize, to: usize| {
             let first = places.partition_point(|place| place.sentence() < from);
             places.get(first).is_some_and(|place| place.sentence() <= to)
@@ -534,7 +539,7 @@ impl Page {
             stands(places, sentence.saturating_sub(1), sentence + 1)
                 || head.is_some_and(|head| stands(places, head, head))
         };
-        shared.peek().is_none() || shared.any(near)
+        shared.len() * FEW <= keys.len() || shared.into_iter().any(near)
     }
 
     /// Returns the sentence that shares most with a claim, figures and rare words counting most; `None` when it
