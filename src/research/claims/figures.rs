@@ -21,6 +21,10 @@ const SECOND: &str = "second";
 /// so many.
 const RAND: &str = "R";
 const SHORTEST_SUM: usize = 3;
+/// How clearly a mark has to stand before fractions to be the text's: of the numbers that can be read in one way only,
+/// so many times as many have it as have another one.
+const CLEARLY: usize = 4;
+/// What the letter `m` may stand for.
 const MILLION: i128 = 1_000_000;
 /// The largest number of tenths that is said by one of them.
 const MOST_TENTHS: i128 = 10 * ONE;
@@ -569,8 +573,24 @@ fn is_indian(marks: &[char], groups: &[String]) -> bool {
         && (first.len() <= 2 && !middle.is_empty() && middle.iter().all(is_pair) && last.len() == 3)
 }
 
+/// Returns the mark before fractions in a text, if its numbers tell.
+pub fn mark_of_fractions(tokens: &[Token<'_>]) -> Option<char> {
+    let (mut points, mut commas) = (0, 0);
+    for mark in tokens.iter().filter(|token| token.is_number()).filter_map(|token| decimal_mark(token.text)) {
+        match mark {
+            '.' => points += 1,
+            _ => commas += 1,
+        }
+    }
+    match (points, commas) {
+        (points, commas) if points > commas * CLEARLY => Some('.'),
+        (points, commas) if commas > points * CLEARLY => Some(','),
+        _ => None,
+    }
+}
+
 /// Returns the mark before the fraction of a number, if it can be read in one way only.
-pub fn decimal_mark(text: &str) -> Option<char> {
+fn decimal_mark(text: &str) -> Option<char> {
     let mut marks = text.char_indices().filter(|(_, char)| digit(*char).is_none());
     let (at, first) = marks.next().filter(|(_, mark)| matches!(mark, '.' | ','))?;
     let is_three = |group: &str| group.chars().count() == 3;

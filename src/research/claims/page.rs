@@ -39,9 +39,6 @@ const MOST_ROWS: usize = 500;
 const MOST_ABOVE: usize = 2;
 /// Sentences before one that may say what it is about.
 const MOST_BEFORE: usize = 3;
-/// How clearly a mark has to stand before fractions to be the page's: of the numbers that can be read in one way only,
-/// so many times as many have it as have another one.
-const CLEARLY: usize = 4;
 /// A text with one word of so many of a statement's is in another language, and shares hardly more than names with it.
 const FEW: usize = 4;
 /// Characters of a passage.
@@ -121,7 +118,7 @@ impl Page {
             }
             page.words.push(WordPlace::new(key, sentence));
         }
-        let decimal = decimal_mark(&tokens);
+        let decimal = figures::mark_of_fractions(&tokens);
         for mut found in figures::figures(&text, &tokens) {
             let sentence = page.sentence_at(found.start);
             let place = found.start..found.end;
@@ -632,22 +629,6 @@ fn word_key(word: &str) -> Option<WordKey> {
 pub fn key(letters: impl Iterator<Item = char>) -> WordKey {
     const MIX: u64 = 0x517c_c1b7_2722_0a95;
     letters.fold(0, |key: u64, letter| (key.rotate_left(5) ^ u64::from(u32::from(letter))).wrapping_mul(MIX))
-}
-
-/// Returns the mark before fractions in a text, if its numbers tell.
-fn decimal_mark(tokens: &[Token<'_>]) -> Option<char> {
-    let (mut points, mut commas) = (0, 0);
-    for mark in tokens.iter().filter(|token| token.is_number()).filter_map(|token| figures::decimal_mark(token.text)) {
-        match mark {
-            '.' => points += 1,
-            _ => commas += 1,
-        }
-    }
-    match (points, commas) {
-        (points, commas) if points > commas * CLEARLY => Some('.'),
-        (points, commas) if commas > points * CLEARLY => Some(','),
-        _ => None,
-    }
 }
 
 /// Returns the first mark in a number.

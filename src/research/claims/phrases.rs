@@ -140,8 +140,8 @@ pub enum Head {
     Sign,
 }
 
-/// Before what a head counts otherwise than most of its table: `in millions, except shares, in thousands`. Bytes between
-/// the two at most.
+/// Before what a head counts otherwise than most of its table: `in millions, except shares, in thousands`. Bytes
+/// between the two at most.
 const EXCEPT: &str = "except";
 const LONGEST_EXCEPTION: usize = 100;
 
