@@ -360,3 +360,144 @@ fn versions_are_no_amounts() {
         ("Python 3.10 brought it", "It came with Python 13.10."),
     ]);
 }
+
+#[test]
+fn small_numbers_are_rounded_to_fewer_digits() {
+    same(&[
+        ("Dues rose 41.3%", "Dues rose 41.26%."),
+        ("Dues rose 41%", "Dues rose 41.26%."),
+        ("It is 4.25 light years away", "It is 4.2465 light years away."),
+        ("Dues rose 5.9% in 2022", "| Year | Dues |\n| --- | --- |\n| 2022 | 5.87 |"),
+        ("Of the boats 4.0% were lost", "Of the boats 3.96% were lost."),
+    ]);
+    other(&[
+        ("Dues rose 41.2%", "Dues rose 41.26%."),
+        ("Dues rose 41.26%", "Dues rose 41.3%."),
+        ("It has 15 speakers", "It has a 15.4-inch screen and 17 speakers."),
+        ("Dues rose 41.3%", "Dues rose a lot.\n\nIt is old.\n\nGulls nest there.\n\nSee 41.26 there."),
+    ]);
+}
+
+#[test]
+fn of_a_rate_both_units_count() {
+    same(&[
+        ("The limit is 10 µg/L", "The limit is 10 micrograms per litre."),
+        ("The limit is 0.01 mg/L", "The limit is 10 µg/L."),
+        ("The limit is 10 mg/kg", "The limit is 10 g/t."),
+        ("It costs $139/kWh", "It costs $139 per kilowatt-hour."),
+        ("It costs $139", "It costs $139/kWh."),
+        ("It costs $5 a day", "It costs 5 dollars a day."),
+    ]);
+    other(&[
+        ("The limit is 10 mg/L", "The limit is 10 µg/L."),
+        ("It costs $139/MWh", "It costs $139/kWh."),
+        ("It costs €139/kWh", "It costs $139/kWh."),
+        ("It emits 120 kg/km", "It emits 120 g/km."),
+        ("It rises 4.7 cm/yr", "It rises 4.7 mm/yr."),
+        ("The limit is 10 mg/L", "The limit is 10 mg/kg."),
+    ]);
+}
+
+#[test]
+fn the_halves_of_a_decimal_are_no_numbers() {
+    same(&[
+        ("Die Teuerung lag bei 6,9 %", "Die Teuerung lag bei 6,9 %."),
+        ("Die Tore 6, 9 und 12 sind offen", "Die Tore 6,9 und 12 sind offen."),
+    ]);
+    other(&[
+        ("Die Teuerung lag bei 9 %", "Die Teuerung lag bei 6,9 %."),
+        ("Die Teuerung lag bei 6 %", "Die Teuerung lag bei 6,9 %."),
+        ("Es kamen 6 Millionen", "Es kamen 37,6 Millionen."),
+    ]);
+}
+
+#[test]
+fn only_what_is_of_one_kind_is_computed_with() {
+    let rich = "Petrel paid 20 million crowns in 2016, or 4% of its dues of 500 million crowns; by Article 83, \
+        it paid for 72 hours and 33 boats, 12 km long.";
+    same(&[
+        ("Petrel paid 4% of its dues", rich),
+        ("Its share of the dues is 30%", "Of its dues 150 crowns of 500 crowns are paid."),
+        ("Dues grew 25%", "Dues grew from 400 crowns to 500 crowns."),
+        ("Dues were 47.3% then", "Dues are 51.6%, up 4.3 percentage points."),
+        ("The war lasted 6 years", "The war lasted from 1939 to 1945."),
+        ("She reigned for 63 years", "Her reign: 1837–1901."),
+        ("More than 3 million boats came", "In all 3.05 million boats came."),
+    ]);
+    other(&[
+        ("Petrel paid 6% of its dues", rich),
+        ("Petrel paid 7% of its dues", rich),
+        ("Petrel paid 17% of its dues", rich),
+        ("Petrel paid 46% of its dues", rich),
+        ("Petrel paid 8% of its dues", rich),
+        ("Prices rose by 22%", "Prices rose by 11% in 2022, then by 2%, in 24 towns."),
+        ("The war lasted 8 years", "The war lasted from 1939 to 1945."),
+        ("More than 4 million boats came", "3.05 million boats came here, 1.49 million there."),
+    ]);
+}
+
+#[test]
+fn currencies_of_all_scripts() {
+    same(&[
+        ("The firm paid $44 billion", "公司以440亿美元收购。"),
+        ("The firm paid 5 billion yuan", "公司投入50亿元。"),
+        ("The firm paid NT$50 billion", "公司投入500億元。"),
+        ("The firm paid ¥45 trillion", "売上高は45兆円だった。"),
+        ("The firm paid 75 trillion won", "매출은 75조 원이다."),
+        ("The firm paid 1.5 trillion roubles", "Прибыль составила 1,5 трлн руб."),
+        ("The firm paid 85.6 billion zloty", "Firma zapłaciła 85,6 mld zł."),
+        ("The firm paid $255.8 billion", "İhracat 255,8 milyar dolara ulaştı."),
+        ("The firm paid R$124.6 billion", "A firma pagou 124,6 bilhões de reais."),
+    ]);
+    other(&[
+        ("The firm paid €44 billion", "公司以440亿美元收购。"),
+        ("公司以440亿元收购。", "公司以440亿美元收购。"),
+        ("The firm paid $45 trillion", "売上高は45兆円だった。"),
+        ("The firm paid $75 trillion", "매출은 75조원이다."),
+        ("The firm paid $1.5 trillion", "Прибыль составила 1,5 трлн руб."),
+        ("The firm paid €85.6 billion", "Firma zapłaciła 85,6 mld zł."),
+        ("A firma pagou 124,6 bilhões de dólares", "A firma pagou R$ 124,6 bilhões."),
+    ]);
+}
+
+#[test]
+fn sums_of_signs_are_as_exact_as_their_smallest_part() {
+    same(&[
+        ("売上高は45兆953億円だった。", "売上高は45,095,325百万円。"),
+        ("The firm earned 75.8 trillion won", "매출은 75조 7,883억원이다."),
+        ("The firm has 51.775 million boats", "인구 5,177만 5천명."),
+        ("人口は1億2380万人である。", "The population is 123,802,345."),
+    ]);
+    other(&[
+        ("売上高は45兆963億円だった。", "売上高は45,095,325百万円。"),
+        ("The firm earned 75.9 trillion won", "매출은 75조 7,883억원이다."),
+    ]);
+}
+
+#[test]
+fn one_letter_may_be_two_units() {
+    same(&[
+        ("The app has 100 million users", "The app has 100m users."),
+        ("The app has 100M users", "The app has 100m users."),
+        ("The race is over 100 metres", "It is the 100m race."),
+        ("Sales were $94.93 billion", "Sales were $94,930mm."),
+        ("Bake it at 200 °C (400 °F)", "Bake it at 200C/400F for 45 minutes."),
+    ]);
+    other(&[
+        ("The app has 100 billion users", "The app has 100m users."),
+        ("Bake it at 200 °F", "Bake it at 200C/400F for 45 minutes."),
+        ("Bake it at 400 °C", "Bake it at 200C/400F for 45 minutes."),
+    ]);
+}
+
+#[test]
+fn what_counts_something_else_is_no_share() {
+    other(&[
+        ("Growth fell to 3%", "In 3 countries, growth fell to 2.1%."),
+        ("Fines are up to 7 % of turnover", "The report has 7 chapters. Turnover fines are up to 4 %."),
+    ]);
+    same(&[
+        ("Growth was 5% here and 3% there", "Growth was 3 to 5% here."),
+        ("Growth was 3% in 2021", "Growth was 5% in 2022 (2021: 3)."),
+    ]);
+}

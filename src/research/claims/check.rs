@@ -9,6 +9,7 @@ use super::{
     ordinals::numbering,
     page::{Page, PlacedNumber, WordKey, word_keys},
     phrases::{self, TEMPERATURE},
+    quarters,
     roles::Roles,
     tokens::Token,
     units::Unit,
@@ -90,6 +91,9 @@ impl<'a> Statement<'a> {
             }
         }
         let parts = parts_of_year(text, &figures);
+        // The number of `3-м квартале` counts nothing.
+        let is_within = |found: &PlacedFigure, part: &PlacedFigure| part.start <= found.start && found.end <= part.end;
+        figures.retain(|found| !parts.iter().any(|part| is_within(found, part)));
         figures.extend(parts);
         figures.sort_by_key(|found| found.start);
         let counted =
@@ -145,7 +149,7 @@ impl<'a> Statement<'a> {
     /// Returns whether a figure is a part of a year in words.
     fn is_part_in_words(&self, found: &PlacedFigure) -> bool {
         let is_in_words = |code: &str| !self.text[found.start..found.end].eq_ignore_ascii_case(code);
-        matches!(&found.figure, Figure::Code(code) if words::is_part_of_year(code) && is_in_words(code))
+        matches!(&found.figure, Figure::Code(code) if quarters::is_part_of_year(code) && is_in_words(code))
     }
 
     fn standing(&self, found: &PlacedFigure, page: &Page, roles: &Roles<'_>) -> Standing {
@@ -189,16 +193,10 @@ impl<'a> Statement<'a> {
         let unmultiplied = || if number.multiple > 1 { self.unmultiplied(number, page, roles) } else { None };
         let scaled = || {
             // As in a table whose head says `in thousands`, of which the statement has the whole number.
-            page.heads().iter().find_map(|multiple| self.scaled(number, *multiple, page, roles))
+            page.heads().find_map(|multiple| self.scaled(number, multiple, page, roles))
         };
+        let headed = || page.heads().find_map(|multiple| self.headed(number, multiple, page, roles));
         let share = || if number.is_percent { self.share_in_words(number, page) } else { None };
-        let headed = || {
-            // Beside `in millions`, `except shares in thousands` is about no money.
-            let largest = page.heads().iter().max().copied();
-            let is_of_head = |multiple: &&i128| number.unit.is_none() || Some(**multiple) == largest;
-            let mut heads = page.heads().iter().filter(is_of_head);
-            heads.find_map(|multiple| self.rounded_of_table(number, *multiple, page, roles))
-        };
         let parts = || page.side_by_side(number);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
         let ordinal = || self.ordinal(number, at, page);
@@ -252,54 +250,55 @@ impl<'a> Statement<'a> {
         raw.find_map(|value| self.places(&plain, value, page, roles).find(is_headed))
     }
 
-    /// Returns the sentence with the number in so many thousands or millions, of which this one is the whole, rounded:
-    /// `391.0 billion` of `391,035`. What may be thousands or a fraction is taken for thousands there.
-    fn rounded_of_table(&self, number: &Number, multiple: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
-        if number.is_percent || number.is_year() || number.unit.is_some_and(|unit| !unit.is_money()) {
-            return None;
-        }
-        let plain = Number { multiple: 1, ..number.clone() };
-        let is_same = |here: &Reading, there: &Reading| {
-            let value = there.value.saturating_mul(multiple);
-            let is_about = || number.precision.allows(*here, value) && is_near(*here, value);
-            here.value >= multiple * ONE
-                && (2..there.digits()).contains(&here.digits())
-                && (rounds_to(value, *here) || is_about())
+    /// Returns the sentence with the number, rounded, where so many are counted: of 391,035 in millions the statement
+    /// has `$391.0 billion`. Of two digits any may be found, so that it has to be of the matter of the statement.
+    fn headed(&self, number: &Number, multiple: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
+        let may_be_counted = !number.is_percent && number.unit.is_none_or(Unit::is_money);
+        let counted = number.counted_in(multiple).filter(|_| may_be_counted)?;
+        let is_long = counted.readings.iter().all(|reading| reading.digits() > 2);
+        // Beside `in millions`, `except shares in thousands` is about no money.
+        let is_larger = |at: usize| page.heads().any(|other| other > multiple && page.is_headed(at, other));
+        let is_of_head = |at: usize| page.is_headed(at, multiple) && !(number.unit.is_some() && is_larger(at));
+        let is_headed = |at: usize| is_of_head(at) && (is_long || page.is_about(at, &self.keys));
+        // Cells have no fractions of three digits: 391,035 are thousands.
+        let is_whole = |there: &Number| {
+            let first = there.readings.first();
+            first.is_some_and(|first| counted.readings.iter().any(|own| same_amount(&counted, *own, there, *first)))
         };
-        let is_it = |placed: &&PlacedNumber| {
-            let there = &placed.number;
-            let is_cell = there.multiple == 1 && !there.is_percent;
-            is_cell
-                && number.readings.iter().any(|here| there.readings.first().is_some_and(|there| is_same(here, there)))
-                && roles.is_meant(&plain, placed)
-        };
-        page.numbers().iter().find(is_it).map(|placed| placed.sentence)
+        let is_it = |placed: &&PlacedNumber| is_whole(&placed.number) && is_headed(placed.sentence);
+        self.amounts(&counted, page, roles).find(is_it).map(|placed| placed.sentence)
     }
 
-    /// Returns the sentence with a number that is the same in another unit, rounded, or, not being exact, near.
+    /// Returns the first of [`Self::amounts`], or else the sentence with the number in two units.
     fn converted(&self, number: &Number, page: &Page, roles: &Roles<'_>) -> Option<usize> {
-        let is_same = |other: &Number| {
-            let same = |here: &Reading| other.readings.iter().any(|there| same_amount(number, *here, other, *there));
-            number.readings.iter().any(same)
+        let is_sum = |placed: &&PlacedNumber| {
+            let is_of_unit = placed.number.unit == number.unit;
+            is_of_unit && number.readings.iter().any(|here| placed.number.is(here.value))
+                || are_same(number, &placed.number)
         };
+        let found = self.amounts(number, page, roles).next().or_else(|| page.sums().iter().find(is_sum));
+        found.map(|placed| placed.sentence)
+    }
+
+    /// Returns the numbers that are the same in another unit, rounded, or, not being exact, near.
+    fn amounts<'p>(
+        &self,
+        number: &Number,
+        page: &'p Page,
+        roles: &Roles<'_>,
+    ) -> impl Iterator<Item = &'p PlacedNumber> {
         // Some small number is near on every page, unless its unit is another one.
         let may_be_any = number.readings.iter().any(|own| own.value < SMALL);
         let has_unit = |placed: &PlacedNumber| placed.number.unit.is_some() && number.unit.is_some();
         let is_near =
-            |placed: &&PlacedNumber| !may_be_any || has_unit(placed) || page.is_about(placed.sentence, &self.keys);
-        let same = page.numbers().iter().filter(|placed| is_same(&placed.number)).filter(is_near);
+            move |placed: &&PlacedNumber| !may_be_any || has_unit(placed) || page.is_about(placed.sentence, &self.keys);
+        let same = page.numbers().iter().filter(|placed| are_same(number, &placed.number)).filter(is_near);
         let is_meant = |placed: &&PlacedNumber| {
             let is_in_other_unit =
                 of_two_scales(number, &placed.number).is_some() || number.hundredths_of(&placed.number).is_some();
             is_in_other_unit || roles.is_meant(number, placed)
         };
-        let is_sum = |placed: &&PlacedNumber| {
-            let of_unit =
-                placed.number.unit == number.unit && number.readings.iter().any(|here| placed.number.is(here.value));
-            of_unit || is_same(&placed.number)
-        };
-        let found = same.take(MOST_READ).find(is_meant).or_else(|| page.sums().iter().find(is_sum));
-        found.map(|placed| placed.sentence)
+        same.take(MOST_READ).filter(is_meant)
     }
 
     /// Returns the sentence that says the share in words, `two thirds` for 67 %, of the matter of the statement.
@@ -342,24 +341,24 @@ impl<'a> Statement<'a> {
 /// business. A match has two halves, too.
 fn parts_of_year(text: &str, figures: &[PlacedFigure]) -> Vec<PlacedFigure> {
     let lower = lower_in_place(text);
-    if !words::may_name_part_of_year(&lower) {
+    if !quarters::may_name_part_of_year(&lower) {
         return Vec::new();
     }
-    let is_of_business = words::business().any(|word| {
+    let is_of_business = quarters::business().any(|word| {
         let mut places = lower.match_indices(word);
         places.any(|(at, _)| lower::begins(&lower[..at]))
     });
     let stands = |at: &Range<usize>| {
-        let (before, behind) = (&lower[..at.start], &lower[at.end..]);
+        let (before, words, behind) = (&lower[..at.start], &lower[at.clone()], &lower[at.end..]);
         let is_meant = || is_of_business || is_beside_year(text, at, figures);
-        lower::is_apart(before, behind) && !words::ends_with_first_parts(before) && is_meant()
+        lower::is_apart_as(words, before, behind) && !quarters::ends_with_first_parts(before) && is_meant()
     };
     let figure = |(code, words): (&'static str, &'static [&'static str])| {
         let places = |words: &'static str| lower.match_indices(words).map(|(at, _)| at..at + words.len());
         let place = words.iter().flat_map(|words| places(words)).find(stands)?;
         Some(PlacedFigure { figure: Figure::Code(code.to_owned()), start: place.start, end: place.end })
     };
-    words::parts_of_year().filter_map(figure).collect()
+    quarters::parts_of_year().filter_map(figure).collect()
 }
 
 /// Returns the text in lower case, but for letters whose lower case is longer or shorter: so all places are the same.
@@ -392,7 +391,7 @@ fn is_beside_year(text: &str, place: &Range<usize>, figures: &[PlacedFigure]) ->
 /// Returns whether a page names another quarter, or another half, of a year.
 fn names_other_part(code: &str, page: &Page) -> bool {
     let is_other = |other: &str| other != code && other.get(..1) == code.get(..1);
-    words::parts_of_year().any(|(other, _)| is_other(other) && page.sentence_with_part_of_year(other).is_some())
+    quarters::parts_of_year().any(|(other, _)| is_other(other) && page.sentence_with_part_of_year(other).is_some())
 }
 
 /// Returns the scale of the other number, if both are temperatures, on two scales: the same counts otherwise there.
@@ -402,14 +401,21 @@ fn of_two_scales(number: &Number, other: &Number) -> Option<&'static str> {
     (are_warmth && unit.kind != known.kind).then_some(known.kind)
 }
 
+/// Returns whether one of the readings of both numbers is the same amount.
+fn are_same(number: &Number, other: &Number) -> bool {
+    let is_same = |here: &Reading| other.readings.iter().any(|there| same_amount(number, *here, other, *there));
+    number.readings.iter().any(is_same)
+}
+
 fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -> bool {
     let is_about = |value: i128| number.precision.allows(here, value) && is_near(here, value);
     if let Some(scale) = of_two_scales(number, other) {
         let values = phrases::on_other_scale(there.value, scale);
         return values.into_iter().any(|value| rounds_to(value, here)) || is_about(values[0]);
     }
+    let is_per_another = || number.per.zip(other.per).is_some_and(|(own, other)| own != other);
     let units = number.unit.zip(other.unit).and_then(|(unit, known)| unit.alike(known));
-    match units {
+    match units.filter(|_| !is_per_another()) {
         Some((unit, known)) if unit.size != known.size => is_in_unit(here, unit, there, known, is_about),
         _ => {
             let share = || match number.hundredths_of(other) {
@@ -418,9 +424,14 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
                 None if number.is_percent && !other.is_percent && there.value <= ONE => there.value.checked_mul(100),
                 None => None,
             };
-            let is_finer = there.step < here.step && there.digits() > here.digits();
-            let is_rounded =
-                || here.digits() >= 2 && (there.value >= SMALL || is_finer) && rounds_to(there.value, here);
+            // What is counted one by one is whole, and what says its unit is not rounded to what says none.
+            let may_count = || match (number.unit, number.is_percent) {
+                (None, false) => here.step < ONE && other.unit.is_none() && !other.is_percent,
+                _ => true,
+            };
+            let is_finer = || there.step < here.step && there.digits() > here.digits() && may_count();
+            let may_be_rounded = || here.digits() >= 2 && (there.value >= SMALL || is_finer());
+            let is_rounded = || may_be_rounded() && rounds_to(there.value, here);
             share().is_some_and(|value| rounds_to(value, here))
                 || number.is_as_large(other, there.value) && (is_about(there.value) || is_rounded())
         }

@@ -2,7 +2,8 @@
 
 use super::{
     figures::{EMPTY, Figure, Number, Reader, Reading, readings},
-    phrases,
+    phrases, quarters,
+    tokens::Token,
     words::{self, ONE},
 };
 
@@ -79,18 +80,21 @@ impl Reader<'_> {
         self.token(ahead).is_some_and(|token| token.is('割') || token.text == "割") && self.is_glued(ahead - 1)
     }
 
-    /// Returns what follows a number with a sign for so many that is a part of it: `4万5千`, `1万2345`.
-    pub fn smaller_part(self, ahead: usize, multiple: i128) -> Option<(i128, usize)> {
-        let token = self.token(ahead).filter(|token| token.is_number() && self.is_glued(ahead - 1))?;
-        let [Reading { value, .. }] = readings(token.text).0[..] else { return None };
+    /// Returns what follows a number with a sign for so many that is a part of it: `4万5千`, `1万2345`, or `75조 7,883억`,
+    /// with a space between the two.
+    pub fn smaller_part(self, ahead: usize, multiple: i128) -> Option<(Reading, usize)> {
+        let (before, token) = (self.token(ahead - 1)?, self.token(ahead).filter(Token::is_number)?);
+        let is_spaced = || token.at == before.end() + 1 && self.multiple_sign(ahead + 1).is_some();
+        let Reading { value, step } =
+            *readings(token.text).0.first().filter(|_| before.end() == token.at || is_spaced())?;
         let mut used = 1;
         let mut own = 1_i128;
         while let Some(more) = self.multiple_sign(ahead + used).filter(|more| *more < multiple) {
             own = own.saturating_mul(more);
             used += 1;
         }
-        let part = value.saturating_mul(own);
-        (part < multiple.saturating_mul(ONE)).then_some((part, used))
+        let part = Reading { value: value.saturating_mul(own), step: step.saturating_mul(own) };
+        (part.value < multiple.saturating_mul(ONE)).then_some((part, used))
     }
 
     /// Reads the quarter of `2Q23` and `3Q 2023` as the code that it is elsewhere.
@@ -100,7 +104,7 @@ impl Reader<'_> {
             return None;
         }
         let code = format!("{}{number}", letter.to_lowercase());
-        words::is_part_of_year(&code).then_some((Figure::Code(code), 2))
+        quarters::is_part_of_year(&code).then_some((Figure::Code(code), 2))
     }
 
     /// Returns the year of `2Q23`, whose number stands here.

@@ -16,7 +16,7 @@ pub struct Date {
 
 /// Names of months that are other words as well, which others than their own language have often: only with a day
 /// before them and a year behind them are they months.
-const SELDOM_MONTHS: [&str; 6] = ["out", "set", "ago", "mag", "gen", "Mars"];
+const SELDOM_MONTHS: [&str; 10] = ["out", "set", "ago", "mag", "gen", "Mars", "marca", "Mart", "Maj", "Maja"];
 /// Those that are months with a year behind them.
 const OFTEN_MONTHS: [&str; 3] = ["may", "mar", "march"];
 /// Words before a day in German.

@@ -1,4 +1,7 @@
 //! Numbers that stand in no source, and follow from those that stand there: as a sum, a difference, a share.
+//!
+//! Among a dozen numbers some two have nearly any ratio. So only what is of one kind is computed with: amounts in one
+//! unit, shares of a hundred, years.
 
 use super::{
     bounds::Precision,
@@ -17,41 +20,38 @@ const LEAST_OPERANDS: usize = 6;
 
 /// A number that may be computed with.
 #[derive(Clone, Copy, Debug)]
-struct Operand {
+struct Operand<'a> {
+    number: &'a Number,
     value: i128,
-    counts: Counted,
+    sentence: usize,
     /// It is a part of the one before.
     is_part: bool,
 }
 
-/// What a number counts: only what counts the same can be added or compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Counted {
-    /// Per cent, or percentage points.
-    Shares,
-    Years,
-    /// Things, in this unit where it has one.
-    Amounts(Option<Unit>),
-}
+impl Operand<'_> {
+    /// Returns whether both count the same, so that they can be added up.
+    fn is_like(&self, other: &Self) -> bool {
+        let (one, other) = (self.number, other.number);
+        let are_shares = is_share(one) && is_share(other);
+        // Cells of a row may leave out what they are paid in.
+        let is_said = one.unit.is_some() == other.unit.is_some() || one.unit.or(other.unit).is_some_and(Unit::is_money);
+        let are_amounts = !is_share(one) && !is_share(other) && is_said && are_of_one_unit(one, other);
+        one.is_year() == other.is_year() && (are_shares || are_amounts)
+    }
 
-impl Counted {
-    fn by(number: &Number) -> Self {
-        match number.unit {
-            _ if number.is_percent || is_points(number) => Self::Shares,
-            _ if number.is_year() => Self::Years,
-            unit => Self::Amounts(unit),
+    /// Returns whether a sum or difference of such numbers may be the one of the statement. Those of shares are often
+    /// called points, and the cells of tables say nothing of what they are.
+    fn adds_up_to(&self, number: &Number, is_said: bool) -> bool {
+        match (is_share(number), is_share(self.number)) {
+            (true, false) => is_points(number) && self.number.unit.is_none() && !self.number.is_year(),
+            (false, true) => is_said && number.unit.is_none(),
+            (true, true) => true,
+            (false, false) => self.number.is_year() || are_of_one_unit(number, self.number),
         }
     }
 
-    /// Returns whether both count the same, as far as they say what.
-    fn is_like(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Amounts(Some(one)), Self::Amounts(Some(other))) => {
-                one.alike(other).is_some_and(|(one, other)| one.size == other.size)
-            }
-            (Self::Amounts(_), Self::Amounts(_)) => true,
-            _ => self == other,
-        }
+    fn is_amount(&self) -> bool {
+        !is_share(self.number) && !self.number.is_year()
     }
 }
 
@@ -59,20 +59,32 @@ impl Counted {
 pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, Option<usize>)]) -> bool {
     // Each page has its share, however many numbers another one has.
     let share = (MOST_OPERANDS / pages.len().max(1)).max(LEAST_OPERANDS);
-    let of_page =
-        |(page, best): &(&Page, Option<usize>)| best.map(|best| operands(page, best, share)).unwrap_or_default();
-    let operands: Vec<Operand> = pages.iter().flat_map(of_page).collect();
+    let best = pages.iter().filter_map(|&(page, best)| Some((page, best?)));
+    let operands: Vec<Operand<'_>> = best.flat_map(|(page, best)| operands(page, best, share)).collect();
     // Of two years, or two small numbers, anything follows.
     let is_long = |reading: &Reading| reading.digits() >= 3 && !number.is_year();
     let is_said = number.is_percent || statement.says_it_computes();
-    // `More than 4 billion` says nothing of how it was computed.
-    let is_bound = matches!(number.precision, Precision::AtLeast | Precision::AtMost);
     let allowed = is_said || is_points(number) || number.readings.iter().any(is_long);
-    let of_shares = Counted::by(number) == Counted::Shares;
+    // `more` of `more than 4 billion` speaks of no computing.
+    let is_bound = matches!(number.precision, Precision::AtLeast | Precision::AtMost) && !is_share(number);
+    if number.readings.iter().any(|reading| is_span(number, *reading, &operands)) {
+        return true;
+    }
     allowed
-        && (number.is_percent || !is_bound)
+        && !is_bound
         && !(number.is_percent && are_points(number, pages))
-        && number.readings.iter().any(|reading| follows(*reading, of_shares, &operands, is_said))
+        && number.readings.iter().any(|reading| follows(number, *reading, &operands, is_said))
+}
+
+/// Returns whether both count in one unit, as far as they say in which.
+fn are_of_one_unit(one: &Number, other: &Number) -> bool {
+    let of_one_size = |(one, other): (Unit, Unit)| one.alike(other).is_some_and(|(one, other)| one.size == other.size);
+    one.counts_as(other) && one.unit.zip(other.unit).is_none_or(of_one_size)
+}
+
+/// Returns whether a number counts hundredths of a whole, or the difference of two such.
+fn is_share(number: &Number) -> bool {
+    number.is_percent || is_points(number)
 }
 
 fn is_points(number: &Number) -> bool {
@@ -87,7 +99,7 @@ fn are_points(number: &Number, pages: &[(&Page, Option<usize>)]) -> bool {
 }
 
 /// Returns the numbers nearest to a sentence, in their order.
-fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand> {
+fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand<'_>> {
     let mut near: Vec<_> = page.numbers_near(best, NEAR).collect();
     near.sort_by_key(|placed| placed.sentence.abs_diff(best));
     near.truncate(most);
@@ -98,63 +110,71 @@ fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand> {
             let between = page.text().get(before.place.end..near[at].place.start)?;
             (before.sentence == near[at].sentence).then(|| words::begins_part(between))
         };
-        let number = &near[at].number;
+        let (number, sentence) = (&near[at].number, near[at].sentence);
         let value = number.readings.first()?.value;
-        Some(Operand { value, counts: Counted::by(number), is_part: is_part().unwrap_or_default() })
+        Some(Operand { number, value, sentence, is_part: is_part().unwrap_or_default() })
     };
     (0..near.len()).filter_map(operand).collect()
 }
 
-/// Returns whether the reading, a share or an amount, is sum or difference of two of the numbers, or the sum of several
-/// in a row; ratio or share of two amounts only where the statement says that it computes, for among a dozen numbers
-/// some two have nearly any ratio. What is a part of another number is not added to it.
-fn follows(reading: Reading, of_shares: bool, operands: &[Operand], with_ratios: bool) -> bool {
+/// Returns whether so many years lie between two that stand next to each other. Of the last one only a part may count.
+fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool {
+    let is_year = |operand: &Operand<'_>| {
+        let Number { unit, multiple, is_percent, .. } = operand.number;
+        let is_plain = unit.is_none() && *multiple == 1 && !is_percent && operand.value % ONE == 0;
+        is_plain && (1_000 * ONE..=2_100 * ONE).contains(&operand.value)
+    };
+    let is_it = |pair: &[Operand<'_>]| {
+        let years = pair[1].value - pair[0].value;
+        pair[0].sentence == pair[1].sentence
+            && pair.iter().all(is_year)
+            && [years, years - ONE].contains(&reading.value)
+    };
+    number.unit.is_some_and(Unit::is_years) && operands.windows(2).any(is_it)
+}
+
+/// Returns whether the reading is sum or difference of two of the numbers, or the sum of several in a row; or, where
+/// the statement says that it computes, ratio or share of two amounts. What is a part of another number is not added to
+/// it.
+fn follows(number: &Number, reading: Reading, operands: &[Operand<'_>], is_said: bool) -> bool {
     let is_it = |value: Option<i128>| value.and_then(i128::checked_abs).is_some_and(|value| rounds_to(value, reading));
     let pairs = (0..operands.len()).flat_map(|one| (one + 1..operands.len()).map(move |other| (one, other)));
-    let mut of_pairs = pairs.flat_map(|(at, next)| {
-        let (one, other) = (&operands[at], &operands[next]);
-        let is_alike = one.counts.is_like(other.counts);
+    let mut of_pairs = pairs.filter(|(at, next)| operands[*at].is_like(&operands[*next])).flat_map(|(at, next)| {
+        let (one, other) = (operands[at], operands[next]);
+        // Next to a number, a far smaller one tells nothing.
+        let least = one.value.unsigned_abs().min(other.value.unsigned_abs());
+        let may_sum = one.adds_up_to(number, is_said) && least >= reading.value.unsigned_abs() / 50;
         let is_part = next == at + 1 && other.is_part;
-        let sum = one.value.checked_add(other.value).filter(|_| !is_part);
-        let sums = [sum, one.value.checked_sub(other.value)];
-        let may_be_sum = is_alike && may_be_sum(reading, of_shares, one, other, with_ratios);
-        let may_be_ratio = is_alike && with_ratios && matches!(one.counts, Counted::Amounts(_));
-        let ratios = ratios(of_shares, one.value, other.value);
-        sums.into_iter().filter(move |_| may_be_sum).chain(ratios.into_iter().filter(move |_| may_be_ratio))
+        let sum = one.value.checked_add(other.value).filter(|_| may_sum && !is_part);
+        let difference = one.value.checked_sub(other.value).filter(|_| may_sum);
+        let ratios = Some(ratios(number, one.value, other.value)).filter(|_| is_said && one.is_amount());
+        [sum, difference].into_iter().chain(ratios.into_iter().flatten())
     });
-    of_pairs.any(is_it) || is_sum_in_a_row(reading, of_shares, operands)
-}
-
-/// Returns whether sum or difference of two numbers that count the same can be what is looked for.
-fn may_be_sum(reading: Reading, of_shares: bool, one: &Operand, other: &Operand, is_computed: bool) -> bool {
-    // A number without a unit may be a share, as in a table.
-    let is_bare = one.counts == Counted::Amounts(None) && reading.digits() >= 2;
-    let is_of_kind = (one.counts == Counted::Shares) == of_shares || is_bare || is_computed && !of_shares;
-    // Next to a number, a far smaller one tells nothing.
-    let smaller = one.value.unsigned_abs().min(other.value.unsigned_abs());
-    is_of_kind && smaller >= reading.value.unsigned_abs() / 50
-}
-
-/// Returns what share one amount is of the other, and by what share one is more; or how many times as much it is.
-fn ratios(of_shares: bool, one: i128, other: i128) -> [Option<i128>; 4] {
-    let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
-    let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
-    let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
-    match of_shares {
-        true => [share(one, other), share(other, one), rise(one, other), rise(other, one)],
-        false => [ratio(one, other), ratio(other, one), None, None],
-    }
-}
-
-fn is_sum_in_a_row(reading: Reading, of_shares: bool, operands: &[Operand]) -> bool {
-    operands.iter().enumerate().any(|(at, first)| {
-        let mut sum = first.value;
-        let is_next = |next: &&Operand| !next.is_part && next.counts == first.counts;
-        let mut rest = operands[at + 1..].iter().filter(is_next);
-        (first.counts == Counted::Shares) == of_shares
-            && rest.any(|next| {
+    let sums = || {
+        (0..operands.len()).filter(|from| operands[*from].adds_up_to(number, is_said)).any(|from| {
+            let first = operands[from];
+            let mut sum = first.value;
+            // Years may stand between them, other numbers may not.
+            let counts = |next: &&Operand<'_>| !next.is_part && (first.number.is_year() || !next.number.is_year());
+            let mut alike = operands[from + 1..].iter().filter(counts).take_while(|next| first.is_like(next));
+            alike.any(|next| {
                 sum = sum.saturating_add(next.value);
                 rounds_to(sum, reading)
             })
-    })
+        })
+    };
+    of_pairs.any(is_it) || sums()
+}
+
+/// Returns what a number without a unit may be of two amounts: how many times one is the other, or, if it is one of a
+/// hundred, which share of the other one is, or by which share it is more.
+fn ratios(number: &Number, one: i128, other: i128) -> [Option<i128>; 4] {
+    let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
+    let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
+    let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
+    match (number.is_percent, number.unit) {
+        (true, _) => [share(one, other), share(other, one), rise(one, other), rise(other, one)],
+        (false, None) => [ratio(one, other), ratio(other, one), None, None],
+        (false, Some(_)) => [None; 4],
+    }
 }

@@ -6,6 +6,7 @@ use super::{
     bounds::Precision,
     compounds::add,
     dates::Date,
+    quarters,
     tokens::{Kind, Token, digit, is_space},
     units::{self, Unit},
     words::{self, ONE},
@@ -20,6 +21,11 @@ const SECOND: &str = "second";
 /// so many.
 const RAND: &str = "R";
 const SHORTEST_SUM: usize = 3;
+/// How clearly a mark has to stand before fractions to be the text's: of the numbers that can be read in one way only,
+/// so many times as many have it as have another one.
+const CLEARLY: usize = 4;
+/// What the letter `m` may stand for.
+const MILLION: i128 = 1_000_000;
 /// The largest number of tenths that is said by one of them.
 const MOST_TENTHS: i128 = 10 * ONE;
 
@@ -56,6 +62,8 @@ pub struct Number {
     pub unit: Option<Unit>,
     /// The unit is only a part of what is counted: `km/h`, `m²`, `megawatt hours`.
     pub is_compound: bool,
+    /// What there are so many of the unit for each of: of `mg/L` a litre.
+    pub per: Option<Unit>,
     pub is_percent: bool,
     /// Written as a word.
     pub is_word: bool,
@@ -74,19 +82,46 @@ impl Number {
     pub fn counts_as(&self, other: &Self) -> bool {
         let is_apart = |(one, other): (Unit, Unit)| one.alike(other).is_none();
         let is_share = |one: &Self, other: &Self| one.is_percent && other.known_unit().is_some();
-        // Also within `€/kWh`.
-        let currency = |number: &Self| number.unit.filter(|unit| unit.is_money());
-        let units = self.known_unit().zip(other.known_unit()).or(currency(self).zip(currency(other)));
-        !(units.is_some_and(is_apart) || is_share(self, other) || is_share(other, self))
+        let of_both = || self.per.zip(other.per).is_some_and(is_apart);
+        !(self.units_beside(other).is_some_and(is_apart) || of_both() || is_share(self, other) || is_share(other, self))
     }
 
     /// Returns whether both count as much when `other` is read as this value: in units of one size, and with the word
     /// for so many, which only a number without a unit may leave out, such as one in a table.
     pub fn is_as_large(&self, other: &Self, value: i128) -> bool {
-        let units = self.unit.zip(other.unit).and_then(|(one, other)| one.alike(other));
+        let units = self.units_beside(other).and_then(|(one, other)| one.alike(other));
         let is_whole = other.readings.iter().any(|reading| reading.value == value);
-        units.is_none_or(|(one, other)| one.size == other.size)
-            && (is_whole || self.multiple == 1 && self.unit.is_none())
+        let [of_own, of_other] = self.per.zip(other.per).map_or([1; 2], |(own, other)| [own.size, other.size]);
+        let is_one_size = |(one, other): (Unit, Unit)| one.size.checked_mul(of_other) == other.size.checked_mul(of_own);
+        units.is_none_or(is_one_size) && (is_whole || self.multiple == 1 && self.unit.is_none())
+    }
+
+    /// Returns the units by which both can be compared: a part of one says little, but that it is paid in a currency,
+    /// unless it is known of both what each is counted per.
+    pub fn units_beside(&self, other: &Self) -> Option<(Unit, Unit)> {
+        let units = self.unit.zip(other.unit);
+        let are_rates = self.per.is_some() && other.per.is_some();
+        let are_whole = !self.is_compound && !other.is_compound;
+        units.filter(|(one, other)| are_whole || are_rates || one.is_money() && other.is_money())
+    }
+
+    /// Adds what it is if it counts millions.
+    pub fn add_millions(&mut self) {
+        let in_millions = |reading: &Reading| {
+            let [value, step] = [reading.value, reading.step].map(|part| part.checked_mul(MILLION));
+            Some(Reading { value: value?, step: step? })
+        };
+        let millions: Vec<Reading> = self.readings.iter().filter_map(in_millions).collect();
+        self.readings.extend(millions);
+    }
+
+    /// Returns how many thousands, millions and so on this is, if it is one of them at least.
+    pub fn counted_in(&self, multiple: i128) -> Option<Self> {
+        let is_one = |reading: &&Reading| reading.value / multiple >= ONE;
+        let counted =
+            |reading: &Reading| Reading { value: reading.value / multiple, step: (reading.step / multiple).max(1) };
+        let readings: Vec<Reading> = self.readings.iter().filter(is_one).map(counted).collect();
+        (!readings.is_empty() && !self.is_year()).then(|| Self { readings, multiple: 1, ..self.clone() })
     }
 
     /// Returns how many hundredths of this number one of the other is, of a share of a hundred and basis points: these
@@ -220,6 +255,9 @@ impl<'a> Reader<'a> {
         let first = self.token(0)?;
         let is_capital =
             first.text.chars().all(char::is_uppercase) && !(units::is_currency_code(first.text) || self.is_rand());
+        // Of `200C/400F` the letter belongs to the number before it.
+        let is_scale = || self.back(1).is_some_and(|before| before.letter_of_scale(1).is_some());
+        let is_capital = is_capital && !is_scale();
         let is_begin = is_capital || self.is_glued(0) && is_of_elements(first.text);
         if !is_begin || first.text.len() > 8 {
             return None;
@@ -231,7 +269,7 @@ impl<'a> Reader<'a> {
             let joins = matches!(next.kind, Kind::Mark('-' | '‑' | '/')) && self.is_glued(used);
             // The year of `H2/2030` is a figure of its own.
             let is_of_year =
-                || self.year(used + 1).is_some() && words::is_part_of_year(&self.text_of(used).to_lowercase());
+                || self.year(used + 1).is_some() && quarters::is_part_of_year(&self.text_of(used).to_lowercase());
             if joins && is_of_year() {
                 break;
             }
@@ -378,9 +416,9 @@ impl<'a> Reader<'a> {
         let (mut last, is_sign) = (multiple, used > own && self.multiple_sign(used - 1).is_some());
         while let Some((part, tokens)) = self.smaller_part(used, last).filter(|_| is_sign) {
             for reading in &mut number.readings {
-                *reading = Reading { value: reading.value.saturating_add(part), step: ONE };
+                *reading = Reading { value: reading.value.saturating_add(part.value), step: part.step };
             }
-            (last, number.multiple, used) = (part / ONE, 1, used + tokens);
+            (last, number.multiple, used) = (part.value / ONE, 1, used + tokens);
         }
         // `1万2千亿`.
         while let Some(more) = self.multiple_sign(used).filter(|_| number.multiple == 1 && last < multiple) {
@@ -425,7 +463,7 @@ impl<'a> Reader<'a> {
     fn multiple_letter(self, ahead: usize) -> Option<i128> {
         let text = self.token(ahead)?.text;
         let power = match text {
-            "M" | "m" => 6,
+            "M" | "m" | "MM" | "mm" => 6,
             "B" | "b" => 9,
             "T" | "t" => 12,
             _ => return None,
@@ -449,6 +487,7 @@ pub const EMPTY: Number = Number {
     multiple: 1,
     unit: None,
     is_compound: false,
+    per: None,
     is_percent: false,
     is_word: false,
     precision: Precision::Exact,
@@ -534,8 +573,24 @@ fn is_indian(marks: &[char], groups: &[String]) -> bool {
         && (first.len() <= 2 && !middle.is_empty() && middle.iter().all(is_pair) && last.len() == 3)
 }
 
+/// Returns the mark before fractions in a text, if its numbers tell.
+pub fn mark_of_fractions(tokens: &[Token<'_>]) -> Option<char> {
+    let (mut points, mut commas) = (0, 0);
+    for mark in tokens.iter().filter(|token| token.is_number()).filter_map(|token| decimal_mark(token.text)) {
+        match mark {
+            '.' => points += 1,
+            _ => commas += 1,
+        }
+    }
+    match (points, commas) {
+        (points, commas) if points > commas * CLEARLY => Some('.'),
+        (points, commas) if commas > points * CLEARLY => Some(','),
+        _ => None,
+    }
+}
+
 /// Returns the mark before the fraction of a number, if it can be read in one way only.
-pub fn decimal_mark(text: &str) -> Option<char> {
+fn decimal_mark(text: &str) -> Option<char> {
     let mut marks = text.char_indices().filter(|(_, char)| digit(*char).is_none());
     let (at, first) = marks.next().filter(|(_, mark)| matches!(mark, '.' | ','))?;
     let is_three = |group: &str| group.chars().count() == 3;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{phrases, words};
+use super::{phrases, quarters, words};
 use crate::text::{is_in, is_unspaced};
 
 /// Places of words that are looked at.
@@ -41,10 +41,11 @@ impl Lower {
         places.map(|at| self.ends.partition_point(|end| *end <= at))
     }
 
-    /// Returns whether the head of a table may say that its numbers count so many.
-    pub fn names_head(&self, multiple: i128) -> bool {
-        let is_it = |words: &'static str| move |before: &str, behind: &str| phrases::counts(words, before, behind);
-        phrases::heads(multiple).any(|words| self.sentences_where(words, is_it(words)).next().is_some())
+    /// Returns the sentences, in no order, that may be the head of a table and say that its numbers count so many.
+    pub fn heads(&self, multiple: i128) -> impl Iterator<Item = usize> {
+        phrases::heads(multiple).flat_map(move |(words, kind)| {
+            self.sentences_where(words, move |before, behind| kind.counts(words, before, behind))
+        })
     }
 
     /// Returns whether a single word says that numbers count so many, and not how many there are, as in `thousands of
@@ -62,8 +63,11 @@ impl Lower {
 
     /// Returns the sentence that names the part of a year with this code in words.
     pub fn sentence_with_part_of_year(&self, code: &str) -> Option<usize> {
-        let is_it = |before: &str, behind: &str| stands_alone(before, behind) && !words::ends_with_first_parts(before);
-        words::part_of_year(code).iter().find_map(|words| self.sentences_where(words, is_it).next())
+        let stands = |words: &str, before: &str, behind: &str| {
+            is_apart_as(words, before, behind) && !quarters::ends_with_first_parts(before)
+        };
+        let of = |words: &'static str| move |before: &str, behind: &str| stands(words, before, behind);
+        quarters::part_of_year(code).iter().find_map(|words| self.sentences_where(words, of(words)).next())
     }
 
     /// Returns the sentence with an identifier: a hash may be shortened.
@@ -105,6 +109,12 @@ pub fn is_beside_year(before: &str, behind: &str) -> bool {
     let name = before.trim_end_matches(|char: char| char.is_ascii_digit());
     let ends_year = name.len() < before.len() && name.ends_with("fy");
     is_apart(if ends_year { "" } else { before }, if begins_year { "" } else { behind })
+}
+
+/// Returns the same of these words: those of a script without spaces end where another begins, as in `四季度GDP`.
+pub fn is_apart_as(words: &str, before: &str, behind: &str) -> bool {
+    let (starts, ends) = (words.starts_with(is_unspaced), words.ends_with(is_unspaced));
+    is_apart(if starts { "" } else { before }, if ends { "" } else { behind })
 }
 
 /// Returns whether what stands between these parts of a text is no part of a longer word or number.

@@ -9,8 +9,9 @@ use super::{
     phrases,
     tokens::{Kind, Token},
     units::{self, Unit},
+    words,
 };
-use crate::text::is_in;
+use crate::text::{is_in, is_unspaced};
 
 /// Words by which the units beside them are those of squares, and of cubes.
 const SQUARE: &str =
@@ -21,6 +22,14 @@ const PLAIN: &str = "metric metrische";
 
 /// Between a unit and the time in which so many are done: `km per hour`, `km à l'heure`.
 const PER: &str = "per pro par por je al all a à an in der die the l la ’ ' /";
+/// Those of them that say so between any two units.
+const FOR_EACH: &str = "/ per pro par por je";
+/// Scales of temperature behind the digits of a number, without a sign for degrees.
+const SCALES: [&str; 2] = ["C", "F"];
+/// Signs of the longest name of a currency.
+const MOST_SIGNS: usize = 4;
+/// Between a word for so many and what they are paid in: `bilhões de dólares`, `millions d'euros`.
+const OF_MONEY: &str = "de of di d von";
 /// Tokens between the two at most.
 const MOST_BETWEEN: usize = 3;
 /// What stands for an hour behind them alone, and is other words elsewhere.
@@ -89,11 +98,20 @@ impl Reader<'_> {
         let behind = measure.map_or(used, |measure| used + measure.tokens - 1);
         let is_unit = |word: &str| units::unit(word).is_some();
         let is_whole = measure.is_some_and(|measure| measure.tokens > 1);
+        // Of `240C/220C` the second is a number of its own.
+        let is_other = self.token(behind + 2).is_some_and(|token| token.is_number());
         number.is_compound =
-            self.is_more(behind) || !is_whole && self.word(behind + 1).is_some_and(|next| is_unit(&next));
+            self.is_more(behind) && !is_other || !is_whole && self.word(behind + 1).is_some_and(|next| is_unit(&next));
         // Of `$4–5 billion` the first number is so many billions, too.
         let begins_range = self.is_until(used) && self.token(used + 1).is_some_and(|token| token.is_number());
         number.unit = measure.map(|measure| measure.unit).or_else(|| self.currency_before().filter(|_| !begins_range));
+        let of_money = || self.of_money(used).filter(|_| number.multiple > 1);
+        let of_range = || self.unit_of_range(used).filter(|_| begins_range && !number.is_year());
+        number.unit = number.unit.or_else(of_money).or_else(of_range);
+        number.per = self.per(if measure.is_some() { behind + 1 } else { used });
+        if self.may_be_millions(used, number) {
+            number.add_millions();
+        }
         let percent = self.percent(used);
         number.is_percent = percent > 0 && number.unit != Some(Unit::PERCENTAGE_POINT);
         if percent > 0 && self.points_behind(used + percent) {
@@ -108,6 +126,32 @@ impl Reader<'_> {
         }
     }
 
+    /// Returns whether the letter behind a number may be one for millions, as in `100m users`, or else one for metres.
+    fn may_be_millions(self, ahead: usize, number: &Number) -> bool {
+        let is_letter = self.token(ahead).is_some_and(|token| token.text == "m") && self.is_glued(ahead - 1);
+        is_letter && number.multiple == 1 && self.word(ahead + 1).is_some_and(|word| power_of(&word).is_none())
+    }
+
+    /// Reads the unit of a range behind its second number, which is that of the first one, too: `1 to 1½ hours`.
+    fn unit_of_range(self, ahead: usize) -> Option<Unit> {
+        let is_fraction = self.token(ahead + 2).is_some_and(|token| words::fraction(token.text).is_some());
+        let at = ahead + 2 + usize::from(is_fraction);
+        self.unit(at).filter(|unit| unit.is_time() && !self.is_more(at))
+    }
+
+    /// Reads the currency behind `de`.
+    fn of_money(self, ahead: usize) -> Option<Unit> {
+        self.word(ahead).filter(|word| is_in(OF_MONEY, word))?;
+        let is_apostrophe = self.token(ahead + 1).is_some_and(|token| token.is('\'') || token.is('’'));
+        self.unit(ahead + 1 + usize::from(is_apostrophe)).filter(|unit| unit.is_money())
+    }
+
+    /// Reads what the unit before is counted for each of: `/kWh`, `per litre`.
+    fn per(self, ahead: usize) -> Option<Unit> {
+        let is_each = self.token(ahead).is_some_and(|token| is_in(FOR_EACH, &lower(token.text)));
+        self.unit(ahead + 1).filter(|_| is_each)
+    }
+
     pub fn unit(self, ahead: usize) -> Option<Unit> {
         self.measure(ahead).map(|measure| measure.unit)
     }
@@ -116,6 +160,9 @@ impl Reader<'_> {
     fn measure(self, ahead: usize) -> Option<Measure> {
         let token = self.token(ahead)?;
         let word = lower(token.text);
+        if let Some(found) = self.money_by_signs(ahead).or_else(|| self.letter_of_scale(ahead)) {
+            return Some(found);
+        }
         let Some(unit) = units::unit_as_written(token.text, &word) else {
             return self.measure_of_words(ahead, &word);
         };
@@ -164,6 +211,24 @@ impl Reader<'_> {
             .or_else(|| points(BASIS_POINTS, Unit::BASIS_POINT))
             .or_else(in_letters)
             .or_else(plain)
+    }
+
+    /// Reads a currency in a script without spaces: `美元`.
+    fn money_by_signs(self, ahead: usize) -> Option<Measure> {
+        let sign = |at: usize| Some(self.token(at)?.text).filter(|text| text.starts_with(is_unspaced));
+        let signs: String = (ahead..ahead + MOST_SIGNS).map_while(sign).collect();
+        let (unit, tokens) = units::currency_of_signs(&signs)?;
+        Some(Measure { unit, tokens })
+    }
+
+    /// Reads the scale of `200C/400F`.
+    pub fn letter_of_scale(self, ahead: usize) -> Option<Measure> {
+        let letter = self.token(ahead).filter(|token| SCALES.contains(&token.text))?;
+        let number = self.token(ahead.checked_sub(1)?).filter(Token::is_number)?;
+        let is_last =
+            || !self.is_glued(ahead) || self.token(ahead + 1).is_some_and(|next| next.is('/') || next.is(')'));
+        let is_written_so = number.text.len() > 1 && number.end() == letter.at && is_last();
+        phrases::scale(&lower(letter.text)).filter(|_| is_written_so).map(|unit| Measure { unit, tokens: 1 })
     }
 
     /// Reads `US dollars`, `Swiss francs`, `US$` behind a number.
@@ -260,7 +325,7 @@ impl Reader<'_> {
         let is_hundred = || self.word(ahead + 1).is_some_and(|next| ["cent", "cento", "ciento"].contains(&&*next));
         match &*word {
             "%" | "％" | "٪" | "割" => 1,
-            "percent" | "pct" | "prozent" | "procent" | "процент" | "процента" | "процентов" => {
+            "percent" | "pct" | "prozent" | "procent" | "proc" | "процент" | "процента" | "процентов" => {
                 1
             }
             "per" | "pour" | "por" if is_hundred() => 2,

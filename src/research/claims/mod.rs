@@ -4,10 +4,11 @@
 //! whatever spelling, or to follow from what stands there: as a sum, a difference, a share, in another unit, rounded.
 //! `statements.rs` tells which statement a citation stands behind, `figures.rs` what is to be checked in it
 //! (`tokens.rs`, `dates.rs`, `compounds.rs`, `powers.rs`, `measures.rs`, `units.rs`, `identifiers.rs`, `words.rs`,
-//! `phrases.rs`, `names.rs`, `quotations.rs`), `bounds.rs` how exact a number is, `versions.rs` what is no amount,
-//! `page.rs` reads a source once (`lower.rs`, `shares.rs`), `check.rs` compares, `ordinals.rs` tells numbers that
-//! number something from those that count, `roles.rs` the number that is meant from the same one of another matter,
-//! `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares statements in different languages.
+//! `phrases.rs`, `quarters.rs`, `names.rs`, `quotations.rs`), `bounds.rs` how exact a number is, `versions.rs` what is
+//! no amount, `page.rs` reads a source once (`lower.rs`, `shares.rs`), `check.rs` compares, `ordinals.rs` tells numbers
+//! that number something from those that count, `roles.rs` the number that is meant from the same one of another
+//! matter, `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares statements in different
+//! languages.
 //! Everything takes time that grows with the length of the texts alone, but that each quotation is looked for in all of
 //! what it cites.
 
@@ -26,6 +27,7 @@ mod ordinals;
 mod page;
 mod phrases;
 mod powers;
+mod quarters;
 mod quotations;
 mod roles;
 mod shares;

@@ -11,7 +11,7 @@ use super::{
     figures::{self, Figure, Number, Reading},
     lower::{self, Lower},
     ordinals::{Numbering, Ordinal, ordinals},
-    phrases, shares,
+    phrases, quarters, shares,
     tokens::{Token, clause_ends, sentences, tokens},
     verbatim::Verbatim,
     words::{self, ONE},
@@ -39,9 +39,8 @@ const MOST_ROWS: usize = 500;
 const MOST_ABOVE: usize = 2;
 /// Sentences before one that may say what it is about.
 const MOST_BEFORE: usize = 3;
-/// How clearly a mark has to stand before fractions to be the page's: of the numbers that can be read in one way only,
-/// so many times as many have it as have another one.
-const CLEARLY: usize = 4;
+/// A text with one word of so many of a statement's is in another language, and shares hardly more than names with it.
+const FEW: usize = 4;
 /// Characters of a passage.
 const PASSAGE_CHARS: usize = 400;
 
@@ -76,8 +75,9 @@ pub struct Page {
     initials: OnceLock<[String; 2]>,
     ordinals: OnceLock<Vec<Ordinal>>,
     verbatim: OnceLock<Verbatim>,
-    /// The powers of ten that heads of its tables may name, and those that any words say its numbers count.
-    heads: OnceLock<Vec<i128>>,
+    /// How many the numbers of its tables may count, with the sentences that say so, in order.
+    heads: OnceLock<Vec<(i128, usize)>>,
+    /// How many any words say its numbers count.
     multiples: OnceLock<Vec<i128>>,
     /// The shares that it says in words, in per cent, with the sentences that do.
     shares: OnceLock<Vec<(i128, usize)>>,
@@ -118,7 +118,7 @@ impl Page {
             }
             page.words.push(WordPlace::new(key, sentence));
         }
-        let decimal = decimal_mark(&tokens);
+        let decimal = figures::mark_of_fractions(&tokens);
         for mut found in figures::figures(&text, &tokens) {
             let sentence = page.sentence_at(found.start);
             let place = found.start..found.end;
@@ -162,7 +162,7 @@ impl Page {
             Figure::Number(number) => {
                 let values = number.readings.iter().map(|reading| reading.value);
                 let unmultiplied = number.readings.iter().map(|reading| reading.value / number.multiple);
-                // `6,9 %` is neither six nor nine.
+                // Of `6,9 %` neither is a number by itself.
                 let is_one = number.is_percent || number.unit.is_some() || number.multiple > 1;
                 let parts = number.parts.iter().copied().filter(|_| !is_one);
                 self.numbers.extend(values.chain(unmultiplied).chain(parts).map(|value| (value, sentence)));
@@ -247,28 +247,43 @@ impl Page {
         same.filter(is_meant).map(|ordinal| self.sentence_at(ordinal.at))
     }
 
-    /// Returns how many the numbers of its tables may count, as heads say, read on first use: it takes as many looks
-    /// through the text as there are phrases.
-    pub fn heads(&self) -> &[i128] {
+    /// Returns how many the numbers of its tables may count, as heads say.
+    pub fn heads(&self) -> impl Iterator<Item = i128> {
+        phrases::MULTIPLES.into_iter().filter(|multiple| !with_key(self.all_heads(), *multiple).is_empty())
+    }
+
+    /// Returns the heads, read on first use: it takes as many looks through the text as there are phrases.
+    fn all_heads(&self) -> &[(i128, usize)] {
         self.heads.get_or_init(|| {
-            let is_named = |multiple: &i128| self.lower().names_head(*multiple);
-            phrases::MULTIPLES.into_iter().filter(is_named).collect()
+            let of = |multiple: i128| self.lower().heads(multiple).map(move |sentence| (multiple, sentence));
+            let mut heads: Vec<(i128, usize)> = phrases::MULTIPLES.into_iter().flat_map(of).collect();
+            in_order(&mut heads);
+            heads
         })
     }
 
     /// Returns how many its numbers may count, as heads or single words say, read on first use likewise.
     pub fn multiples(&self) -> &[i128] {
         self.multiples.get_or_init(|| {
-            let is_named = |multiple: &i128| self.heads().contains(multiple) || self.lower().names_multiple(*multiple);
+            let is_named =
+                |multiple: &i128| self.heads().any(|head| head == *multiple) || self.lower().names_multiple(*multiple);
             words::all_multiples().filter(is_named).collect()
         })
     }
 
-    /// Returns whether a sentence is a row of a table that counts so many: its head says so, or the line above it.
+    /// Returns whether a sentence is a row of a table that counts so many: its head says so, or the line above it. In a
+    /// table without bars all lines are rows up to one that is empty or ends a paragraph.
     pub fn is_headed(&self, sentence: usize, multiple: i128) -> bool {
-        let Some(head) = self.table_head(sentence) else { return false };
-        let above = (0..head).rev().take(MOST_ABOVE).find(|at| !self.sentence(*at).trim().is_empty());
-        [Some(head), above].into_iter().flatten().any(|at| phrases::is_head(self.sentence(at), multiple))
+        let is_head = |at: usize| with_key(self.all_heads(), multiple).binary_search(&(multiple, at)).is_ok();
+        let is_line = |at: &usize| !self.sentence(*at).trim().is_empty() && !self.is_ended(*at);
+        let is_filled = |at: &usize| !self.sentence(*at).trim().is_empty();
+        let of_table = || {
+            let head = self.table_head(sentence)?;
+            let above = (0..head).rev().take(MOST_ABOVE).find(is_filled);
+            Some(is_head(head) || above.is_some_and(is_head))
+        };
+        let mut lines = (sentence.saturating_sub(MOST_ROWS)..sentence).rev().take_while(is_line);
+        is_head(sentence) || of_table().unwrap_or_default() || lines.any(is_head)
     }
 
     /// Returns the shares in words, in millionths of a per cent, each with its sentences, read on first use likewise.
@@ -430,13 +445,15 @@ impl Page {
     /// Returns the sentence with a code, or with the words for the part of a year that it names.
     pub fn sentence_with_code(&self, code: &str) -> Option<usize> {
         // `h2` stands in `h264` as well.
-        let is_part_of_year = words::is_part_of_year(code);
+        let is_part_of_year = quarters::is_part_of_year(code);
         let is_it = |before: &str, behind: &str| !is_part_of_year || lower::is_beside_year(before, behind);
         let written = || self.lower().sentences_where(code, is_it).next();
         let of_year = || self.sentences_with(words::fiscal_year(code)?).next();
         let found = self.known_code(code).or_else(written);
+        let of_trimester = || self.sentence_with_part_of_year(quarters::quarter_of_trimester(code)?);
         found
             .or_else(|| self.lower().sentence_with_part_of_year(code))
+            .or_else(of_trimester)
             .or_else(of_year)
             .or_else(|| self.stands_around(code))
     }
@@ -509,7 +526,7 @@ impl Page {
     /// the text holds none of them.
     pub fn is_about(&self, sentence: usize, keys: &BTreeSet<WordKey>) -> bool {
         let places = keys.iter().map(|key| self.places(*key));
-        let mut shared = places.filter(|places| !places.is_empty()).peekable();
+        let shared: Vec<_> = places.filter(|places| !places.is_empty()).collect();
         let stands = |places: &[WordPlace], from: usize, to: usize| {
             let first = places.partition_point(|place| place.sentence() < from);
             places.get(first).is_some_and(|place| place.sentence() <= to)
@@ -519,7 +536,7 @@ impl Page {
             stands(places, sentence.saturating_sub(1), sentence + 1)
                 || head.is_some_and(|head| stands(places, head, head))
         };
-        shared.peek().is_none() || shared.any(near)
+        shared.len() * FEW <= keys.len() || shared.into_iter().any(near)
     }
 
     /// Returns the sentence that shares most with a claim, figures and rare words counting most; `None` when it
@@ -614,22 +631,6 @@ pub fn key(letters: impl Iterator<Item = char>) -> WordKey {
     letters.fold(0, |key: u64, letter| (key.rotate_left(5) ^ u64::from(u32::from(letter))).wrapping_mul(MIX))
 }
 
-/// Returns the mark before fractions in a text, if its numbers tell.
-fn decimal_mark(tokens: &[Token<'_>]) -> Option<char> {
-    let (mut points, mut commas) = (0, 0);
-    for mark in tokens.iter().filter(|token| token.is_number()).filter_map(|token| figures::decimal_mark(token.text)) {
-        match mark {
-            '.' => points += 1,
-            _ => commas += 1,
-        }
-    }
-    match (points, commas) {
-        (points, commas) if points > commas * CLEARLY => Some('.'),
-        (points, commas) if commas > points * CLEARLY => Some(','),
-        _ => None,
-    }
-}
-
 /// Returns the first mark in a number.
 fn mark(number: &str) -> Option<char> {
     number.chars().find(|char| matches!(char, '.' | ','))
@@ -678,8 +679,8 @@ mod tests {
     #[test]
     fn heads_and_shares_are_those_that_the_text_names() {
         let page = Page::read("A third of the boats left.\n\n| Cost (in thousands) |\n| 5 |\n".into(), "");
-        assert_eq!((page.heads(), page.shares()), (&[1_000][..], &[(3_333 * ONE / 100, 0)][..]));
+        assert_eq!((page.heads().collect(), page.shares()), (vec![1_000], &[(3_333 * ONE / 100, 0)][..]));
         let page = Page::read("The boats left.\n".into(), "");
-        assert!(page.heads().is_empty() && page.shares().is_empty());
+        assert!(page.heads().next().is_none() && page.shares().is_empty());
     }
 }

@@ -3,8 +3,8 @@
 
 use super::{
     lower::{says_what_is_counted, stands_alone},
-    units::Unit,
-    words::{ONE, number},
+    units::{self, Unit},
+    words::{ONE, multiples, number},
 };
 use crate::text::is_in;
 
@@ -21,7 +21,7 @@ const FREEZING: i128 = 32 * ONE;
 const DEGREES: &str = "° degree degrees grad degrés degré grados grado gradi graus graden градусов";
 
 /// How many the numbers of a table may count.
-pub const MULTIPLES: [i128; 3] = [1_000, 1_000_000, 1_000_000_000];
+pub const MULTIPLES: [i128; 6] = [1_000, 10_000, 1_000_000, 100_000_000, 1_000_000_000, 1_000_000_000_000];
 
 /// In the head of a table or above it: its numbers count so many (as a power of ten).
 const HEADS: &[(u32, &[&str])] = &[
@@ -41,10 +41,11 @@ const HEADS: &[(u32, &[&str])] = &[
             "(milliers",
             "en miles",
             "(miles",
+            "$000",
+            "€000",
+            "£000",
             "in migliaia",
             "em milhares",
-            "单位：千",
-            "単位：千",
         ],
     ),
     (
@@ -65,6 +66,14 @@ const HEADS: &[(u32, &[&str])] = &[
             "($m",
             "(us$m",
             "(us$ m",
+            "$m",
+            "€m",
+            "£m",
+            "$mm",
+            "eur m",
+            "usd m",
+            "(mn)",
+            "(mln)",
             "m€)",
             "in mio",
             "(mio",
@@ -77,8 +86,6 @@ const HEADS: &[(u32, &[&str])] = &[
             "(millones",
             "in milioni",
             "em milhões",
-            "单位：百万",
-            "単位：百万",
         ],
     ),
     (
@@ -94,6 +101,9 @@ const HEADS: &[(u32, &[&str])] = &[
             "(€bn",
             "(£bn",
             "($bn",
+            "$b",
+            "(bn)",
+            "(mld)",
             "in mrd",
             "(mrd",
             "mrd.",
@@ -105,7 +115,38 @@ const HEADS: &[(u32, &[&str])] = &[
             "in miliardi",
         ],
     ),
+    (12, &["in trillions", "(trillions", "trillions)", "trillion)", "in billionen", "(billionen", "(tn)", "(trn)"]),
 ];
+
+/// Signs for so many, behind a word for unit or in brackets: `単位：百万円`, `(억원)`.
+const SIGNS: &[(u32, &[&str])] = &[
+    (3, &["千", "천"]),
+    (4, &["万", "萬", "만"]),
+    (6, &["百万", "百萬", "백만"]),
+    (8, &["億", "亿", "억"]),
+    (9, &["十億", "十亿", "십억"]),
+    (12, &["兆", "조", "万亿", "萬億"]),
+];
+const UNIT_LABELS: [&str; 4] = ["单位", "單位", "単位", "단위"];
+/// What these may count, by its first sign.
+const COUNTED: &str = "元円圆圓원美欧歐日港韩人名명台吨トド";
+
+/// How the words of a head are written.
+#[derive(Clone, Copy, Debug)]
+pub enum Head {
+    Phrase,
+    /// A word for so many that says so only beside a currency.
+    BesideMoney,
+    Sign,
+}
+
+/// Before what a head counts otherwise than most of its table: `in millions, except shares, in thousands`. Bytes
+/// between the two at most.
+const EXCEPT: &str = "except";
+const LONGEST_EXCEPTION: usize = 100;
+
+/// Letters of the code of a currency.
+const CODE: usize = 3;
 
 /// Behind a number in words or digits: and a half.
 pub const AND_A_HALF: [&[&str]; 7] = [
@@ -145,25 +186,57 @@ pub fn on_other_scale(value: i128, kind: &str) -> [i128; 3] {
 }
 
 /// Returns what heads of tables say whose numbers count so many.
-pub fn heads(multiple: i128) -> impl Iterator<Item = &'static str> {
-    let is_it = move |power: u32| 10_i128.pow(power) == multiple;
-    HEADS.iter().filter(move |(power, _)| is_it(*power)).flat_map(|(_, words)| *words).copied()
+pub fn heads(multiple: i128) -> impl Iterator<Item = (&'static str, Head)> {
+    let of = move |table: &'static [(u32, &'static [&'static str])], kind: Head| {
+        let lines = table.iter().filter(move |(power, _)| 10_i128.pow(*power) == multiple);
+        lines.flat_map(move |(_, words)| words.iter().map(move |words| (*words, kind)))
+    };
+    let words = multiples(multiple).filter(|word| word.len() > 1 && word.is_ascii());
+    let beside_money = words.map(|word| (word, Head::BesideMoney));
+    of(HEADS, Head::Phrase).chain(beside_money).chain(of(SIGNS, Head::Sign))
 }
 
-/// Returns whether words of a head say what is counted between these parts of a text. Before `in thousands` and
-/// `(thousands` a year or another number may stand.
-pub fn counts(words: &str, before: &str, behind: &str) -> bool {
-    match ["in ", "en ", "em ", "("].iter().any(|first| words.starts_with(first)) {
-        true => stands_alone(before, behind),
-        false => says_what_is_counted(before, behind),
+impl Head {
+    /// Returns whether words of a head say what is counted between these parts of a text. Before `in thousands` and
+    /// `(thousands` a year or another number may stand.
+    pub fn counts(self, words: &str, before: &str, behind: &str) -> bool {
+        let may_follow_number = || ["in ", "en ", "em ", "("].iter().any(|first| words.starts_with(first));
+        let is_said = match self {
+            Self::Phrase if may_follow_number() => stands_alone(before, behind),
+            Self::Phrase => says_what_is_counted(before, behind),
+            Self::BesideMoney => {
+                (ends_with_money(before) || begins_with_money(behind)) && says_what_is_counted(before, behind)
+            }
+            Self::Sign => is_labelled(before, behind),
+        };
+        let near = &before[before.ceil_char_boundary(before.len().saturating_sub(LONGEST_EXCEPTION))..];
+        is_said && !near.rsplit('\n').next().unwrap_or_default().contains(EXCEPT)
     }
 }
 
-/// Returns whether a line says that numbers count so many.
-pub fn is_head(line: &str, multiple: i128) -> bool {
-    let lower = line.to_lowercase();
-    let counts = |at: usize, words: &str| counts(words, &lower[..at], &lower[at + words.len()..]);
-    heads(multiple).any(|words| lower.match_indices(words).any(|(at, _)| counts(at, words)))
+/// Returns whether a text ends with a currency: `US$`, `usd `.
+fn ends_with_money(text: &str) -> bool {
+    let text = text.strip_suffix(' ').unwrap_or(text);
+    let letters = text.bytes().rev().take_while(u8::is_ascii_lowercase).count();
+    let last = text.chars().next_back().map_or(0, char::len_utf8);
+    units::unit(&text[text.len() - letters.max(last)..]).is_some_and(Unit::is_money)
+}
+
+/// Returns whether a text begins with the sign or code of a currency; `million dollars` are some of them.
+fn begins_with_money(text: &str) -> bool {
+    let text = text.strip_prefix(' ').unwrap_or(text);
+    let letters = text.bytes().take_while(u8::is_ascii_lowercase).count();
+    let first = text.chars().next().map_or(0, char::len_utf8);
+    let is_code = letters == CODE || letters == 0;
+    is_code && units::unit(&text[..letters.max(first)]).is_some_and(Unit::is_money)
+}
+
+/// Returns whether a sign between these parts of a text stands behind a word for unit, or in brackets before what it
+/// counts.
+fn is_labelled(before: &str, behind: &str) -> bool {
+    let is_counted = || behind.chars().next().is_some_and(|char| COUNTED.contains(char) || ")）".contains(char));
+    let label = before.trim_end().trim_end_matches([':', '：']).trim_end();
+    UNIT_LABELS.iter().any(|known| label.ends_with(known)) || before.ends_with(['(', '（']) && is_counted()
 }
 
 /// Returns the number of a French compound, `quatre-vingt-douze`; its parts are joined by hyphens.

@@ -15,6 +15,7 @@ use super::{
     page::{Page, PlacedNumber, WordKey, word_keys},
     tokens::{Token, clause_ends, tokens},
     units::{self, Unit},
+    words::ONE,
 };
 use crate::text::{self, Language};
 
@@ -79,7 +80,8 @@ impl<'a> Roles<'a> {
                 || self.is_of_another_clause(number, there)
                 || self.is_of_another_sentence(number, there)
         };
-        number.counts_as(&there.number) && (number.is_year() || !is_of_another())
+        let may_be_meant = number.counts_as(&there.number) && !(number.is_percent && self.is_no_share(there));
+        may_be_meant && (number.is_year() || !is_of_another())
     }
 
     /// Returns whether this is another number that the statement could mean and does not have.
@@ -104,12 +106,21 @@ impl<'a> Roles<'a> {
         let is_bare = there.number.unit.is_none() && !there.number.is_percent;
         let Some(unit) = number.unit.filter(|unit| is_bare && !unit.is_money()) else { return false };
         let beside = self.page.numbers_in(there.sentence);
-        beside.iter().any(|other| self.is_rival(number, there, other)) && self.names_what_it_counts(there, unit)
+        beside.iter().any(|other| self.is_rival(number, there, other)) && self.names_what_it_counts(there, Some(unit))
+    }
+
+    /// Returns whether a whole number without a sign counts what is named behind it, such as `7 chapters`, where others
+    /// near it are marked as shares of a hundred.
+    fn is_no_share(&self, there: &PlacedNumber) -> bool {
+        let Number { readings, unit, is_percent, .. } = &there.number;
+        let is_bare = unit.is_none() && !is_percent && readings.iter().all(|reading| reading.step >= ONE);
+        let are_marked = || self.page.numbers_near(there.sentence, 1).any(|other| other.number.is_percent);
+        is_bare && are_marked() && self.names_what_it_counts(there, None)
     }
 
     /// Returns whether a word of its own stands right behind a number: none of the statement's, none that stands behind
     /// any number, and none that only describes the unit behind it.
-    fn names_what_it_counts(&self, there: &PlacedNumber, unit: Unit) -> bool {
+    fn names_what_it_counts(&self, there: &PlacedNumber, unit: Option<Unit>) -> bool {
         let text = self.page.text().get(there.place.end..).unwrap_or_default();
         let tokens = tokens(&text[..text.floor_char_boundary(LONGEST_BEHIND)]);
         let [first, rest @ ..] = &tokens[..] else { return false };
@@ -118,7 +129,7 @@ impl<'a> Roles<'a> {
         let is_small = || Language::ALL.into_iter().any(|language| text::is_stop_word(&lower, language));
         let is_unit = |token: &Token<'_>| {
             let found = units::unit_as_written(token.text, &token.text.to_lowercase());
-            found.is_some_and(|found| found.quantity == unit.quantity)
+            found.zip(unit).is_some_and(|(found, unit)| found.quantity == unit.quantity)
         };
         first.is_word()
             && !text::is_in(BEHIND_ANY, &lower)

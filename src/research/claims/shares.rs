@@ -25,6 +25,9 @@ const SHARES: &[(i128, &[&str])] = &[
             "helft",
             "половина",
             "половину",
+            "su due",
+            "sur deux",
+            "de cada dos",
             "一半",
             "半数",
             "半分",
@@ -49,6 +52,9 @@ const SHARES: &[(i128, &[&str])] = &[
             "un terzo",
             "um terço",
             "een derde",
+            "su tre",
+            "sur trois",
+            "de cada tres",
             "треть",
             "三分之一",
             "3分の1",
@@ -89,6 +95,9 @@ const SHARES: &[(i128, &[&str])] = &[
             "un quarto",
             "um quarto",
             "een kwart",
+            "su quattro",
+            "sur quatre",
+            "de cada cuatro",
             "четверть",
             "四分之一",
             "4分の1",
@@ -130,6 +139,9 @@ const SHARES: &[(i128, &[&str])] = &[
             "un quinto",
             "um quinto",
             "een vijfde",
+            "su cinque",
+            "sur cinq",
+            "de cada cinco",
             "пятая часть",
             "五分之一",
             "5分の1",
@@ -165,6 +177,9 @@ const SHARES: &[(i128, &[&str])] = &[
             "un decimo",
             "um décimo",
             "een tiende",
+            "su dieci",
+            "sur dix",
+            "de cada diez",
             "十分之一",
             "10分の1",
         ],
@@ -197,6 +212,11 @@ const ARTICLES: &str = "the a an this that last next each every fiscal la l le l
 const TIMES: &str = "year years hour day week month minute decade century match game season heure siècle année an hora siglo año ora secolo anno ano século \
     uur jaar eeuw";
 
+/// Before the number of those of which one is meant, and that one, with words between the two at most.
+const OF_SO_MANY: &str = "su sur cada de";
+const ONE_OF: &str = "un una uno une";
+const MOST_BETWEEN: usize = 3;
+
 /// Bytes around such words that are looked at.
 const NEAR: usize = 64;
 
@@ -227,7 +247,10 @@ fn is_share(words: &str, before: &str, behind: &str) -> bool {
         "quarters" => last != "over" && is_in(FOR_A_TIME, last),
         _ => false,
     };
-    stands_alone(before, behind) && !counts_parts() && (!is_doubtful() || goes_on(behind, is_time()))
+    // `Un italiano su cinque`, but not `due su cinque`.
+    let is_one_of = || before.split_whitespace().rev().take(MOST_BETWEEN).any(|word| is_in(ONE_OF, word));
+    let is_of_one = || !is_in(OF_SO_MANY, first_word(words).0) || is_one_of();
+    is_of_one() && stands_alone(before, behind) && !counts_parts() && (!is_doubtful() || goes_on(behind, is_time()))
 }
 
 /// Returns whether a text goes on with what something is a share of, or with other small words, behind words that do
@@ -298,10 +321,13 @@ mod tests {
             ("Over three quarters were women.", 75),
             ("Half of the 2000 respondents agreed.", 50),
             ("It was bought for three quarters of the price", 75),
+            ("Un italiano su cinque partecipa", 20),
+            ("Uno de cada cuatro barcos", 25),
         ] {
             assert_eq!(found(text), [share], "{text}");
         }
         for text in [
+            "Due italiani su cinque partecipano.",
             "It fell in the second half of the year.",
             "It fell in the half of 2030",
             "It rose in the first three quarters",

@@ -323,6 +323,36 @@ fn numbers_in_several_parts() {
 }
 
 #[test]
+fn cells_are_rounded_below_heads_in_many_languages() {
+    let millions = "(In millions, except number of shares, which are in thousands)\n| | 2023 | 2024 |\n| --- | --- | --- |\n\
+        | Sales | 383,285 | 391,035 |\nDues | 22,314 | 24,972 |";
+    let plain = "Rank Boat Dues (millions of US$)\n1 Petrel 27,360,935\n2 Gull 17,794,782\n";
+    same(&[
+        ("Sales were $391.0 billion in 2024", millions),
+        ("Sales were about $391 billion in 2024", millions),
+        ("Sales rose from $383.3 billion to $391.0 billion", millions),
+        ("Dues were roughly $25 billion", millions),
+        ("Petrel paid dues of $27.4 trillion", plain),
+        ("Dues of Petrel are $60.9 billion", "| USD millions | 2021 |\n| --- | --- |\n| Dues of Petrel | 60,922 |"),
+        ("Dues of Petrel are $4.2 trillion", "| Boat | Dues (US$bn) |\n| --- | --- |\n| Petrel | 4,213 |"),
+        (
+            "Dues of Petrel are 777.1 billion yuan",
+            "| 指标（单位：亿元） | 2021年 |\n| --- | --- |\n| Petrel | 7771.02 |",
+        ),
+        ("Dues of Petrel are ¥45.1 trillion", "（単位：百万円）\n| | 2021年 |\n| --- | --- |\n| Petrel | 45,095,325 |"),
+        ("Dues of Petrel are 300.9 trillion won", "(단위: 억원)\n| | 2021 |\n| --- | --- |\n| Petrel | 3,008,709 |"),
+        ("Petrel paid 224 million", "Dues (thousands), mid-2023: Petrel 223,805; Gull 126,527."),
+    ]);
+    other(&[
+        ("Sales were $393.0 billion in 2024", millions),
+        ("Sales were $391.0 million in 2024", millions),
+        ("Dues were roughly $28 billion", millions),
+        ("Petrel paid dues of $27.4 billion", plain),
+        ("Dues of Petrel are ¥45.1 trillion", "（単位：千円）\n| | 2021年 |\n| --- | --- |\n| Petrel | 45,095,325 |"),
+    ]);
+}
+
+#[test]
 fn a_head_says_what_the_cells_of_its_table_count() {
     let table = "| Year | Visitors (thousands) | Income (€ m) |\n| --- | --- | --- |\n| 2021 | 412 | 3.5 |\n| 2022 | 508 | 4.1 |\n\
         | 2023 | 530 | 4.4 |";
@@ -428,6 +458,46 @@ fn days_and_hours_by_signs() {
         ("Es begann am 03.11. um 14:30 Uhr", "Am 3. Oktober um 14.30 Uhr begann es."),
         ("The project began in June 2023", "项目于二〇二三年五月启动。"),
         ("The meeting starts at 4:30 pm", "会議は午後3時半から。"),
+    ]);
+}
+
+#[test]
+fn parts_of_years_in_many_languages() {
+    same(&[
+        ("Growth was 5.5% in Q3 2023", "В третьем квартале 2023 года ВВП вырос на 5,5%."),
+        ("В 3-м квартале 2023 года ВВП вырос на 5,5%", "В III квартале 2023 года ВВП вырос на 5,5%."),
+        ("Growth was 1.4% in Q3 2023", "2023년 3분기 성장률은 1.4%였다."),
+        ("Growth was 1.2% in Q3 2023", "2023年第3四半期の成長率は1.2%だった。"),
+        ("Growth was 2% in Q3 2023", "W III kwartale 2023 r. wzrost wyniósł 2%."),
+        ("Growth was 5.4% in Q4 2024", "2024年四季度GDP增长5.4%。"),
+        ("El paro bajó un 3% en el 3.er trimestre de 2023", "El paro bajó un 3% en el tercer trimestre de 2023."),
+        ("El paro bajó un 3% en el T3", "El paro bajó un 3% en el tercer trimestre de 2023."),
+        ("Dues were $9.4 billion in FY2022/23", "Dues were $9.4 billion in fiscal 2022/23."),
+        ("The deal is worth $3T", "The deal is worth $3 trillion."),
+    ]);
+    other(&[
+        ("Во втором квартале 2023 года ВВП вырос на 5,5%", "В третьем квартале 2023 года ВВП вырос на 5,5%."),
+        ("第三季度GDP增长5.4%", "2024年四季度GDP增长5.4%。"),
+        ("Growth was 1.4% in Q2 2023", "2023년 3분기 성장률은 1.4%였다."),
+        ("Dues were $9.4 billion in FY2023/24", "Dues were $9.4 billion in fiscal 2022/23."),
+    ]);
+}
+
+#[test]
+fn months_and_multiples_in_many_languages() {
+    same(&[
+        ("It began on 15 July 1410", "15 lipca 1410 roku."),
+        ("It began on 29 May 1453", "29 Mayıs 1453'te oldu."),
+        ("It began on 17 August 1945", "Mulai berlaku 17 Agustus 1945."),
+        ("About 475,000 boats came", "Sprzedano 475 tys. łodzi."),
+        ("About 85.4 million boats came", "Nüfus 85,4 milyon oldu."),
+        ("About 4.5 billion boats came", "Det var 4,5 miljarder båtar."),
+        ("About 10 trillion boats came", "Ada 10 triliun perahu."),
+    ]);
+    other(&[
+        ("It began on 15 June 1410", "15 lipca 1410 roku."),
+        ("It began on 29 March 1453", "29 Mayıs 1453'te oldu."),
+        ("About 85.4 billion boats came", "Nüfus 85,4 milyon oldu."),
     ]);
 }
 

@@ -489,6 +489,9 @@ fn long_texts_take_time_that_grows_with_their_length() {
     growth::check("The day costs 77 dues of 9,999 crowns [1]. ", 4_000, |text| checked(text, PAGE));
     growth::check("7,777 dues of ", 8_000, |text| checked(&format!("{text} [1]."), PAGE));
     growth::check("1.2,3 ", 8_000, |text| checked(text, text));
+    for heads in ["$ in thousands 12,345 ", "usd millions 12,345\n", "(単位：百万円) 12,345 "] {
+        growth::check(heads, 8_000, |page| checked("It cost $12.4 million, or $77.7 billion [1].", page));
+    }
     for powers in ["10^9 × ", "3 x 10<sup>", "1e9e9", "10⁹⁹", "more than no ", "US$ 5 m2 per hour a ", "Tarn 3.10 "]
     {
         growth::check(powers, 8_000, |text| checked(&format!("{text} [1]."), text));

@@ -28,6 +28,7 @@ const DATA_RATE: &str = "data rate";
 const WATT: i128 = 1_000;
 const SECOND: i128 = 1_000_000_000;
 const HOUR: i128 = 3_600 * SECOND;
+const YEAR: i128 = 31_557_600 * SECOND;
 const MICROMETRE: i128 = 1_000;
 const POUND: i128 = 453_592_370;
 const PERCENTAGE_POINT: i128 = 100;
@@ -121,8 +122,8 @@ const UNITS: &[(&str, &str)] = &[
 
 /// Currencies by their kind, counted in their hundredths. Names with capitals are written so.
 const CURRENCIES: &[(&str, &str)] = &[
-    ("euro", "euro euros eur €"),
-    (DOLLAR, "dollar dollars dólares dólar $"),
+    ("euro", "euro euros eur евро avro €"),
+    (DOLLAR, "dollar dollars dólares dólar dolar dolara dolarów доллар доллара долларов долл $"),
     ("us dollar", "usd"),
     ("canadian dollar", "CAD"),
     ("australian dollar", "AUD"),
@@ -136,8 +137,9 @@ const CURRENCIES: &[(&str, &str)] = &[
     ("rupee", "rupee rupees inr ₹"),
     ("yen", "yen jpy"),
     ("yuan", "yuan cny rmb renminbi"),
+    (YEN_OR_YUAN, "¥ ￥"),
     ("won", "won krw ₩"),
-    ("ruble", "ruble rubles rouble roubles rubel рублей рубля RUB ₽"),
+    ("ruble", "ruble rubles rouble roubles rubel рублей рубля руб RUB ₽"),
     (PESO, "peso pesos"),
     ("mexican peso", "MXN"),
     ("real", "reais BRL"),
@@ -145,14 +147,40 @@ const CURRENCIES: &[(&str, &str)] = &[
     // As it is written: `Sek.` are seconds.
     ("swedish krona", "SEK"),
     ("danish krone", "dkk"),
-    ("zloty", "zloty złoty pln"),
-    ("czech koruna", "czk"),
+    ("zloty", "zloty złoty złotych złote zł pln"),
+    ("czech koruna", "czk Kč korun"),
+    ("turkish lira", "lira lirası TL TRY ₺"),
+    ("hryvnia", "грн гривень гривні UAH ₴"),
+    ("rupiah", "rupiah IDR"),
+];
+
+/// Their names in scripts without spaces, where each sign is a word: of several that a text begins with, the longest.
+const CURRENCY_SIGNS: &[(&str, &str)] = &[
+    (DOLLAR, "ドル 달러"),
+    ("us dollar", "美元 美金 米ドル 미국달러"),
+    ("euro", "欧元 歐元 ユーロ 유로"),
+    ("pound", "英镑 英鎊 英ポンド"),
+    ("yen", "円 日元 日圓"),
+    ("yuan", "人民币 人民幣 人民元 위안"),
+    (YUAN_SIGN, "元"),
+    ("hong kong dollar", "港元 港币 港幣"),
+    ("taiwan dollar", "新台币 新臺幣 新台幣"),
+    ("won", "원 韩元 韓元 ウォン"),
 ];
 
 /// Currencies of several countries: without one it may be that of each.
 const DOLLAR: &str = "dollar";
 const FRANC: &str = "franc";
 const PESO: &str = "peso";
+/// Signs of several currencies.
+const YEN_OR_YUAN: &str = "¥";
+const YUAN_SIGN: &str = "元";
+/// The other currencies that these may be.
+const OF_SIGN: &[(&str, &[&str])] = &[
+    (YEN_OR_YUAN, &["yen", "yuan", YUAN_SIGN]),
+    (YUAN_SIGN, &["yuan", "taiwan dollar", "hong kong dollar"]),
+    (DOLLAR, &["mexican peso", PESO]),
+];
 
 /// Letters before `$`, and words before dollars, by what they make of them.
 const DOLLARS: &[(&str, &str)] = &[
@@ -187,6 +215,10 @@ impl Unit {
         [MONEY, POUNDS].contains(&self.quantity)
     }
 
+    pub fn is_years(self) -> bool {
+        self.quantity == TIME && self.size == YEAR
+    }
+
     pub fn is_time(self) -> bool {
         self.quantity == TIME
     }
@@ -203,10 +235,9 @@ impl Unit {
     /// Returns both as they are beside each other, if they measure the same.
     pub fn alike(self, other: Self) -> Option<(Self, Self)> {
         let (one, other) = (self.beside(other), other.beside(self));
-        // The sign of dollars is that of pesos, too.
-        let is_general = |kind: &str, of: &str| {
-            [DOLLAR, FRANC, PESO].contains(&kind) && of.ends_with(kind) || kind == DOLLAR && of.ends_with(PESO)
-        };
+        let is_sign = |kind: &str, of: &str| OF_SIGN.iter().any(|(sign, all)| *sign == kind && all.contains(&of));
+        let is_general =
+            |kind: &str, of: &str| [DOLLAR, FRANC, PESO].contains(&kind) && of.ends_with(kind) || is_sign(kind, of);
         let is_one_kind = one.kind.is_empty()
             || other.kind.is_empty()
             || one.kind == other.kind
@@ -277,6 +308,15 @@ static UNIT_OF: LazyLock<HashMap<&str, Unit, FixedState>> = LazyLock::new(|| {
 /// Returns the unit of a word in lower case.
 pub fn unit(word: &str) -> Option<Unit> {
     UNIT_OF.get(word).copied().filter(|unit| unit.size > 0)
+}
+
+/// Returns the currency whose signs a text begins with, and how many there are.
+pub fn currency_of_signs(text: &str) -> Option<(Unit, usize)> {
+    let of_kind = |(kind, names): &(&'static str, &'static str)| {
+        let begins = names.split_whitespace().filter(|name| text.starts_with(name)).map(|name| name.chars().count());
+        Some((Unit { quantity: MONEY, kind, size: 100 }, begins.max()?))
+    };
+    CURRENCY_SIGNS.iter().filter_map(of_kind).max_by_key(|(_, signs)| *signs)
 }
 
 /// Returns the unit of a word as it is written, or else in lower case.

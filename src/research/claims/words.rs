@@ -27,22 +27,27 @@ nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertie
 /// The words behind a number that make it so many thousands (as a power of ten).
 const MULTIPLES: &[(i8, &str)] = &[
     (2, "百 백"),
-    (3, "thousand thousands tausend tsd mille mil mila duizend тысяч тысячи тысяча тыс ألف آلاف k 千 천"),
+    (
+        3,
+        "thousand thousands tausend tsd mille mil mila duizend тысяч тысячи тысяча тыс тис tys tysięcy tysiące tysiąc tusen ribu ألف آلاف k 千 천",
+    ),
     (4, "万 萬 만"),
     (5, "lakh lakhs"),
     (
         6,
-        "million millions millionen mio mln millón millones milione milioni milhão milhões miljoen миллион миллиона миллионов млн مليون ملايين mn",
+        "million millions millionen mio mln millón millones milione milioni milhão milhões miljoen миллион миллиона миллионов млн мільйон мільйона мільйонів \
+         milion miliona miliony milionów milyon milyona milyonu miljon miljoner juta مليون ملايين mn",
     ),
     (7, "crore crores"),
     (8, "億 亿 억"),
     (
         9,
-        "billion billions bn bln bilhão bilhões milliarde milliarden mrd mld mds milliard milliards miliardo miliardi miljard миллиард миллиарда миллиардов млрд مليار",
+        "billion billions bn bln bilhão bilhões milliarde milliarden mrd mld mds milliard milliards miliardo miliardi miljard миллиард миллиарда миллиардов млрд мільярд мільярда мільярдів \
+         miliard miliarda miliardy miliardów milyar milyara milyarı miljarder miliar مليار",
     ),
     (
         12,
-        "trillion trillions tn trn trilhão trilhões billionen billón billones bilioni biljoen триллион триллиона триллионов трлн تريليون 兆 조",
+        "trillion trillions tn trn trilhão trilhões billionen billón billones bilioni biljoen триллион триллиона триллионов трлн bilion biliona bilionów trilyon triliun biljon biljoner تريليون 兆 조",
     ),
 ];
 
@@ -123,116 +128,6 @@ const HYDROGEN: &[&str] = &[
 /// Years of two digits up to this one are of this century.
 const NEWEST_SHORT_YEAR: i128 = 69;
 
-/// Parts of a year by their codes, in the words of sources.
-const PARTS_OF_YEAR: &[(&str, &[&str])] = &[
-    (
-        "q1",
-        &[
-            "first quarter",
-            "1st quarter",
-            "ersten quartal",
-            "erste quartal",
-            "erstes quartal",
-            "1. quartal",
-            "premier trimestre",
-            "primer trimestre",
-            "primo trimestre",
-            "primeiro trimestre",
-            "eerste kwartaal",
-            "第一季度",
-            "一季度",
-        ],
-    ),
-    (
-        "q2",
-        &[
-            "second quarter",
-            "2nd quarter",
-            "zweiten quartal",
-            "zweite quartal",
-            "zweites quartal",
-            "2. quartal",
-            "deuxième trimestre",
-            "segundo trimestre",
-            "secondo trimestre",
-            "tweede kwartaal",
-            "第二季度",
-            "二季度",
-        ],
-    ),
-    (
-        "q3",
-        &[
-            "third quarter",
-            "3rd quarter",
-            "dritten quartal",
-            "dritte quartal",
-            "drittes quartal",
-            "3. quartal",
-            "troisième trimestre",
-            "tercer trimestre",
-            "terzo trimestre",
-            "terceiro trimestre",
-            "derde kwartaal",
-            "第三季度",
-            "三季度",
-        ],
-    ),
-    (
-        "q4",
-        &[
-            "fourth quarter",
-            "4th quarter",
-            "vierten quartal",
-            "vierte quartal",
-            "viertes quartal",
-            "4. quartal",
-            "quatrième trimestre",
-            "cuarto trimestre",
-            "quarto trimestre",
-            "vierde kwartaal",
-            "第四季度",
-            "四季度",
-        ],
-    ),
-    (
-        "h1",
-        &[
-            "first half",
-            "ersten halbjahr",
-            "erste halbjahr",
-            "erstes halbjahr",
-            "premier semestre",
-            "primer semestre",
-            "primo semestre",
-            "primeiro semestre",
-            "上半年",
-        ],
-    ),
-    (
-        "h2",
-        &[
-            "second half",
-            "zweiten halbjahr",
-            "zweite halbjahr",
-            "zweites halbjahr",
-            "second semestre",
-            "segundo semestre",
-            "secondo semestre",
-            "下半年",
-        ],
-    ),
-];
-
-/// What all of these have one of: few statements do, and the words of the others need not be looked for one by one.
-const IN_PARTS_OF_YEAR: [&str; 8] = ["quart", "trimestre", "kwart", "half", "halbjahr", "semestre", "季度", "半年"];
-
-/// Before the number of parts that a year begins with: `前三季度` are its first three quarters.
-const FIRST_PARTS: char = '前';
-
-/// Beginnings of words of what is counted by parts of years.
-const BUSINESS: &str = "sales revenue profit earnings turnover income results orders deliver shipment export gdp     umsatz umsätze gewinn absatz ergebnis ventes bénéfice chiffre résultat ventas ingresos beneficio vendite ricavi vendas receita lucro     omzet winst продаж выручк прибыл 销量 销售 收入 营收 利润 产量 売上 利益";
-
 /// Between a number and one that is a part of it.
 const BEFORE_PART: &[&str] = &[
     "of which",
@@ -297,26 +192,6 @@ pub fn all_multiples() -> impl Iterator<Item = i128> {
 pub fn multiples(multiple: i128) -> impl Iterator<Item = &'static str> {
     let is_it = move |power: i8| 10_i128.pow(power.unsigned_abs().into()) == multiple;
     MULTIPLES.iter().filter(move |(power, _)| is_it(*power)).flat_map(|(_, words)| words.split_whitespace())
-}
-
-/// Returns the parts of a year, each with its code and the words for it.
-pub fn parts_of_year() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-    PARTS_OF_YEAR.iter().copied()
-}
-
-/// Returns whether a text in lower case may have words for a part of a year.
-pub fn may_name_part_of_year(lower: &str) -> bool {
-    IN_PARTS_OF_YEAR.iter().any(|part| lower.contains(part))
-}
-
-/// Returns whether a text ends with what makes a number of quarters of the third one: `前三季度`.
-pub fn ends_with_first_parts(text: &str) -> bool {
-    text.ends_with(FIRST_PARTS)
-}
-
-/// Returns the beginnings of words of what is counted by parts of years.
-pub fn business() -> impl Iterator<Item = &'static str> {
-    BUSINESS.split_whitespace()
 }
 
 pub fn is_computed(word: &str) -> bool {
@@ -419,8 +294,14 @@ pub fn substance(code: &str) -> &'static [&'static str] {
 
 /// Returns the year of the code of a fiscal one, `fy2025` or `fy25`, in millionths.
 pub fn fiscal_year(code: &str) -> Option<i128> {
-    let digits = code.strip_prefix("fy")?;
+    let name = code.strip_prefix("fy")?;
+    let (digits, last) = name.split_once(['/', '-']).unwrap_or((name, ""));
+    // `FY2022/23` begins in 2022.
+    let is_next = |year: i128| last.parse::<i128>().is_ok_and(|last| last % 100 == (year + 1) % 100);
     let year = digits.parse::<i128>().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    if !(last.is_empty() || is_next(year)) {
+        return None;
+    }
     let year = match digits.len() {
         2 if year <= NEWEST_SHORT_YEAR => 2_000 + year,
         2 => 1_900 + year,
@@ -428,16 +309,6 @@ pub fn fiscal_year(code: &str) -> Option<i128> {
         _ => return None,
     };
     Some(year * ONE)
-}
-
-/// Returns whether a code in lower case names a quarter or a half of a year.
-pub fn is_part_of_year(code: &str) -> bool {
-    !part_of_year(code).is_empty()
-}
-
-/// Returns what sources write for the part of a year with this code.
-pub fn part_of_year(code: &str) -> &'static [&'static str] {
-    PARTS_OF_YEAR.iter().find(|(known, _)| *known == code).map_or(&[], |(_, words)| words)
 }
 
 /// Returns the number that characters of Chinese or Japanese stand for, in millionths; `None` unless all of them do.
@@ -489,13 +360,6 @@ mod tests {
     #[test]
     fn each_language_has_all_its_words() {
         assert!(NUMBERS.lines().all(|line| line.split_whitespace().count() == 30));
-    }
-
-    #[test]
-    fn no_part_of_a_year_is_passed_over() {
-        let all = PARTS_OF_YEAR.iter().flat_map(|(_, words)| *words);
-        let passed_over: Vec<_> = all.filter(|words| !may_name_part_of_year(words)).collect();
-        assert_eq!(passed_over, [&""; 0]);
     }
 
     #[test]
