@@ -61,7 +61,8 @@ impl Sheet {
         self.add(row, (column, text, false))
     }
 
-    /// Notes that a row has something that is not shown. If it has nothing else, what is below it follows what is above.
+    /// Notes that a row has something that is not shown. If it has nothing else, what is below it follows what is
+    /// above.
     pub fn pass_over(&mut self, row: usize) {
         if self.at.max(self.passed).is_some_and(|above| above + 1 == row) {
             self.passed = Some(row);
