@@ -16,6 +16,7 @@ use super::{
     versions,
     words::{self, ONE},
 };
+use crate::text::Language;
 
 /// Smaller numbers stand on every page, so theirs has to be about the same.
 const SMALL: i128 = 100 * ONE;
@@ -60,6 +61,7 @@ pub struct Statement<'a> {
     /// Those of the words that say what its figures are of: all but the ones right behind a figure, which it counts.
     pub roles: BTreeSet<WordKey>,
     computes: OnceCell<bool>,
+    language: OnceCell<Option<Language>>,
 }
 
 /// The standing of a figure of a statement in a page.
@@ -106,7 +108,7 @@ impl<'a> Statement<'a> {
                 roles.insert(key);
             }
         }
-        Self { text, tokens, figures, keys, roles, computes: OnceCell::new() }
+        Self { text, tokens, figures, keys, roles, computes: OnceCell::new(), language: OnceCell::new() }
     }
 
     /// Returns each figure's standing in a page.
@@ -139,6 +141,12 @@ impl<'a> Statement<'a> {
             lower.split(|char: char| !char.is_alphabetic()).any(words::is_computed)
         };
         *self.computes.get_or_init(is_computed)
+    }
+
+    /// Returns whether a sentence of a page is about the same, as far as words tell.
+    fn is_about(&self, page: &Page, sentence: usize) -> bool {
+        let language = || *self.language.get_or_init(|| Language::certain(self.text));
+        page.is_about(sentence, &self.keys, || language().is_some_and(|own| page.language() == Some(own.code())))
     }
 
     /// Returns whether it has figures other than parts of a year in words, which tell little by themselves.
@@ -212,7 +220,7 @@ impl<'a> Statement<'a> {
         let spellings = [version.to_owned(), version.replace('.', ",")];
         let is_it = |sentence: &usize| {
             let text = page.sentence(*sentence);
-            spellings.iter().any(|spelling| versions::stands_in(spelling, text)) && page.is_about(*sentence, &self.keys)
+            spellings.iter().any(|spelling| versions::stands_in(spelling, text)) && self.is_about(page, *sentence)
         };
         places.find(is_it).or_else(|| page.around_writes(*reading).then_some(usize::MAX))
     }
@@ -231,12 +239,13 @@ impl<'a> Statement<'a> {
         let is_first = |here: &[PlacedNumber]| {
             here.split_first().is_some_and(|(at, rest)| is_raw(&at.number) && rest.iter().any(|next| goes_on(at, next)))
         };
-        let is_it = |sentence: &usize| {
-            let here = page.numbers_in(*sentence);
-            is_counted || (0..here.len()).any(|at| is_first(&here[at..here.len().min(at + MOST_IN_RANGE)]))
+        let is_it = |sentence: usize, value: i128| {
+            let here = page.numbers_in(sentence);
+            is_counted && !page.counts_otherwise(sentence, number.multiple, number, value)
+                || (0..here.len()).any(|at| is_first(&here[at..here.len().min(at + MOST_IN_RANGE)]))
         };
         let mut raw = number.readings.iter().map(|reading| reading.value / number.multiple);
-        raw.find_map(|value| self.places(number, value, page, roles).find(is_it))
+        raw.find_map(|value| self.places(number, value, page, roles).find(|sentence| is_it(*sentence, value)))
     }
 
     /// Returns the sentence with the number in so many thousands or millions, of which only this number says the
@@ -246,8 +255,10 @@ impl<'a> Statement<'a> {
         let mut raw = number.readings.iter().filter(of_multiple).map(|reading| reading.value / multiple);
         let unit = number.unit.filter(|unit| unit.is_money());
         let plain = Number { unit, multiple: 1, ..number.clone() };
-        let is_headed = |sentence: &usize| page.is_headed(*sentence, multiple);
-        raw.find_map(|value| self.places(&plain, value, page, roles).find(is_headed))
+        raw.find_map(|value| {
+            let is_headed = |sentence: &usize| page.is_headed(*sentence, multiple, number, value);
+            self.places(&plain, value, page, roles).find(is_headed)
+        })
     }
 
     /// Returns the sentence with the number, rounded, where so many are counted: of 391,035 in millions the statement
@@ -257,15 +268,19 @@ impl<'a> Statement<'a> {
         let counted = number.counted_in(multiple).filter(|_| may_be_counted)?;
         let is_long = counted.readings.iter().all(|reading| reading.digits() > 2);
         // Beside `in millions`, `except shares in thousands` is about no money.
-        let is_larger = |at: usize| page.heads().any(|other| other > multiple && page.is_headed(at, other));
-        let is_of_head = |at: usize| page.is_headed(at, multiple) && !(number.unit.is_some() && is_larger(at));
-        let is_headed = |at: usize| is_of_head(at) && (is_long || page.is_about(at, &self.keys));
+        let is_of = |at: usize, value: i128, multiple: i128| page.is_headed(at, multiple, number, value);
+        let is_larger = |at: usize, value: i128| page.heads().any(|other| other > multiple && is_of(at, value, other));
+        let is_of_head =
+            |at: usize, value: i128| is_of(at, value, multiple) && !(number.unit.is_some() && is_larger(at, value));
+        let is_headed = |at: usize, value: i128| is_of_head(at, value) && (is_long || self.is_about(page, at));
         // Cells have no fractions of three digits: 391,035 are thousands.
         let is_whole = |there: &Number| {
             let first = there.readings.first();
             first.is_some_and(|first| counted.readings.iter().any(|own| same_amount(&counted, *own, there, *first)))
         };
-        let is_it = |placed: &&PlacedNumber| is_whole(&placed.number) && is_headed(placed.sentence);
+        let value = |there: &Number| there.readings.first().map_or(0, |reading| reading.value);
+        let is_it =
+            |placed: &&PlacedNumber| is_whole(&placed.number) && is_headed(placed.sentence, value(&placed.number));
         self.amounts(&counted, page, roles).find(is_it).map(|placed| placed.sentence)
     }
 
@@ -291,7 +306,7 @@ impl<'a> Statement<'a> {
         let may_be_any = number.readings.iter().any(|own| own.value < SMALL);
         let has_unit = |placed: &PlacedNumber| placed.number.unit.is_some() && number.unit.is_some();
         let is_near =
-            move |placed: &&PlacedNumber| !may_be_any || has_unit(placed) || page.is_about(placed.sentence, &self.keys);
+            move |placed: &&PlacedNumber| !may_be_any || has_unit(placed) || self.is_about(page, placed.sentence);
         let same = page.numbers().iter().filter(|placed| are_same(number, &placed.number)).filter(is_near);
         let is_meant = |placed: &&PlacedNumber| {
             let is_in_other_unit =
@@ -305,7 +320,7 @@ impl<'a> Statement<'a> {
     fn share_in_words(&self, number: &Number, page: &Page) -> Option<usize> {
         let is_it = |share: i128| number.readings.iter().any(|reading| rounds_to(share, *reading));
         let said = page.shares().iter().filter(|(share, _)| is_it(*share)).map(|(_, sentence)| *sentence);
-        said.take(MOST_PLACES).find(|sentence| page.is_about(*sentence, &self.keys))
+        said.take(MOST_PLACES).find(|sentence| self.is_about(page, *sentence))
     }
 
     /// Returns the sentence with the number as an ordinal in words or in Roman figures, `nineteenth` or `XIX`, if the
@@ -314,7 +329,7 @@ impl<'a> Statement<'a> {
         let is_plain = number.unit.is_none() && !number.is_percent && number.multiple == 1;
         let value = number.readings.first().filter(|reading| is_plain && reading.step == ONE)?.value;
         let numbering = numbering(self.tokens, at)?;
-        page.sentences_with_ordinal(value, &numbering).find(|sentence| page.is_about(*sentence, &self.keys))
+        page.sentences_with_ordinal(value, &numbering).find(|sentence| self.is_about(page, *sentence))
     }
 
     /// Returns the first of [`Self::places`].
@@ -325,7 +340,7 @@ impl<'a> Statement<'a> {
     /// Returns the sentences with the number that are, for a small number, about the same as the statement, and do not
     /// say it of another matter.
     fn places(&self, number: &Number, value: i128, page: &Page, roles: &Roles<'_>) -> impl Iterator<Item = usize> {
-        let is_near = move |sentence: &usize| value >= SMALL || page.is_about(*sentence, &self.keys);
+        let is_near = move |sentence: &usize| value >= SMALL || self.is_about(page, *sentence);
         let is_meant = move |sentence: &usize| {
             let mut here = page.numbers_in(*sentence).iter().filter(|placed| placed.number.is(value)).peekable();
             // A part of a date or code.

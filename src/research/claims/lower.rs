@@ -52,7 +52,13 @@ impl Lower {
     /// boats`.
     pub fn names_multiple(&self, multiple: i128) -> bool {
         let is_of_all = |behind: &str| OF.iter().any(|of| behind.starts_with(of));
-        let is_it = |before: &str, behind: &str| says_what_is_counted(before, behind) && !is_of_all(behind);
+        // `万亿` is neither of the two.
+        let is_part = |before: &str, behind: &str| {
+            behind.starts_with(words::is_sign_of_multiple) || before.ends_with(words::is_sign_of_multiple)
+        };
+        let is_it = |before: &str, behind: &str| {
+            says_what_is_counted(before, behind) && !is_of_all(behind) && !is_part(before, behind)
+        };
         words::multiples(multiple).any(|word| self.sentences_where(word, is_it).next().is_some())
     }
 

@@ -4,7 +4,7 @@
 use super::{
     lower::{says_what_is_counted, stands_alone},
     units::{self, Unit},
-    words::{ONE, multiples, number},
+    words::{self, ONE, multiples, number},
 };
 use crate::text::is_in;
 
@@ -21,7 +21,8 @@ const FREEZING: i128 = 32 * ONE;
 const DEGREES: &str = "° degree degrees grad degrés degré grados grado gradi graus graden градусов";
 
 /// How many the numbers of a table may count.
-pub const MULTIPLES: [i128; 6] = [1_000, 10_000, 1_000_000, 100_000_000, 1_000_000_000, 1_000_000_000_000];
+pub const MULTIPLES: [i128; 8] =
+    [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 1_000_000_000_000];
 
 /// In the head of a table or above it: its numbers count so many (as a power of ten).
 const HEADS: &[(u32, &[&str])] = &[
@@ -44,6 +45,9 @@ const HEADS: &[(u32, &[&str])] = &[
             "$000",
             "€000",
             "£000",
+            "$000s",
+            "000s)",
+            "in 000s",
             "in migliaia",
             "em milhares",
         ],
@@ -115,6 +119,8 @@ const HEADS: &[(u32, &[&str])] = &[
             "in miliardi",
         ],
     ),
+    (5, &["in lakh", "in lakhs", "(lakh", "(lakhs", "lakh)", "lakhs)"]),
+    (7, &["in crore", "in crores", "(crore", "(crores", "crore)", "crores)"]),
     (12, &["in trillions", "(trillions", "trillions)", "trillion)", "in billionen", "(billionen", "(tn)", "(trn)"]),
 ];
 
@@ -122,7 +128,9 @@ const HEADS: &[(u32, &[&str])] = &[
 const SIGNS: &[(u32, &[&str])] = &[
     (3, &["千", "천"]),
     (4, &["万", "萬", "만"]),
+    (5, &["十万", "십만"]),
     (6, &["百万", "百萬", "백만"]),
+    (7, &["千万", "千萬", "천만"]),
     (8, &["億", "亿", "억"]),
     (9, &["十億", "十亿", "십억"]),
     (12, &["兆", "조", "万亿", "萬億"]),
@@ -207,7 +215,7 @@ impl Head {
             Self::BesideMoney => {
                 (ends_with_money(before) || begins_with_money(behind)) && says_what_is_counted(before, behind)
             }
-            Self::Sign => is_labelled(before, behind),
+            Self::Sign => is_labelled(before, behind) && !behind.starts_with(words::is_sign_of_multiple),
         };
         let near = &before[before.ceil_char_boundary(before.len().saturating_sub(LONGEST_EXCEPTION))..];
         is_said && !near.rsplit('\n').next().unwrap_or_default().contains(EXCEPT)

@@ -1,0 +1,71 @@
+//! What only looks like the same number, in tables, rates, shares and parts of a year, and what is the same there.
+
+use super::spellings::{other, same};
+
+#[test]
+fn a_page_of_something_else_supports_no_small_number() {
+    let cars = "The car has a boot of 600 litres and 5 doors. A survey of owners found that 15 of them had two.";
+    other(&[
+        ("Vaccines against influenza protect adults during the winter for 5 months", cars),
+        ("Lesions were reduced by 15% in patients who had severe psoriasis before treatment", cars),
+    ]);
+    same(&[
+        ("Der Wagen hat vier Räder und einen sehr großen Kofferraum sowie insgesamt 5 Türen", cars),
+        ("The boot takes luggage, prams, suitcases, shopping bags through 5 doors", cars),
+    ]);
+}
+
+#[test]
+fn cells_below_a_head_are_paid_in_its_currency() {
+    let table = "Income (in millions of €, per share amounts in €)\n\n| | 2024 | 2023 |\n| --- | --- | --- |\n\
+        | Revenue | 75,930 | 77,769 |\n| Net income | 8,992 | 8,529 |\n| Basic earnings per share | 10.54 | 10.04 |\n\
+        | Diluted | 10.42 | 9.95 |\n\n";
+    same(&[
+        ("Revenue was €75.9 billion", table),
+        ("Revenue was €75,930 million", table),
+        ("Basic earnings per share were €10.54", table),
+        (
+            "売上高は45兆953億円だった。",
+            "売上高（単位：百万円）\n\n| | 2024年 |\n| --- | --- |\n| 売上高 | 45,095,325 |\n",
+        ),
+    ]);
+    other(&[
+        ("Revenue was $75.9 billion", table),
+        ("Revenue was $75,930 million", table),
+        ("Basic earnings per share were €10.54 million", table),
+        ("Diluted earnings were €10.42 million", table),
+        (
+            "Sales were $45.1 trillion",
+            "売上高（単位：百万円）\n\n| | 2024年 |\n| --- | --- |\n| 売上高 | 45,095,325 |\n",
+        ),
+    ]);
+}
+
+#[test]
+fn heads_in_signs_and_in_other_words() {
+    let yuan =
+        |unit: &str| format!("生产总值（单位：{unit}元）\n\n| 省份 | 2023年 |\n| --- | --- |\n| 广东 | 13.57 |\n");
+    let yen = "予算（単位：千万円）\n\n| 項目 | 金額 |\n| --- | --- |\n| 教育費 | 452 |\n";
+    let plain =
+        "Population by country (in thousands)\n\nCountry 2010 2020\nGermany 81,752 83,167\nIreland 4,549 4,964\n\n";
+    let dollars = |head: &str| format!("Income {head}\n\n| Item | 2023 |\n| --- | --- |\n| Gifts | 184,552 |\n");
+    same(&[
+        ("广东2023年生产总值为13.57万亿元。", &yuan("万亿")),
+        ("广东2023年生产总值为13.57亿元。", &yuan("亿")),
+        ("教育費は45億2千万円。", yen),
+        ("Germany had 83.2 million people in 2020", plain),
+        ("Gifts came to $184.6 million", &dollars("($000s)")),
+        ("Gifts came to $184.6 million", &dollars("($ in 000s)")),
+        ("Gifts came to 1.85 trillion rupees", &dollars("(₹ in crore)")),
+        ("Gifts came to 18.5 billion rupees", &dollars("(Rs. in lakhs)")),
+    ]);
+    other(&[
+        ("广东2023年生产总值为13.57亿元。", &yuan("万亿")),
+        ("广东2023年生产总值为13.57万元。", &yuan("万亿")),
+        ("教育費は45万2千円。", yen),
+        ("Germany had 83.2 billion people in 2020", plain),
+        ("Germany had 83.2 million people", "Population (in thousands)\n\nGermany has 83,167 inns. It is old.\n\n"),
+        ("Gifts came to $184.6 billion", &dollars("($000s)")),
+        ("Gifts came to 18.5 billion rupees", &dollars("(₹ in crore)")),
+    ]);
+}
