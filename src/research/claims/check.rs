@@ -16,7 +16,7 @@ use super::{
     versions,
     words::{self, ONE},
 };
-use crate::text::Language;
+use crate::text::{Language, is_in};
 
 /// Smaller numbers stand on every page, so theirs has to be about the same.
 const SMALL: i128 = 100 * ONE;
@@ -30,6 +30,9 @@ const COUNTED: i128 = 12 * ONE;
 /// Numbers that share one word for so many, as in `4, 5 or 6 million`, and bytes between the first and the last one.
 const MOST_IN_RANGE: usize = 4;
 const LONGEST_RANGE: usize = 24;
+
+/// Joins those whose shares a statement adds up.
+const AND: &str = "and und et y e ed en и";
 
 /// Between a part of a year and the year.
 const BEFORE_YEAR: [&str; 15] = [
@@ -61,6 +64,7 @@ pub struct Statement<'a> {
     /// Those of the words that say what its figures are of: all but the ones right behind a figure, which it counts.
     pub roles: BTreeSet<WordKey>,
     computes: OnceCell<bool>,
+    joins: OnceCell<bool>,
     language: OnceCell<Option<Language>>,
 }
 
@@ -108,7 +112,16 @@ impl<'a> Statement<'a> {
                 roles.insert(key);
             }
         }
-        Self { text, tokens, figures, keys, roles, computes: OnceCell::new(), language: OnceCell::new() }
+        Self {
+            text,
+            tokens,
+            figures,
+            keys,
+            roles,
+            computes: OnceCell::new(),
+            joins: OnceCell::new(),
+            language: OnceCell::new(),
+        }
     }
 
     /// Returns each figure's standing in a page.
@@ -141,6 +154,12 @@ impl<'a> Statement<'a> {
             lower.split(|char: char| !char.is_alphabetic()).any(words::is_computed)
         };
         *self.computes.get_or_init(is_computed)
+    }
+
+    /// Returns whether it may speak of two shares at once: `Coal and gas give 55 %.`
+    pub fn may_add_shares(&self) -> bool {
+        let is_joint = || self.text.split(|char: char| !char.is_alphabetic()).any(|word| is_in(AND, word));
+        self.says_it_computes() || *self.joins.get_or_init(is_joint)
     }
 
     /// Returns whether a sentence of a page is about the same, as far as words tell.
@@ -406,7 +425,10 @@ fn is_beside_year(text: &str, place: &Range<usize>, figures: &[PlacedFigure]) ->
 /// Returns whether a page names another quarter, or another half, of a year.
 fn names_other_part(code: &str, page: &Page) -> bool {
     let is_other = |other: &str| other != code && other.get(..1) == code.get(..1);
-    quarters::parts_of_year().any(|(other, _)| is_other(other) && page.sentence_with_part_of_year(other).is_some())
+    // `H2` is hydrogen as well.
+    let is_coded = |other: &str| other.starts_with(quarters::QUARTER) && page.sentence_with_code(other).is_some();
+    let is_named = |other: &str| page.sentence_with_part_of_year(other).is_some() || is_coded(other);
+    quarters::parts_of_year().any(|(other, _)| is_other(other) && is_named(other))
 }
 
 /// Returns the scale of the other number, if both are temperatures, on two scales: the same counts otherwise there.

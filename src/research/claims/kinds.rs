@@ -69,3 +69,40 @@ fn heads_in_signs_and_in_other_words() {
         ("Gifts came to 18.5 billion rupees", &dollars("(₹ in crore)")),
     ]);
 }
+
+#[test]
+fn shares_are_added_where_something_is_said_of_several() {
+    let fines = "Fines are up to €20 million or 4% of turnover, and by Article 33 up to 2% of it, in 99 articles.";
+    same(&[
+        ("Coal and gas give 55% of the power", "Coal gives 35% of the power, gas 20%."),
+        ("In total 55% of the power is of coal or gas", "Coal gives 35% of the power, gas 20%."),
+        ("Turnout was 3.4 points higher than before", "Turnout was 61.2%, against 57.8% before."),
+        ("By Article 33, fines are up to 2% of turnover", fines),
+    ]);
+    other(&[
+        ("Fines are up to 6% of turnover", fines),
+        ("Fines are up to 33% of turnover", fines),
+        ("Turnout rose by 3.4%", "Turnout was 61.2%, against 57.8% before."),
+    ]);
+}
+
+#[test]
+fn other_quarters_are_others_in_codes_as_well() {
+    same(&[
+        ("In Q3 2024, sales rose", "Les ventes ont augmenté au T3 2024."),
+        ("Au T3 2024, les ventes ont augmenté", "In Q3 2024, sales rose."),
+        ("Au troisième trimestre 2024, les ventes ont augmenté", "Les ventes ont augmenté au T3 2024."),
+        ("In the second quarter of 2024, sales rose", "In 2024 sales rose from April to June."),
+    ]);
+    other(&[
+        ("In Q2 2024, sales rose", "Les ventes ont augmenté au T3 2024."),
+        ("Sales rose 5% in the second quarter of 2024", "Sales rose 5% in Q3 2024."),
+        ("Au deuxième trimestre 2024, les ventes ont augmenté de 5 %", "Les ventes ont augmenté de 5 % au T3 2024."),
+    ]);
+}
+
+#[test]
+fn years_are_written_in_four_digits() {
+    same(&[("The work took 632 years", "The work began in 1248 and ended in 1880.")]);
+    other(&[("The work took 562 years", "The museum has 1,450 works and 2,012 drawings.")]);
+}

@@ -420,7 +420,10 @@ impl Page {
         let written = || self.lower().sentences_where(code, is_it).next();
         let of_year = || self.sentences_with(words::fiscal_year(code)?).next();
         let found = self.known_code(code).or_else(written);
-        let of_trimester = || self.sentence_with_part_of_year(quarters::quarter_of_trimester(code)?);
+        let of_trimester = || {
+            let other = quarters::other_code(code)?;
+            self.known_code(&other).or_else(|| self.sentence_with_part_of_year(&other))
+        };
         found
             .or_else(|| self.lower().sentence_with_part_of_year(code))
             .or_else(of_trimester)

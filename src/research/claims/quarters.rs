@@ -81,8 +81,9 @@ const IN_PARTS_OF_YEAR: [&str; 15] = [
 /// Before the number of parts that a year begins with: `前三季度` are its first three quarters.
 const FIRST_PARTS: char = '前';
 
-/// In Romance languages, the letter of a quarter: `T3`.
-const TRIMESTER: char = 't';
+/// The letter of a quarter, and the one in Romance languages: `T3`.
+pub const QUARTER: &str = "q";
+const TRIMESTER: &str = "t";
 
 /// Beginnings of words of what is counted by parts of years.
 const BUSINESS: &str = "sales revenue profit earnings turnover income results orders deliver shipment export gdp ввп bip pib pil pkb umsatz umsätze gewinn absatz ergebnis ventes bénéfice chiffre résultat ventas ingresos beneficio vendite ricavi vendas receita lucro omzet winst wzrost büyü продаж выручк прибыл 销量 销售 收入 营收 利润 产量 売上 利益";
@@ -122,10 +123,15 @@ pub fn part_of_year(code: &str) -> &'static [&'static str] {
     parts_of_year().find(|(known, _)| *known == code).map_or(&[], |(_, words)| words)
 }
 
-/// Returns the code of the quarter that is `t3` in Romance languages.
-pub fn quarter_of_trimester(code: &str) -> Option<&'static str> {
-    let number = code.strip_prefix(TRIMESTER)?;
-    parts_of_year().map(|(known, _)| known).find(|known| known.strip_prefix('q') == Some(number))
+/// Returns the other code of a quarter, which is `t3` in Romance languages.
+pub fn other_code(code: &str) -> Option<String> {
+    let (letter, number) = code.split_at_checked(1)?;
+    let other = match letter {
+        QUARTER => TRIMESTER,
+        TRIMESTER => QUARTER,
+        _ => return None,
+    };
+    is_part_of_year(&format!("{QUARTER}{number}")).then(|| format!("{other}{number}"))
 }
 
 #[cfg(test)]
@@ -137,6 +143,6 @@ mod tests {
         let passed_over: Vec<_> =
             parts_of_year().flat_map(|(_, words)| words).filter(|words| !may_name_part_of_year(words)).collect();
         assert_eq!(passed_over, [&""; 0]);
-        assert_eq!([quarter_of_trimester("t3"), quarter_of_trimester("t34")], [Some("q3"), None]);
+        assert_eq!(["t3", "q3", "t34", "h1"].map(other_code).map(Option::unwrap_or_default), ["q3", "t3", "", ""]);
     }
 }

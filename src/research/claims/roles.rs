@@ -12,6 +12,7 @@ use std::{
 use super::{
     check::Statement,
     figures::{Figure, Number},
+    ordinals,
     page::{Page, PlacedNumber, WordKey, word_keys},
     tokens::{Token, clause_ends, tokens},
     units::{self, Unit},
@@ -109,13 +110,14 @@ impl<'a> Roles<'a> {
         beside.iter().any(|other| self.is_rival(number, there, other)) && self.names_what_it_counts(there, Some(unit))
     }
 
-    /// Returns whether a whole number without a sign counts what is named behind it, such as `7 chapters`, where others
-    /// near it are marked as shares of a hundred.
+    /// Returns whether a whole number without a sign counts what is named behind it, such as `7 chapters`, or is that of
+    /// an article, where others near it are marked as shares of a hundred.
     fn is_no_share(&self, there: &PlacedNumber) -> bool {
         let Number { readings, unit, is_percent, .. } = &there.number;
         let is_bare = unit.is_none() && !is_percent && readings.iter().all(|reading| reading.step >= ONE);
         let are_marked = || self.page.numbers_near(there.sentence, 1).any(|other| other.number.is_percent);
-        is_bare && are_marked() && self.names_what_it_counts(there, None)
+        let numbers = || ordinals::ends_with_label(self.page.text().get(..there.place.start).unwrap_or_default());
+        is_bare && are_marked() && (numbers() || self.names_what_it_counts(there, None))
     }
 
     /// Returns whether a word of its own stands right behind a number: none of the statement's, none that stands behind
