@@ -285,7 +285,7 @@ impl<'a> Statement<'a> {
     fn headed(&self, number: &Number, multiple: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
         let may_be_counted = !number.is_percent && number.unit.is_none_or(Unit::is_money);
         let counted = number.counted_in(multiple).filter(|_| may_be_counted)?;
-        let is_long = counted.readings.iter().all(|reading| reading.digits() > 2);
+        let is_long = counted.readings.iter().all(|reading| reading.digits(counted.multiple) > 2);
         // Beside `in millions`, `except shares in thousands` is about no money.
         let is_of = |at: usize, value: i128, multiple: i128| page.is_headed(at, multiple, number, value);
         let is_larger = |at: usize, value: i128| page.heads().any(|other| other > multiple && is_of(at, value, other));
@@ -440,7 +440,14 @@ fn of_two_scales(number: &Number, other: &Number) -> Option<&'static str> {
 
 /// Returns whether one of the readings of both numbers is the same amount.
 fn are_same(number: &Number, other: &Number) -> bool {
-    let is_same = |here: &Reading| other.readings.iter().any(|there| same_amount(number, *here, other, *there));
+    let is_one = |here: &Reading, there: &Reading| here.value == there.value;
+    // What is written the same is read the same: `4,900 GWh` are not the 4.9 of `4,900 MWh`.
+    let is_alike = number.readings.first().zip(other.readings.first()).is_some_and(|(here, there)| is_one(here, there));
+    let may_be_same = |here: &Reading, there: &Reading| !is_alike || is_one(here, there);
+    let is_same = |here: &Reading| {
+        let mut readings = other.readings.iter().filter(|there| may_be_same(here, there));
+        readings.any(|there| same_amount(number, *here, other, *there))
+    };
     number.readings.iter().any(is_same)
 }
 
@@ -450,10 +457,15 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
         let values = phrases::on_other_scale(there.value, scale);
         return values.into_iter().any(|value| rounds_to(value, here)) || is_about(values[0]);
     }
-    let is_per_another = || number.per.zip(other.per).is_some_and(|(own, other)| own != other);
-    let units = number.unit.zip(other.unit).and_then(|(unit, known)| unit.alike(known));
-    match units.filter(|_| !is_per_another()) {
-        Some((unit, known)) if unit.size != known.size => is_in_unit(here, unit, there, known, is_about),
+    let Some(per) = number.per.zip(other.per).map_or(Some([1; 2]), |(own, other)| sizes(own, other)) else {
+        return false;
+    };
+    let units = number.unit.zip(other.unit).and_then(|(unit, known)| sizes(unit, known));
+    let rates = units.map(|units| [[units[0], per[0]], [units[1], per[1]]]);
+    match rates {
+        Some([unit, known]) if unit[0].checked_mul(known[1]) != known[0].checked_mul(unit[1]) => {
+            is_in_unit([here, there], [unit, known], is_about)
+        }
         _ => {
             let share = || match number.hundredths_of(other) {
                 Some(hundredths) => there.value.checked_mul(hundredths).map(|value| value / 100),
@@ -466,8 +478,9 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
                 (None, false) => here.step < ONE && other.unit.is_none() && !other.is_percent,
                 _ => true,
             };
-            let is_finer = || there.step < here.step && there.digits() > here.digits() && may_count();
-            let may_be_rounded = || here.digits() >= 2 && (there.value >= SMALL || is_finer());
+            let here_digits = || here.digits(number.multiple);
+            let is_finer = || there.step < here.step && there.digits(other.multiple) > here_digits() && may_count();
+            let may_be_rounded = || here_digits() >= 2 && (there.value >= SMALL || is_finer());
             let is_rounded = || may_be_rounded() && rounds_to(there.value, here);
             share().is_some_and(|value| rounds_to(value, here))
                 || number.is_as_large(other, there.value) && (is_about(there.value) || is_rounded())
@@ -475,17 +488,25 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
     }
 }
 
+/// Returns how large both units are, if they measure the same.
+fn sizes(one: Unit, other: Unit) -> Option<[i128; 2]> {
+    one.alike(other).map(|(one, other)| [one.size, other.size])
+}
+
 /// Returns whether both are the same amount in two units, rounded to the digits that are written of either one, if
-/// these are two or more.
-fn is_in_unit(here: Reading, unit: Unit, there: Reading, known: Unit, is_about: impl Fn(i128) -> bool) -> bool {
-    let converted = |reading: Reading, from: Unit, to: Unit| Some(reading.value.checked_mul(from.size)? / to.size);
+/// these are two or more. Each unit is so large for each of so much: of `mg/L` a litre.
+fn is_in_unit([here, there]: [Reading; 2], [unit, known]: [[i128; 2]; 2], is_about: impl Fn(i128) -> bool) -> bool {
+    let converted = |reading: Reading, from: [i128; 2], to: [i128; 2]| {
+        let whole = reading.value.checked_mul(from[0])?.checked_mul(to[1])?;
+        Some(whole / to[0].checked_mul(from[1])?)
+    };
     let is_rounded = |value: i128, reading: Reading| {
         let to_last = Reading { step: reading.last_digit(), ..reading };
-        rounds_to(value, reading) || reading.digits() >= 2 && rounds_to(value, to_last)
+        rounds_to(value, reading) || reading.digits(1) >= 2 && rounds_to(value, to_last)
     };
     let (there_here, here_there) = (converted(there, known, unit), converted(here, unit, known));
     there_here.is_some_and(|value| is_rounded(value, here) || is_about(value))
-        || there.digits() >= 2 && here_there.is_some_and(|value| is_rounded(value, there))
+        || there.digits(1) >= 2 && here_there.is_some_and(|value| is_rounded(value, there))
 }
 
 /// Returns whether the value is less than the last written digit away, and a tenth at most.

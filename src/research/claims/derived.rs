@@ -67,7 +67,7 @@ pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, O
     let best = pages.iter().filter_map(|&(page, best)| Some((page, best?)));
     let operands: Vec<Operand<'_>> = best.flat_map(|(page, best)| operands(page, best, share)).collect();
     // Of two years, or two small numbers, anything follows.
-    let is_long = |reading: &Reading| reading.digits() >= 3 && !number.is_year();
+    let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
     let is_said = number.is_percent || statement.says_it_computes();
     let allowed = is_said || is_points(number) || number.readings.iter().any(is_long);
     // `more` of `more than 4 billion` speaks of no computing.

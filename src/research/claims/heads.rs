@@ -77,16 +77,39 @@ impl Page {
         names_share(sentence) || is_price() || number.unit.filter(|unit| unit.is_money()).is_some_and(is_of_other)
     }
 
+    /// Returns whether a sentence is a row of a table whose head, or the line above it, names units of what the number
+    /// measures, and none that is its own. Years and hours stand in heads for other reasons.
+    pub fn is_measured_otherwise(&self, sentence: usize, number: &Number) -> bool {
+        let Some(unit) = number.unit.filter(|unit| !unit.is_time() && !number.is_compound) else { return false };
+        let lines = || {
+            let head = self.table_head(sentence)?;
+            let above = (0..head).rev().take(MOST_ABOVE).find(|at| !self.sentence(*at).trim().is_empty());
+            Some([Some(head), above].into_iter().flatten())
+        };
+        let is_own =
+            |named: &Unit| named.alike(unit).is_some_and(|(named, unit)| named.is_money() || named.size == unit.size);
+        let named: Vec<Unit> = lines().into_iter().flatten().flat_map(|line| self.units_of_head(line)).collect();
+        let mut named = named.iter().filter(|named| named.quantity == unit.quantity).peekable();
+        named.peek().is_some() && !named.any(is_own)
+    }
+
     /// Returns whether a line names currencies, and none that may be this one.
     fn is_paid_otherwise(&self, line: usize, money: Unit) -> bool {
+        let named = self.units_of_head(line);
+        let mut named = named.iter().filter(|unit| unit.is_money()).peekable();
+        named.peek().is_some() && named.all(|unit| unit.alike(money).is_none())
+    }
+
+    /// Returns the units in a head. Of single letters signs alone are some: `$m` are no metres.
+    fn units_of_head(&self, line: usize) -> Vec<Unit> {
         let line = self.sentence(line);
         let line = &line[..line.floor_char_boundary(LONGEST_HEAD)];
         let of_token = |token: Token<'_>| match token.text.starts_with(is_unspaced) {
             true => units::currency_of_signs(&line[token.at..]).map(|(unit, _)| unit),
-            false => units::unit_as_written(token.text, &token.text.to_lowercase()).filter(|unit| unit.is_money()),
+            false => units::unit_as_written(token.text, &token.text.to_lowercase())
+                .filter(|unit| unit.is_money() || token.text.chars().nth(1).is_some()),
         };
-        let mut named = tokens(line).into_iter().filter_map(of_token).peekable();
-        named.peek().is_some() && named.all(|unit| unit.alike(money).is_none())
+        tokens(line).into_iter().filter_map(of_token).collect()
     }
 
     /// Returns the sentence that says of a row of a table that it counts so many: the table's head, or the line above

@@ -106,3 +106,52 @@ fn years_are_written_in_four_digits() {
     same(&[("The work took 632 years", "The work began in 1248 and ended in 1880.")]);
     other(&[("The work took 562 years", "The museum has 1,450 works and 2,012 drawings.")]);
 }
+
+#[test]
+fn zeros_behind_a_point_are_digits() {
+    let table = "Income (in millions)\n\n| | 2023 |\n| --- | --- |\n| Net income | $2,043 |\n";
+    same(&[("Net income was $2.0 billion", table), ("Net income was $2.0 billion", "Net income was $2,043 million.")]);
+    other(&[("Net income was $3.0 billion", table), ("Net income was $2.1 billion", table)]);
+}
+
+#[test]
+fn what_things_and_shares_are_counted_for_each_of() {
+    let dose = "Adults take 500 mg to 1 g. Levels are 10 to 20 µg/mL.";
+    same(&[
+        ("It answers 5,000 requests per second", "It answers 5,000 requests/s."),
+        ("The share lost is 0.5% per month", "The share lost is 0.5% per month."),
+        ("The power costs $60/MWh", "The power costs $0.06/kWh."),
+        ("The level is 5 mg/mL", "The level is 5,000 mg/L."),
+        ("Adults take 0.5 to 1 g", dose),
+        ("Levels are 10–20 mg/L", dose),
+        ("Levels are 0.01 to 0.02 mg/mL", dose),
+    ]);
+    other(&[
+        ("It answers 5,000 requests per minute", "It answers 5,000 requests per second."),
+        ("The share lost is 0.5% per year", "The share lost is 0.5% per month."),
+        ("The power costs $6/MWh", "The power costs $0.06/kWh."),
+        ("The level is 5 mg/mL", "The level is 500 mg/L."),
+        ("Adults take 0.5 to 1 mg", dose),
+        ("Levels are 10–20 mg/mL", dose),
+    ]);
+}
+
+#[test]
+fn units_one_prefix_apart_are_told_apart() {
+    let table = "Power (in TWh)\n\n| Source | 2023 |\n| --- | --- |\n| Wind | 139.3 |\n";
+    same(&[
+        ("The farm gave 4,900 GWh", "The farm gave 4.9 TWh."),
+        ("The farm gave 4,900 GWh", "The farm gave 4,900 GWh."),
+        ("Wind gave 139.3 TWh", table),
+        ("The land has 67 million people", "The number of people in the land grew 4.1% to 67 million."),
+        ("The term is 14 days", "Termin to 14 dni."),
+        ("It was 1.45 °C warmer", "It was 1.45 ± 0.12 °C warmer."),
+    ]);
+    other(&[
+        ("The farm gave 4,900 GWh", "The farm gave 4,900 MWh."),
+        ("Wind gave 139.3 GWh", table),
+        ("The land has 4.1 million people", "The number of people in the land grew 4.1% to 67 million."),
+        ("The term is 14 months", "Termin to 14 dni."),
+        ("It was 1.45 °F warmer", "It was 1.45 ± 0.12 °C warmer."),
+    ]);
+}

@@ -82,7 +82,9 @@ impl<'a> Roles<'a> {
                 || self.is_of_another_sentence(number, there)
         };
         let may_be_meant = number.counts_as(&there.number) && !(number.is_percent && self.is_no_share(there));
-        may_be_meant && (number.is_year() || !is_of_another())
+        let is_bare = there.number.unit.is_none() && !there.number.is_percent;
+        let is_of_head = || is_bare && self.page.is_measured_otherwise(there.sentence, number);
+        may_be_meant && !is_of_head() && (number.is_year() || !is_of_another())
     }
 
     /// Returns whether this is another number that the statement could mean and does not have.
