@@ -375,7 +375,8 @@ impl<'a> Statement<'a> {
 /// business. A match has two halves, too.
 fn parts_of_year(text: &str, figures: &[PlacedFigure]) -> Vec<PlacedFigure> {
     let lower = lower_in_place(text);
-    if !quarters::may_name_part_of_year(&lower) {
+    let mut named = quarters::named(&lower).peekable();
+    if named.peek().is_none() {
         return Vec::new();
     }
     let is_of_business = quarters::business().any(|word| {
@@ -387,12 +388,13 @@ fn parts_of_year(text: &str, figures: &[PlacedFigure]) -> Vec<PlacedFigure> {
         let is_meant = || is_of_business || is_beside_year(text, at, figures);
         lower::is_apart_as(words, before, behind) && !quarters::ends_with_first_parts(before) && is_meant()
     };
-    let figure = |(code, words): (&'static str, &'static [&'static str])| {
-        let places = |words: &'static str| lower.match_indices(words).map(|(at, _)| at..at + words.len());
-        let place = words.iter().flat_map(|words| places(words)).find(stands)?;
-        Some(PlacedFigure { figure: Figure::Code(code.to_owned()), start: place.start, end: place.end })
-    };
-    quarters::parts_of_year().filter_map(figure).collect()
+    let mut found: Vec<PlacedFigure> = Vec::new();
+    for (code, at) in named.filter(|(_, at)| stands(at)) {
+        if !found.iter().any(|known| matches!(&known.figure, Figure::Code(known) if known == code)) {
+            found.push(PlacedFigure { figure: Figure::Code(code.to_owned()), start: at.start, end: at.end });
+        }
+    }
+    found
 }
 
 /// Returns the text in lower case, but for letters whose lower case is longer or shorter: so all places are the same.
@@ -425,10 +427,7 @@ fn is_beside_year(text: &str, place: &Range<usize>, figures: &[PlacedFigure]) ->
 /// Returns whether a page names another quarter, or another half, of a year.
 fn names_other_part(code: &str, page: &Page) -> bool {
     let is_other = |other: &str| other != code && other.get(..1) == code.get(..1);
-    // `H2` is hydrogen as well.
-    let is_coded = |other: &str| other.starts_with(quarters::QUARTER) && page.sentence_with_code(other).is_some();
-    let is_named = |other: &str| page.sentence_with_part_of_year(other).is_some() || is_coded(other);
-    quarters::parts_of_year().any(|(other, _)| is_other(other) && is_named(other))
+    quarters::codes().any(|other| is_other(other) && page.sentence_with_part_of_year(other).is_some())
 }
 
 /// Returns the scale of the other number, if both are temperatures, on two scales: the same counts otherwise there.
@@ -481,7 +480,7 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
             let here_digits = || here.digits(number.multiple);
             let is_finer = || there.step < here.step && there.digits(other.multiple) > here_digits() && may_count();
             let may_be_rounded = || here_digits() >= 2 && (there.value >= SMALL || is_finer());
-            let is_rounded = || may_be_rounded() && rounds_to(there.value, here);
+            let is_rounded = || rounds_to(there.value, here) && may_be_rounded();
             share().is_some_and(|value| rounds_to(value, here))
                 || number.is_as_large(other, there.value) && (is_about(there.value) || is_rounded())
         }
@@ -519,6 +518,10 @@ fn is_near(reading: Reading, value: i128) -> bool {
 /// Returns whether `reading` is the value, rounded to the digits that are written.
 pub(super) fn rounds_to(value: i128, reading: Reading) -> bool {
     let step = reading.step.max(1);
+    // Most numbers are far from each other, and dividing takes time.
+    if value.abs_diff(reading.value) > step.unsigned_abs() {
+        return false;
+    }
     let rounded = value.checked_add(step / 2).and_then(|value| value.div_euclid(step).checked_mul(step));
     rounded == Some(reading.value)
 }

@@ -176,7 +176,7 @@ impl Reading {
         while value != 0 && value % 10 == 0 && self.step / multiple >= ONE {
             value /= 10;
         }
-        value.to_string().len()
+        value.unsigned_abs().checked_ilog10().map_or(1, |power| power as usize + 1)
     }
 }
 
@@ -419,7 +419,8 @@ impl<'a> Reader<'a> {
             *reading = Reading { value: value.saturating_mul(multiple), step: step.saturating_mul(multiple) };
         }
         let (mut last, is_sign) = (multiple, used > own && self.multiple_sign(used - 1).is_some());
-        while let Some((part, tokens)) = self.smaller_part(used, last).filter(|_| is_sign) {
+        let smaller_part = |used: usize, last: i128| if is_sign { self.smaller_part(used, last) } else { None };
+        while let Some((part, tokens)) = smaller_part(used, last) {
             for reading in &mut number.readings {
                 *reading = Reading { value: reading.value.saturating_add(part.value), step: part.step };
             }

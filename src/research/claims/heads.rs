@@ -41,8 +41,7 @@ impl Page {
     /// Returns the heads, read on first use: it takes as many looks through the text as there are phrases.
     fn all_heads(&self) -> &[(i128, usize)] {
         self.heads.get_or_init(|| {
-            let of = |multiple: i128| self.lower().heads(multiple).map(move |sentence| (multiple, sentence));
-            let mut heads: Vec<(i128, usize)> = phrases::MULTIPLES.into_iter().flat_map(of).collect();
+            let mut heads: Vec<(i128, usize)> = self.lower().heads().collect();
             in_order(&mut heads);
             heads
         })
@@ -51,9 +50,13 @@ impl Page {
     /// Returns how many its numbers may count, as heads or single words say, read on first use likewise.
     pub fn multiples(&self) -> &[i128] {
         self.multiples.get_or_init(|| {
-            let is_named =
-                |multiple: &i128| self.heads().any(|head| head == *multiple) || self.lower().names_multiple(*multiple);
-            words::all_multiples().filter(is_named).collect()
+            let mut multiples: Vec<i128> = self.heads().collect();
+            for multiple in self.lower().multiples() {
+                if !multiples.contains(&multiple) {
+                    multiples.push(multiple);
+                }
+            }
+            multiples
         })
     }
 

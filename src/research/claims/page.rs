@@ -420,12 +420,9 @@ impl Page {
         let written = || self.lower().sentences_where(code, is_it).next();
         let of_year = || self.sentences_with(words::fiscal_year(code)?).next();
         let found = self.known_code(code).or_else(written);
-        let of_trimester = || {
-            let other = quarters::other_code(code)?;
-            self.known_code(&other).or_else(|| self.sentence_with_part_of_year(&other))
-        };
+        let of_trimester = || self.lower().sentence_with_part_of_year(&quarters::other_code(code)?);
         found
-            .or_else(|| self.lower().sentence_with_part_of_year(code))
+            .or_else(|| self.sentence_with_part_of_year(code))
             .or_else(of_trimester)
             .or_else(of_year)
             .or_else(|| self.stands_around(code))
@@ -433,7 +430,8 @@ impl Page {
 
     /// Returns the sentence that names the part of a year with this code, as a code or in words.
     pub fn sentence_with_part_of_year(&self, code: &str) -> Option<usize> {
-        self.known_code(code).or_else(|| self.lower().sentence_with_part_of_year(code))
+        let of_trimester = || self.known_code(&quarters::other_code(code)?);
+        self.known_code(code).or_else(|| self.lower().sentence_with_part_of_year(code)).or_else(of_trimester)
     }
 
     pub fn sentence_with_identifier(&self, identifier: &str) -> Option<usize> {

@@ -1,7 +1,10 @@
 //! What sources say in several words or signs, in the languages that reports are written in: what the head of a table
 //! counts, scales, numbers of several words. `shares.rs` has shares, `units.rs` units, `words.rs` other single words.
 
+use std::{ops::Range, sync::LazyLock};
+
 use super::{
+    lookup::Phrases,
     lower::{says_what_is_counted, stands_alone},
     units::{self, Unit},
     words::{self, ONE, multiples, number},
@@ -193,15 +196,44 @@ pub fn on_other_scale(value: i128, kind: &str) -> [i128; 3] {
     }
 }
 
-/// Returns what heads of tables say whose numbers count so many.
-pub fn heads(multiple: i128) -> impl Iterator<Item = (&'static str, Head)> {
-    let of = move |table: &'static [(u32, &'static [&'static str])], kind: Head| {
-        let lines = table.iter().filter(move |(power, _)| 10_i128.pow(*power) == multiple);
-        lines.flat_map(move |(_, words)| words.iter().map(move |words| (*words, kind)))
+/// What many of these words have in them.
+const IN_HEADS: [&str; 20] = [
+    "thousand", "mil", "bill", "trill", "tausend", "000", "mrd", "mio", "lakh", "crore", "$m", "€m", "£m", "千", "万",
+    "萬", "億", "亿", "천", "만",
+];
+
+/// What the heads of tables say, with how many their numbers count.
+type Heads = Phrases<(i128, &'static str, Head)>;
+
+static ALL_HEADS: LazyLock<Heads> = LazyLock::new(|| {
+    let of = |table: &'static [(u32, &'static [&'static str])], kind: Head| {
+        let lines = table.iter().map(|(power, words)| (10_i128.pow(*power), *words));
+        lines.flat_map(move |(multiple, words)| words.iter().map(move |words| (*words, (multiple, *words, kind))))
     };
-    let words = multiples(multiple).filter(|word| word.len() > 1 && word.is_ascii());
-    let beside_money = words.map(|word| (word, Head::BesideMoney));
-    of(HEADS, Head::Phrase).chain(beside_money).chain(of(SIGNS, Head::Sign))
+    let beside_money = MULTIPLES.into_iter().flat_map(|multiple| {
+        let words = multiples(multiple).filter(|word| word.len() > 1 && word.is_ascii());
+        words.map(move |word| (word, (multiple, word, Head::BesideMoney)))
+    });
+    Phrases::new(&IN_HEADS, of(HEADS, Head::Phrase).chain(beside_money).chain(of(SIGNS, Head::Sign)))
+});
+
+static ALL_MULTIPLES: LazyLock<Phrases<i128>> = LazyLock::new(|| {
+    let words = |multiple: i128| multiples(multiple).map(move |word| (word, multiple));
+    Phrases::new(&IN_HEADS, words::all_multiples().flat_map(words))
+});
+
+/// Returns what heads of tables in a text in lower case may say their numbers count, each with its first byte.
+pub fn heads(lower: &str) -> impl Iterator<Item = (i128, usize)> {
+    let found = ALL_HEADS.all_in(lower);
+    let counts = |((_, words, kind), at): &((i128, &str, Head), Range<usize>)| {
+        kind.counts(words, &lower[..at.start], &lower[at.end..])
+    };
+    found.filter(counts).map(|((multiple, ..), at)| (multiple, at.start))
+}
+
+/// Returns how many single words in a text in lower case say that something counts, each with its bytes.
+pub fn multiples_in(lower: &str) -> impl Iterator<Item = (i128, Range<usize>)> {
+    ALL_MULTIPLES.all_in(lower)
 }
 
 impl Head {
