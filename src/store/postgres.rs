@@ -156,18 +156,30 @@ impl Engine {
     }
 }
 
-/// Compares the schema with what this program needs, and says whether it may be made where it is missing.
+/// Compares the schema with what this program needs, and tries what it will do: write, or make what is missing.
 pub async fn look(url: &SecretString) -> Result<Schema, Error> {
-    const MAY_CREATE: &str = "SELECT COALESCE(has_schema_privilege(current_schema(), 'CREATE'), FALSE)";
     let mut connection = connect(&connect_options(url)?).await?;
     let schema = queries::read_schema(&mut connection).await?;
-    if matches!(schema, Schema::Lacks(_)) && !query_scalar::<_, bool>(MAY_CREATE).fetch_one(&mut connection).await? {
+    match schema {
+        Schema::Fits => queries::probe_write(&mut connection).await?,
+        Schema::Lacks(_) => try_to_create(&mut connection).await?,
+        Schema::TooNew { .. } => {}
+    }
+    connection.close().await?;
+    Ok(schema)
+}
+
+/// Tries to create a table, of which nothing stays: a user may lack the right, and a server may only read.
+async fn try_to_create(connection: &mut PgConnection) -> Result<(), Error> {
+    const MAY_CREATE: &str = "SELECT COALESCE(has_schema_privilege(current_schema(), 'CREATE'), FALSE)";
+    if !query_scalar::<_, bool>(MAY_CREATE).fetch_one(&mut *connection).await? {
         let reason =
             "its user may not create tables: make the user the owner of the database, or GRANT CREATE ON SCHEMA public";
         return Err(Error::Unusable(reason.to_owned()));
     }
-    connection.close().await?;
-    Ok(schema)
+    let mut tx = connection.begin().await?;
+    tx.execute("CREATE TABLE fathom_write_probe (id BIGINT)").await?;
+    Ok(tx.rollback().await?)
 }
 
 /// Tries a connection on which nothing is under way but what was given up.
