@@ -611,7 +611,12 @@ async fn the_doctor_lists_servers_with_their_tools_or_errors() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("ok    mcp        register at python3: look_up, tell; 1 resource"), "{text}");
     assert!(text.contains("FAIL  mcp        away at http://127.0.0.1:1/mcp: ") && !text.contains("hunter2"), "{text}");
-    assert!(!output.status.success());
+    assert!(!output.status.success() && !text.contains("no_evidence"), "{text}");
+    let alone = ["--model", "offline:extractive", "--set", "search_api=none"];
+    let output = command.args(alone).output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let note = "note  settings   offline:extractive calls no MCP tools, and runs have nothing else to search";
+    assert!(text.contains(note), "{text}");
 }
 
 /// One call more is made, the first that offers the tool; from then on it is offered to nobody.
