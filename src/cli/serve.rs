@@ -205,6 +205,12 @@ mod tests {
         assert!(!is_noted(&[servers, ("FATHOM_SEARCH_API", "wikipedia")]));
     }
 
+    #[test]
+    fn parameters_of_the_database_without_effect_are_noted() {
+        let banner = banner_with(&[("DATABASE_URL", "postgres://h/d?sslmode=require&channel_binding=require")]);
+        assert!(banner.contains("\n  note       channel_binding in DATABASE_URL has no effect here"), "{banner}");
+    }
+
     #[tokio::test]
     async fn a_service_that_lost_a_part_stops_by_itself() {
         let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());

@@ -40,7 +40,7 @@ pub use log_records::{
     RunPosition, Step, StepKind, ThreadPosition,
 };
 pub use migrations::{NEWEST_SCHEMA, Schema};
-pub use postgres::check_parameters;
+pub use postgres::{check_parameters, unused_parameters};
 pub use records::{
     Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, EndedLeases,
     FirstAnswer, HeldRun, IdempotencyKey, Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf,

@@ -48,7 +48,7 @@ mod pool;
 mod queries;
 mod write;
 
-pub use address::check_parameters;
+pub use address::{check_parameters, unused_parameters};
 pub use listen::Listener;
 
 /// The database type the queries are compiled for.

@@ -31,6 +31,46 @@ const NAMES: [&str; 12] = [
 /// Those that the driver takes beside them.
 const OTHER_NAMES: [&str; 6] =
     ["ssl-mode", "ssl-root-cert", "ssl-ca", "ssl-cert", "ssl-key", "statement-cache-capacity"];
+/// Those that other clients take: addresses of hosted databases have them. Source: the PostgreSQL manual, "Parameter Key
+/// Words" of libpq; the last line, Prisma's documentation of its connection strings.
+const UNUSED: [&str; 36] = [
+    "channel_binding",
+    "client_encoding",
+    "connect_timeout",
+    "fallback_application_name",
+    "gssdelegation",
+    "gssencmode",
+    "gsslib",
+    "keepalives",
+    "keepalives_count",
+    "keepalives_idle",
+    "keepalives_interval",
+    "krbsrvname",
+    "load_balance_hosts",
+    "max_protocol_version",
+    "min_protocol_version",
+    "passfile",
+    "replication",
+    "require_auth",
+    "requirepeer",
+    "requiressl",
+    "service",
+    "ssl_max_protocol_version",
+    "ssl_min_protocol_version",
+    "sslcertmode",
+    "sslcompression",
+    "sslcrl",
+    "sslcrldir",
+    "sslnegotiation",
+    "sslpassword",
+    "sslsni",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "connection_limit",
+    "pgbouncer",
+    "pool_timeout",
+    "schema",
+];
 const MODES: [&str; 6] = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 /// The longest name or value that is repeated to people.
 const SHOWN_CHARS: usize = 40;
@@ -56,9 +96,15 @@ pub fn check_parameters(address: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the parameters of the address that other clients take, and the driver does not.
+pub fn unused_parameters(address: &str) -> Vec<&'static str> {
+    let Ok(url) = Url::parse(address.trim()) else { return Vec::new() };
+    UNUSED.into_iter().filter(|unused| url.query_pairs().any(|(name, _)| name == *unused)).collect()
+}
+
 fn is_known(name: &str) -> bool {
     let is_option = name.starts_with("options[") && name.ends_with(']');
-    NAMES.contains(&name) || OTHER_NAMES.contains(&name) || is_option
+    NAMES.contains(&name) || OTHER_NAMES.contains(&name) || UNUSED.contains(&name) || is_option
 }
 
 /// Returns what to say of a parameter that there is not, with its name if that may be shown.
@@ -140,15 +186,20 @@ mod tests {
         ] {
             misspelt(name, meant);
         }
-        let strange = check_parameters("postgres://host/db?channel_binding=require").unwrap_err();
-        assert!(
-            strange.contains("channel_binding, which does not exist; there are sslmode, sslrootcert, "),
-            "{strange}"
-        );
+        let strange = check_parameters("postgres://host/db?colour=blue").unwrap_err();
+        assert!(strange.contains("colour, which does not exist; there are sslmode, sslrootcert, "), "{strange}");
         check("sslmode=verify-full&sslrootcert=/ca.pem&sslcert=a&sslkey=b&options[geqo]=off&options=-c%20x=y", Ok(()));
         check("ssl-mode=Require&ssl-root-cert=/ca.pem&ssl-ca=/ca.pem&statement-cache-capacity=5", Ok(()));
         check("", Ok(()));
         check_parameters("postgres://host/db").unwrap();
+    }
+
+    #[test]
+    fn parameters_of_other_clients_are_left_aside() {
+        let hosted = "postgres://me:pa55@host/db?sslmode=require&connect_timeout=10&channel_binding=require";
+        check_parameters(hosted).unwrap();
+        assert_eq!(unused_parameters(hosted), ["channel_binding", "connect_timeout"]);
+        assert_eq!(unused_parameters("postgres://host/db?sslmode=require"), [""; 0]);
     }
 
     #[test]
