@@ -109,10 +109,9 @@ pub async fn metrics(Shared(state): Shared<State>) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        io,
-        sync::{Arc, Mutex},
-    };
+    use std::{io, sync::Arc};
+
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -122,7 +121,7 @@ mod tests {
 
     impl io::Write for Lines {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -136,7 +135,7 @@ mod tests {
         let writer = lines.clone();
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
         let _logged = tracing::subscriber::set_default(subscriber);
-        let logged = || String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let logged = || String::from_utf8(lines.0.lock().clone()).unwrap();
         assert_eq!((in_time(std::future::ready(OK)).await, logged()), (OK, String::new()));
         assert_eq!(in_time(std::future::pending()).await, "does not answer");
         let expected = "the database does not answer error=no answer, or no free connection, within 2 s\n";

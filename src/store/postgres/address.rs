@@ -166,7 +166,7 @@ mod tests {
     #[track_caller]
     fn check(query: &str, expected: Result<(), &str>) {
         let answer = check_parameters(&format!("postgres://me:pa55@host:5432/db?{query}"));
-        assert_eq!(answer.as_ref().map(|()| ()).map_err(String::as_str), expected, "{query}");
+        assert_eq!(answer.as_ref().copied().map_err(String::as_str), expected, "{query}");
     }
 
     #[test]
