@@ -29,7 +29,11 @@ pub(super) struct About<'a> {
 impl<'a> About<'a> {
     /// Returns whether the sheet shows the cell, and not struck out.
     pub fn is_shown(&self) -> bool {
-        !self.is_hidden && !self.style.is_some_and(|style| style.is_struck)
+        !self.is_hidden && !self.is_struck()
+    }
+
+    pub fn is_struck(&self) -> bool {
+        self.style.is_some_and(|style| style.is_struck)
     }
 
     pub fn format(&self) -> Option<&'a Format> {
