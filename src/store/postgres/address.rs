@@ -31,8 +31,8 @@ const NAMES: [&str; 12] = [
 /// Those that the driver takes beside them.
 const OTHER_NAMES: [&str; 6] =
     ["ssl-mode", "ssl-root-cert", "ssl-ca", "ssl-cert", "ssl-key", "statement-cache-capacity"];
-/// Those that other clients take: addresses of hosted databases have them. Source: the PostgreSQL manual, "Parameter Key
-/// Words" of libpq; the last line, Prisma's documentation of its connection strings.
+/// Those that other clients take: addresses of hosted databases have them. Source: the PostgreSQL manual, "Parameter
+/// Key Words" of libpq; the last four, Prisma's documentation of its connection strings.
 const UNUSED: [&str; 36] = [
     "channel_binding",
     "client_encoding",
