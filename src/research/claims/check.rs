@@ -16,6 +16,7 @@ use super::{
     versions,
     words::{self, ONE},
 };
+use crate::text::{Language, is_in};
 
 /// Smaller numbers stand on every page, so theirs has to be about the same.
 const SMALL: i128 = 100 * ONE;
@@ -29,6 +30,9 @@ const COUNTED: i128 = 12 * ONE;
 /// Numbers that share one word for so many, as in `4, 5 or 6 million`, and bytes between the first and the last one.
 const MOST_IN_RANGE: usize = 4;
 const LONGEST_RANGE: usize = 24;
+
+/// Joins those whose shares a statement adds up.
+const AND: &str = "and und et y e ed en и";
 
 /// Between a part of a year and the year.
 const BEFORE_YEAR: [&str; 15] = [
@@ -60,6 +64,8 @@ pub struct Statement<'a> {
     /// Those of the words that say what its figures are of: all but the ones right behind a figure, which it counts.
     pub roles: BTreeSet<WordKey>,
     computes: OnceCell<bool>,
+    joins: OnceCell<bool>,
+    language: OnceCell<Option<Language>>,
 }
 
 /// The standing of a figure of a statement in a page.
@@ -106,7 +112,16 @@ impl<'a> Statement<'a> {
                 roles.insert(key);
             }
         }
-        Self { text, tokens, figures, keys, roles, computes: OnceCell::new() }
+        Self {
+            text,
+            tokens,
+            figures,
+            keys,
+            roles,
+            computes: OnceCell::new(),
+            joins: OnceCell::new(),
+            language: OnceCell::new(),
+        }
     }
 
     /// Returns each figure's standing in a page.
@@ -139,6 +154,18 @@ impl<'a> Statement<'a> {
             lower.split(|char: char| !char.is_alphabetic()).any(words::is_computed)
         };
         *self.computes.get_or_init(is_computed)
+    }
+
+    /// Returns whether it may speak of two shares at once: `Coal and gas give 55 %.`
+    pub fn may_add_shares(&self) -> bool {
+        let is_joint = || self.text.split(|char: char| !char.is_alphabetic()).any(|word| is_in(AND, word));
+        self.says_it_computes() || *self.joins.get_or_init(is_joint)
+    }
+
+    /// Returns whether a sentence of a page is about the same, as far as words tell.
+    fn is_about(&self, page: &Page, sentence: usize) -> bool {
+        let language = || *self.language.get_or_init(|| Language::certain(self.text));
+        page.is_about(sentence, &self.keys, || language().is_some_and(|own| page.language() == Some(own.code())))
     }
 
     /// Returns whether it has figures other than parts of a year in words, which tell little by themselves.
@@ -212,7 +239,7 @@ impl<'a> Statement<'a> {
         let spellings = [version.to_owned(), version.replace('.', ",")];
         let is_it = |sentence: &usize| {
             let text = page.sentence(*sentence);
-            spellings.iter().any(|spelling| versions::stands_in(spelling, text)) && page.is_about(*sentence, &self.keys)
+            spellings.iter().any(|spelling| versions::stands_in(spelling, text)) && self.is_about(page, *sentence)
         };
         places.find(is_it).or_else(|| page.around_writes(*reading).then_some(usize::MAX))
     }
@@ -231,12 +258,13 @@ impl<'a> Statement<'a> {
         let is_first = |here: &[PlacedNumber]| {
             here.split_first().is_some_and(|(at, rest)| is_raw(&at.number) && rest.iter().any(|next| goes_on(at, next)))
         };
-        let is_it = |sentence: &usize| {
-            let here = page.numbers_in(*sentence);
-            is_counted || (0..here.len()).any(|at| is_first(&here[at..here.len().min(at + MOST_IN_RANGE)]))
+        let is_it = |sentence: usize, value: i128| {
+            let here = page.numbers_in(sentence);
+            is_counted && !page.counts_otherwise(sentence, number.multiple, number, value)
+                || (0..here.len()).any(|at| is_first(&here[at..here.len().min(at + MOST_IN_RANGE)]))
         };
         let mut raw = number.readings.iter().map(|reading| reading.value / number.multiple);
-        raw.find_map(|value| self.places(number, value, page, roles).find(is_it))
+        raw.find_map(|value| self.places(number, value, page, roles).find(|sentence| is_it(*sentence, value)))
     }
 
     /// Returns the sentence with the number in so many thousands or millions, of which only this number says the
@@ -246,8 +274,10 @@ impl<'a> Statement<'a> {
         let mut raw = number.readings.iter().filter(of_multiple).map(|reading| reading.value / multiple);
         let unit = number.unit.filter(|unit| unit.is_money());
         let plain = Number { unit, multiple: 1, ..number.clone() };
-        let is_headed = |sentence: &usize| page.is_headed(*sentence, multiple);
-        raw.find_map(|value| self.places(&plain, value, page, roles).find(is_headed))
+        raw.find_map(|value| {
+            let is_headed = |sentence: &usize| page.is_headed(*sentence, multiple, number, value);
+            self.places(&plain, value, page, roles).find(is_headed)
+        })
     }
 
     /// Returns the sentence with the number, rounded, where so many are counted: of 391,035 in millions the statement
@@ -255,17 +285,21 @@ impl<'a> Statement<'a> {
     fn headed(&self, number: &Number, multiple: i128, page: &Page, roles: &Roles<'_>) -> Option<usize> {
         let may_be_counted = !number.is_percent && number.unit.is_none_or(Unit::is_money);
         let counted = number.counted_in(multiple).filter(|_| may_be_counted)?;
-        let is_long = counted.readings.iter().all(|reading| reading.digits() > 2);
+        let is_long = counted.readings.iter().all(|reading| reading.digits(counted.multiple) > 2);
         // Beside `in millions`, `except shares in thousands` is about no money.
-        let is_larger = |at: usize| page.heads().any(|other| other > multiple && page.is_headed(at, other));
-        let is_of_head = |at: usize| page.is_headed(at, multiple) && !(number.unit.is_some() && is_larger(at));
-        let is_headed = |at: usize| is_of_head(at) && (is_long || page.is_about(at, &self.keys));
+        let is_of = |at: usize, value: i128, multiple: i128| page.is_headed(at, multiple, number, value);
+        let is_larger = |at: usize, value: i128| page.heads().any(|other| other > multiple && is_of(at, value, other));
+        let is_of_head =
+            |at: usize, value: i128| is_of(at, value, multiple) && !(number.unit.is_some() && is_larger(at, value));
+        let is_headed = |at: usize, value: i128| is_of_head(at, value) && (is_long || self.is_about(page, at));
         // Cells have no fractions of three digits: 391,035 are thousands.
         let is_whole = |there: &Number| {
             let first = there.readings.first();
             first.is_some_and(|first| counted.readings.iter().any(|own| same_amount(&counted, *own, there, *first)))
         };
-        let is_it = |placed: &&PlacedNumber| is_whole(&placed.number) && is_headed(placed.sentence);
+        let value = |there: &Number| there.readings.first().map_or(0, |reading| reading.value);
+        let is_it =
+            |placed: &&PlacedNumber| is_whole(&placed.number) && is_headed(placed.sentence, value(&placed.number));
         self.amounts(&counted, page, roles).find(is_it).map(|placed| placed.sentence)
     }
 
@@ -291,7 +325,7 @@ impl<'a> Statement<'a> {
         let may_be_any = number.readings.iter().any(|own| own.value < SMALL);
         let has_unit = |placed: &PlacedNumber| placed.number.unit.is_some() && number.unit.is_some();
         let is_near =
-            move |placed: &&PlacedNumber| !may_be_any || has_unit(placed) || page.is_about(placed.sentence, &self.keys);
+            move |placed: &&PlacedNumber| !may_be_any || has_unit(placed) || self.is_about(page, placed.sentence);
         let same = page.numbers().iter().filter(|placed| are_same(number, &placed.number)).filter(is_near);
         let is_meant = |placed: &&PlacedNumber| {
             let is_in_other_unit =
@@ -305,7 +339,7 @@ impl<'a> Statement<'a> {
     fn share_in_words(&self, number: &Number, page: &Page) -> Option<usize> {
         let is_it = |share: i128| number.readings.iter().any(|reading| rounds_to(share, *reading));
         let said = page.shares().iter().filter(|(share, _)| is_it(*share)).map(|(_, sentence)| *sentence);
-        said.take(MOST_PLACES).find(|sentence| page.is_about(*sentence, &self.keys))
+        said.take(MOST_PLACES).find(|sentence| self.is_about(page, *sentence))
     }
 
     /// Returns the sentence with the number as an ordinal in words or in Roman figures, `nineteenth` or `XIX`, if the
@@ -314,7 +348,7 @@ impl<'a> Statement<'a> {
         let is_plain = number.unit.is_none() && !number.is_percent && number.multiple == 1;
         let value = number.readings.first().filter(|reading| is_plain && reading.step == ONE)?.value;
         let numbering = numbering(self.tokens, at)?;
-        page.sentences_with_ordinal(value, &numbering).find(|sentence| page.is_about(*sentence, &self.keys))
+        page.sentences_with_ordinal(value, &numbering).find(|sentence| self.is_about(page, *sentence))
     }
 
     /// Returns the first of [`Self::places`].
@@ -325,7 +359,7 @@ impl<'a> Statement<'a> {
     /// Returns the sentences with the number that are, for a small number, about the same as the statement, and do not
     /// say it of another matter.
     fn places(&self, number: &Number, value: i128, page: &Page, roles: &Roles<'_>) -> impl Iterator<Item = usize> {
-        let is_near = move |sentence: &usize| value >= SMALL || page.is_about(*sentence, &self.keys);
+        let is_near = move |sentence: &usize| value >= SMALL || self.is_about(page, *sentence);
         let is_meant = move |sentence: &usize| {
             let mut here = page.numbers_in(*sentence).iter().filter(|placed| placed.number.is(value)).peekable();
             // A part of a date or code.
@@ -341,7 +375,8 @@ impl<'a> Statement<'a> {
 /// business. A match has two halves, too.
 fn parts_of_year(text: &str, figures: &[PlacedFigure]) -> Vec<PlacedFigure> {
     let lower = lower_in_place(text);
-    if !quarters::may_name_part_of_year(&lower) {
+    let mut named = quarters::named(&lower).peekable();
+    if named.peek().is_none() {
         return Vec::new();
     }
     let is_of_business = quarters::business().any(|word| {
@@ -353,12 +388,13 @@ fn parts_of_year(text: &str, figures: &[PlacedFigure]) -> Vec<PlacedFigure> {
         let is_meant = || is_of_business || is_beside_year(text, at, figures);
         lower::is_apart_as(words, before, behind) && !quarters::ends_with_first_parts(before) && is_meant()
     };
-    let figure = |(code, words): (&'static str, &'static [&'static str])| {
-        let places = |words: &'static str| lower.match_indices(words).map(|(at, _)| at..at + words.len());
-        let place = words.iter().flat_map(|words| places(words)).find(stands)?;
-        Some(PlacedFigure { figure: Figure::Code(code.to_owned()), start: place.start, end: place.end })
-    };
-    quarters::parts_of_year().filter_map(figure).collect()
+    let mut found: Vec<PlacedFigure> = Vec::new();
+    for (code, at) in named.filter(|(_, at)| stands(at)) {
+        if !found.iter().any(|known| matches!(&known.figure, Figure::Code(known) if known == code)) {
+            found.push(PlacedFigure { figure: Figure::Code(code.to_owned()), start: at.start, end: at.end });
+        }
+    }
+    found
 }
 
 /// Returns the text in lower case, but for letters whose lower case is longer or shorter: so all places are the same.
@@ -391,7 +427,7 @@ fn is_beside_year(text: &str, place: &Range<usize>, figures: &[PlacedFigure]) ->
 /// Returns whether a page names another quarter, or another half, of a year.
 fn names_other_part(code: &str, page: &Page) -> bool {
     let is_other = |other: &str| other != code && other.get(..1) == code.get(..1);
-    quarters::parts_of_year().any(|(other, _)| is_other(other) && page.sentence_with_part_of_year(other).is_some())
+    quarters::codes().any(|other| is_other(other) && page.sentence_with_part_of_year(other).is_some())
 }
 
 /// Returns the scale of the other number, if both are temperatures, on two scales: the same counts otherwise there.
@@ -403,7 +439,14 @@ fn of_two_scales(number: &Number, other: &Number) -> Option<&'static str> {
 
 /// Returns whether one of the readings of both numbers is the same amount.
 fn are_same(number: &Number, other: &Number) -> bool {
-    let is_same = |here: &Reading| other.readings.iter().any(|there| same_amount(number, *here, other, *there));
+    let is_one = |here: &Reading, there: &Reading| here.value == there.value;
+    // What is written the same is read the same: `4,900 GWh` are not the 4.9 of `4,900 MWh`.
+    let is_alike = number.readings.first().zip(other.readings.first()).is_some_and(|(here, there)| is_one(here, there));
+    let may_be_same = |here: &Reading, there: &Reading| !is_alike || is_one(here, there);
+    let is_same = |here: &Reading| {
+        let mut readings = other.readings.iter().filter(|there| may_be_same(here, there));
+        readings.any(|there| same_amount(number, *here, other, *there))
+    };
     number.readings.iter().any(is_same)
 }
 
@@ -413,10 +456,15 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
         let values = phrases::on_other_scale(there.value, scale);
         return values.into_iter().any(|value| rounds_to(value, here)) || is_about(values[0]);
     }
-    let is_per_another = || number.per.zip(other.per).is_some_and(|(own, other)| own != other);
-    let units = number.unit.zip(other.unit).and_then(|(unit, known)| unit.alike(known));
-    match units.filter(|_| !is_per_another()) {
-        Some((unit, known)) if unit.size != known.size => is_in_unit(here, unit, there, known, is_about),
+    let Some(per) = number.per.zip(other.per).map_or(Some([1; 2]), |(own, other)| sizes(own, other)) else {
+        return false;
+    };
+    let units = number.unit.zip(other.unit).and_then(|(unit, known)| sizes(unit, known));
+    let rates = units.map(|units| [[units[0], per[0]], [units[1], per[1]]]);
+    match rates {
+        Some([unit, known]) if unit[0].checked_mul(known[1]) != known[0].checked_mul(unit[1]) => {
+            is_in_unit([here, there], [unit, known], is_about)
+        }
         _ => {
             let share = || match number.hundredths_of(other) {
                 Some(hundredths) => there.value.checked_mul(hundredths).map(|value| value / 100),
@@ -429,26 +477,35 @@ fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -
                 (None, false) => here.step < ONE && other.unit.is_none() && !other.is_percent,
                 _ => true,
             };
-            let is_finer = || there.step < here.step && there.digits() > here.digits() && may_count();
-            let may_be_rounded = || here.digits() >= 2 && (there.value >= SMALL || is_finer());
-            let is_rounded = || may_be_rounded() && rounds_to(there.value, here);
+            let here_digits = || here.digits(number.multiple);
+            let is_finer = || there.step < here.step && there.digits(other.multiple) > here_digits() && may_count();
+            let may_be_rounded = || here_digits() >= 2 && (there.value >= SMALL || is_finer());
+            let is_rounded = || rounds_to(there.value, here) && may_be_rounded();
             share().is_some_and(|value| rounds_to(value, here))
                 || number.is_as_large(other, there.value) && (is_about(there.value) || is_rounded())
         }
     }
 }
 
+/// Returns how large both units are, if they measure the same.
+fn sizes(one: Unit, other: Unit) -> Option<[i128; 2]> {
+    one.alike(other).map(|(one, other)| [one.size, other.size])
+}
+
 /// Returns whether both are the same amount in two units, rounded to the digits that are written of either one, if
-/// these are two or more.
-fn is_in_unit(here: Reading, unit: Unit, there: Reading, known: Unit, is_about: impl Fn(i128) -> bool) -> bool {
-    let converted = |reading: Reading, from: Unit, to: Unit| Some(reading.value.checked_mul(from.size)? / to.size);
+/// these are two or more. Each unit is so large for each of so much: of `mg/L` a litre.
+fn is_in_unit([here, there]: [Reading; 2], [unit, known]: [[i128; 2]; 2], is_about: impl Fn(i128) -> bool) -> bool {
+    let converted = |reading: Reading, from: [i128; 2], to: [i128; 2]| {
+        let whole = reading.value.checked_mul(from[0])?.checked_mul(to[1])?;
+        Some(whole / to[0].checked_mul(from[1])?)
+    };
     let is_rounded = |value: i128, reading: Reading| {
         let to_last = Reading { step: reading.last_digit(), ..reading };
-        rounds_to(value, reading) || reading.digits() >= 2 && rounds_to(value, to_last)
+        rounds_to(value, reading) || reading.digits(1) >= 2 && rounds_to(value, to_last)
     };
     let (there_here, here_there) = (converted(there, known, unit), converted(here, unit, known));
     there_here.is_some_and(|value| is_rounded(value, here) || is_about(value))
-        || there.digits() >= 2 && here_there.is_some_and(|value| is_rounded(value, there))
+        || there.digits(1) >= 2 && here_there.is_some_and(|value| is_rounded(value, there))
 }
 
 /// Returns whether the value is less than the last written digit away, and a tenth at most.
@@ -461,6 +518,10 @@ fn is_near(reading: Reading, value: i128) -> bool {
 /// Returns whether `reading` is the value, rounded to the digits that are written.
 pub(super) fn rounds_to(value: i128, reading: Reading) -> bool {
     let step = reading.step.max(1);
+    // Most numbers are far from each other, and dividing takes time.
+    if value.abs_diff(reading.value) > step.unsigned_abs() {
+        return false;
+    }
     let rounded = value.checked_add(step / 2).and_then(|value| value.div_euclid(step).checked_mul(step));
     rounded == Some(reading.value)
 }

@@ -7,7 +7,8 @@ use super::{
     bounds::Precision,
     check::{Statement, rounds_to},
     figures::{Number, Reading},
-    page::Page,
+    ordinals,
+    page::{Page, PlacedNumber},
     units::Unit,
     words::{self, ONE},
 };
@@ -17,6 +18,8 @@ use super::{
 const NEAR: usize = 3;
 const MOST_OPERANDS: usize = 24;
 const LEAST_OPERANDS: usize = 6;
+/// Digits of a year: `1,450` is none.
+const YEAR_DIGITS: usize = 4;
 
 /// A number that may be computed with.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +29,8 @@ struct Operand<'a> {
     sentence: usize,
     /// It is a part of the one before.
     is_part: bool,
+    /// It is written as years are, in four digits.
+    may_be_year: bool,
 }
 
 impl Operand<'_> {
@@ -62,7 +67,7 @@ pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, O
     let best = pages.iter().filter_map(|&(page, best)| Some((page, best?)));
     let operands: Vec<Operand<'_>> = best.flat_map(|(page, best)| operands(page, best, share)).collect();
     // Of two years, or two small numbers, anything follows.
-    let is_long = |reading: &Reading| reading.digits() >= 3 && !number.is_year();
+    let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
     let is_said = number.is_percent || statement.says_it_computes();
     let allowed = is_said || is_points(number) || number.readings.iter().any(is_long);
     // `more` of `more than 4 billion` speaks of no computing.
@@ -73,7 +78,7 @@ pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, O
     allowed
         && !is_bound
         && !(number.is_percent && are_points(number, pages))
-        && number.readings.iter().any(|reading| follows(number, *reading, &operands, is_said))
+        && number.readings.iter().any(|reading| follows(statement, number, *reading, &operands, is_said))
 }
 
 /// Returns whether both count in one unit, as far as they say in which.
@@ -100,7 +105,9 @@ fn are_points(number: &Number, pages: &[(&Page, Option<usize>)]) -> bool {
 
 /// Returns the numbers nearest to a sentence, in their order.
 fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand<'_>> {
-    let mut near: Vec<_> = page.numbers_near(best, NEAR).collect();
+    // The number of an article counts nothing.
+    let counts = |placed: &&PlacedNumber| !page.text().get(..placed.place.start).is_some_and(ordinals::ends_with_label);
+    let mut near: Vec<_> = page.numbers_near(best, NEAR).filter(counts).collect();
     near.sort_by_key(|placed| placed.sentence.abs_diff(best));
     near.truncate(most);
     near.sort_by_key(|placed| placed.place.start);
@@ -112,7 +119,9 @@ fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand<'_>> {
         };
         let (number, sentence) = (&near[at].number, near[at].sentence);
         let value = number.readings.first()?.value;
-        Some(Operand { number, value, sentence, is_part: is_part().unwrap_or_default() })
+        let written = page.text().get(near[at].place.clone()).unwrap_or_default();
+        let may_be_year = written.len() == YEAR_DIGITS && written.bytes().all(|byte| byte.is_ascii_digit());
+        Some(Operand { number, value, sentence, is_part: is_part().unwrap_or_default(), may_be_year })
     };
     (0..near.len()).filter_map(operand).collect()
 }
@@ -121,7 +130,7 @@ fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand<'_>> {
 fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool {
     let is_year = |operand: &Operand<'_>| {
         let Number { unit, multiple, is_percent, .. } = operand.number;
-        let is_plain = unit.is_none() && *multiple == 1 && !is_percent && operand.value % ONE == 0;
+        let is_plain = unit.is_none() && *multiple == 1 && !is_percent && operand.may_be_year;
         is_plain && (1_000 * ONE..=2_100 * ONE).contains(&operand.value)
     };
     let is_it = |pair: &[Operand<'_>]| {
@@ -136,7 +145,13 @@ fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool 
 /// Returns whether the reading is sum or difference of two of the numbers, or the sum of several in a row; or, where
 /// the statement says that it computes, ratio or share of two amounts. What is a part of another number is not added to
 /// it.
-fn follows(number: &Number, reading: Reading, operands: &[Operand<'_>], is_said: bool) -> bool {
+fn follows(
+    statement: &Statement<'_>,
+    number: &Number,
+    reading: Reading,
+    operands: &[Operand<'_>],
+    is_said: bool,
+) -> bool {
     let is_it = |value: Option<i128>| value.and_then(i128::checked_abs).is_some_and(|value| rounds_to(value, reading));
     let pairs = (0..operands.len()).flat_map(|one| (one + 1..operands.len()).map(move |other| (one, other)));
     let mut of_pairs = pairs.filter(|(at, next)| operands[*at].is_like(&operands[*next])).flat_map(|(at, next)| {
@@ -145,13 +160,23 @@ fn follows(number: &Number, reading: Reading, operands: &[Operand<'_>], is_said:
         let least = one.value.unsigned_abs().min(other.value.unsigned_abs());
         let may_sum = one.adds_up_to(number, is_said) && least >= reading.value.unsigned_abs() / 50;
         let is_part = next == at + 1 && other.is_part;
-        let sum = one.value.checked_add(other.value).filter(|_| may_sum && !is_part);
-        let difference = one.value.checked_sub(other.value).filter(|_| may_sum);
+        // What two shares differ by are points.
+        let are_points = number.is_percent && one.number.is_percent && other.number.is_percent;
+        let sum = one
+            .value
+            .checked_add(other.value)
+            .filter(|_| may_sum && !is_part && (!are_points || statement.may_add_shares()));
+        let difference = one.value.checked_sub(other.value).filter(|_| may_sum && !are_points);
         let ratios = Some(ratios(number, one.value, other.value)).filter(|_| is_said && one.is_amount());
         [sum, difference].into_iter().chain(ratios.into_iter().flatten())
     });
     let sums = || {
-        (0..operands.len()).filter(|from| operands[*from].adds_up_to(number, is_said)).any(|from| {
+        let may_begin = |from: &usize| {
+            let first = operands[*from];
+            let are_shares = number.is_percent && first.number.is_percent;
+            first.adds_up_to(number, is_said) && (!are_shares || statement.may_add_shares())
+        };
+        (0..operands.len()).filter(may_begin).any(|from| {
             let first = operands[from];
             let mut sum = first.value;
             // Years may stand between them, other numbers may not.

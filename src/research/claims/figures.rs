@@ -81,7 +81,9 @@ impl Number {
     /// two currencies.
     pub fn counts_as(&self, other: &Self) -> bool {
         let is_apart = |(one, other): (Unit, Unit)| one.alike(other).is_none();
-        let is_share = |one: &Self, other: &Self| one.is_percent && other.known_unit().is_some();
+        let is_share = |one: &Self, other: &Self| {
+            one.is_percent && (other.known_unit().is_some() || other.multiple > 1 && !other.is_percent)
+        };
         let of_both = || self.per.zip(other.per).is_some_and(is_apart);
         !(self.units_beside(other).is_some_and(is_apart) || of_both() || is_share(self, other) || is_share(other, self))
     }
@@ -93,7 +95,9 @@ impl Number {
         let is_whole = other.readings.iter().any(|reading| reading.value == value);
         let [of_own, of_other] = self.per.zip(other.per).map_or([1; 2], |(own, other)| [own.size, other.size]);
         let is_one_size = |(one, other): (Unit, Unit)| one.size.checked_mul(of_other) == other.size.checked_mul(of_own);
-        units.is_none_or(is_one_size) && (is_whole || self.multiple == 1 && self.unit.is_none())
+        // Where nothing is said of what is counted, as in `5 % per month`.
+        let is_one_rate = || of_own == of_other || self.unit.or(other.unit).is_some();
+        units.map_or_else(is_one_rate, is_one_size) && (is_whole || self.multiple == 1 && self.unit.is_none())
     }
 
     /// Returns the units by which both can be compared: a part of one says little, but that it is paid in a currency,
@@ -121,7 +125,8 @@ impl Number {
         let counted =
             |reading: &Reading| Reading { value: reading.value / multiple, step: (reading.step / multiple).max(1) };
         let readings: Vec<Reading> = self.readings.iter().filter(is_one).map(counted).collect();
-        (!readings.is_empty() && !self.is_year()).then(|| Self { readings, multiple: 1, ..self.clone() })
+        let left = (self.multiple / multiple).max(1);
+        (!readings.is_empty() && !self.is_year()).then(|| Self { readings, multiple: left, ..self.clone() })
     }
 
     /// Returns how many hundredths of this number one of the other is, of a share of a hundred and basis points: these
@@ -165,13 +170,13 @@ impl Reading {
     }
 
     /// Returns the number of digits from the first to the last one that is written; zeros at the end of a whole
-    /// number do not count.
-    pub fn digits(self) -> usize {
+    /// number do not count, those of `2.0 million` do: `multiple` is what its word makes of one.
+    pub fn digits(self, multiple: i128) -> usize {
         let mut value = self.value / self.step.max(1);
-        while value != 0 && value % 10 == 0 && self.step >= ONE {
+        while value != 0 && value % 10 == 0 && self.step / multiple >= ONE {
             value /= 10;
         }
-        value.to_string().len()
+        value.unsigned_abs().checked_ilog10().map_or(1, |power| power as usize + 1)
     }
 }
 
@@ -414,7 +419,8 @@ impl<'a> Reader<'a> {
             *reading = Reading { value: value.saturating_mul(multiple), step: step.saturating_mul(multiple) };
         }
         let (mut last, is_sign) = (multiple, used > own && self.multiple_sign(used - 1).is_some());
-        while let Some((part, tokens)) = self.smaller_part(used, last).filter(|_| is_sign) {
+        let smaller_part = |used: usize, last: i128| if is_sign { self.smaller_part(used, last) } else { None };
+        while let Some((part, tokens)) = smaller_part(used, last) {
             for reading in &mut number.readings {
                 *reading = Reading { value: reading.value.saturating_add(part.value), step: part.step };
             }

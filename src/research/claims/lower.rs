@@ -1,6 +1,6 @@
 //! A source in lower case, in which words, codes and identifiers are found that stand there in whatever case.
 
-use std::ops::Range;
+use std::{ops::Range, sync::OnceLock};
 
 use super::{phrases, quarters, words};
 use crate::text::{is_in, is_unspaced};
@@ -22,11 +22,14 @@ const OF: [&str; 4] = [" of ", " de ", " von ", " di "];
 pub struct Lower {
     text: String,
     ends: Vec<usize>,
+    /// The parts of a year that it names, read on first use.
+    parts_of_year: OnceLock<Vec<(&'static str, usize)>>,
 }
 
 impl Lower {
     pub fn of(text: &str, sentences: &[Range<usize>]) -> Self {
-        let mut lower = Self { text: String::with_capacity(text.len()), ends: Vec::with_capacity(sentences.len()) };
+        let (own, ends) = (String::with_capacity(text.len()), Vec::with_capacity(sentences.len()));
+        let mut lower = Self { text: own, ends, parts_of_year: OnceLock::new() };
         for range in sentences {
             lower.text.push_str(&text[range.clone()].to_lowercase());
             lower.ends.push(lower.text.len());
@@ -38,22 +41,31 @@ impl Lower {
     pub fn sentences_where(&self, part: &str, is_it: impl Fn(&str, &str) -> bool) -> impl Iterator<Item = usize> {
         let places = self.text.match_indices(part).take(MOST_PLACES).map(|(at, _)| at);
         let places = places.filter(move |at| is_it(&self.text[..*at], &self.text[at + part.len()..]));
-        places.map(|at| self.ends.partition_point(|end| *end <= at))
+        places.map(|at| self.sentence_at(at))
     }
 
-    /// Returns the sentences, in no order, that may be the head of a table and say that its numbers count so many.
-    pub fn heads(&self, multiple: i128) -> impl Iterator<Item = usize> {
-        phrases::heads(multiple).flat_map(move |(words, kind)| {
-            self.sentences_where(words, move |before, behind| kind.counts(words, before, behind))
-        })
+    /// Returns how many the numbers of tables may count, in no order, each with the sentence that may be the head.
+    pub fn heads(&self) -> impl Iterator<Item = (i128, usize)> {
+        phrases::heads(&self.text).map(|(multiple, at)| (multiple, self.sentence_at(at)))
     }
 
-    /// Returns whether a single word says that numbers count so many, and not how many there are, as in `thousands of
+    /// Returns how many single words say that numbers count, which do not say how many there are, as in `thousands of
     /// boats`.
-    pub fn names_multiple(&self, multiple: i128) -> bool {
+    pub fn multiples(&self) -> impl Iterator<Item = i128> {
         let is_of_all = |behind: &str| OF.iter().any(|of| behind.starts_with(of));
-        let is_it = |before: &str, behind: &str| says_what_is_counted(before, behind) && !is_of_all(behind);
-        words::multiples(multiple).any(|word| self.sentences_where(word, is_it).next().is_some())
+        // `万亿` is neither of the two.
+        let is_part = |before: &str, behind: &str| {
+            behind.starts_with(words::is_sign_of_multiple) || before.ends_with(words::is_sign_of_multiple)
+        };
+        let is_it = move |(_, at): &(i128, Range<usize>)| {
+            let (before, behind) = (&self.text[..at.start], &self.text[at.end..]);
+            says_what_is_counted(before, behind) && !is_of_all(behind) && !is_part(before, behind)
+        };
+        phrases::multiples_in(&self.text).filter(is_it).map(|(multiple, _)| multiple)
+    }
+
+    fn sentence_at(&self, byte: usize) -> usize {
+        self.ends.partition_point(|end| *end <= byte)
     }
 
     /// Returns the sentence in which one of the words stands by itself or begins a longer one.
@@ -63,11 +75,25 @@ impl Lower {
 
     /// Returns the sentence that names the part of a year with this code in words.
     pub fn sentence_with_part_of_year(&self, code: &str) -> Option<usize> {
-        let stands = |words: &str, before: &str, behind: &str| {
-            is_apart_as(words, before, behind) && !quarters::ends_with_first_parts(before)
-        };
-        let of = |words: &'static str| move |before: &str, behind: &str| stands(words, before, behind);
-        quarters::part_of_year(code).iter().find_map(|words| self.sentences_where(words, of(words)).next())
+        if !quarters::is_part_of_year(code) {
+            return None;
+        }
+        let parts = self.parts_of_year.get_or_init(|| self.read_parts_of_year());
+        parts.iter().find(|(known, _)| *known == code).map(|(_, sentence)| *sentence)
+    }
+
+    /// Returns the parts of a year that it names, each with one sentence that does.
+    fn read_parts_of_year(&self) -> Vec<(&'static str, usize)> {
+        let mut found: Vec<(&'static str, usize)> = Vec::new();
+        for (code, at) in quarters::named(&self.text) {
+            let (before, behind) = (&self.text[..at.start], &self.text[at.end..]);
+            let stands =
+                || is_apart_as(&self.text[at.clone()], before, behind) && !quarters::ends_with_first_parts(before);
+            if !found.iter().any(|(known, _)| *known == code) && stands() {
+                found.push((code, self.sentence_at(at.start)));
+            }
+        }
+        found
     }
 
     /// Returns the sentence with an identifier: a hash may be shortened.

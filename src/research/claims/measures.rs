@@ -23,7 +23,7 @@ const PLAIN: &str = "metric metrische";
 /// Between a unit and the time in which so many are done: `km per hour`, `km à l'heure`.
 const PER: &str = "per pro par por je al all a à an in der die the l la ’ ' /";
 /// Those of them that say so between any two units.
-const FOR_EACH: &str = "/ per pro par por je";
+const FOR_EACH: [&str; 6] = ["/", "per", "pro", "par", "por", "je"];
 /// Scales of temperature behind the digits of a number, without a sign for degrees.
 const SCALES: [&str; 2] = ["C", "F"];
 /// Signs of the longest name of a currency.
@@ -103,16 +103,24 @@ impl Reader<'_> {
         number.is_compound =
             self.is_more(behind) && !is_other || !is_whole && self.word(behind + 1).is_some_and(|next| is_unit(&next));
         // Of `$4–5 billion` the first number is so many billions, too.
-        let begins_range = self.is_until(used) && self.token(used + 1).is_some_and(|token| token.is_number());
+        let is_joint = self.is_until(used) || self.token(used).is_some_and(|token| token.is('±'));
+        let begins_range = is_joint && self.token(used + 1).is_some_and(|token| token.is_number());
         number.unit = measure.map(|measure| measure.unit).or_else(|| self.currency_before().filter(|_| !begins_range));
-        let of_money = || self.of_money(used).filter(|_| number.multiple > 1);
-        let of_range = || self.unit_of_range(used).filter(|_| begins_range && !number.is_year());
-        number.unit = number.unit.or_else(of_money).or_else(of_range);
-        number.per = self.per(if measure.is_some() { behind + 1 } else { used });
+        let of_money = || if number.multiple > 1 { self.of_money(used) } else { None };
+        number.unit = number.unit.or_else(of_money);
         if self.may_be_millions(used, number) {
             number.add_millions();
         }
         let percent = self.percent(used);
+        // `5,000 requests per second`.
+        let is_thing = || percent == 0 && self.token(used).is_some_and(|token| token.is_word()) && !number.is_year();
+        number.per = match measure {
+            Some(_) => self.per(behind + 1),
+            None => self.per(used + percent).or_else(|| if is_thing() { self.per(used + 1) } else { None }),
+        };
+        if begins_range && number.unit.is_none() && !number.is_year() {
+            self.add_unit_of_range(number, used);
+        }
         number.is_percent = percent > 0 && number.unit != Some(Unit::PERCENTAGE_POINT);
         if percent > 0 && self.points_behind(used + percent) {
             (number.is_percent, number.is_compound, number.unit) = (false, false, Some(Unit::PERCENTAGE_POINT));
@@ -132,11 +140,17 @@ impl Reader<'_> {
         is_letter && number.multiple == 1 && self.word(ahead + 1).is_some_and(|word| power_of(&word).is_none())
     }
 
-    /// Reads the unit of a range behind its second number, which is that of the first one, too: `1 to 1½ hours`.
-    fn unit_of_range(self, ahead: usize) -> Option<Unit> {
+    /// Adds the unit of a range behind its second number, which is that of the first one, too: `1 to 1½ hours`,
+    /// `10 to 20 µg/mL`.
+    fn add_unit_of_range(self, number: &mut Number, ahead: usize) {
         let is_fraction = self.token(ahead + 2).is_some_and(|token| words::fraction(token.text).is_some());
         let at = ahead + 2 + usize::from(is_fraction);
-        self.unit(at).filter(|unit| unit.is_time() && !self.is_more(at))
+        let Some(measure) = self.measure(at).filter(|measure| !measure.unit.is_money()) else { return };
+        let behind = at + measure.tokens - 1;
+        let per = self.per(behind + 1);
+        if per.is_some() || !self.is_more(behind) {
+            (number.unit, number.per, number.is_compound) = (Some(measure.unit), per, per.is_some());
+        }
     }
 
     /// Reads the currency behind `de`.
@@ -148,8 +162,8 @@ impl Reader<'_> {
 
     /// Reads what the unit before is counted for each of: `/kWh`, `per litre`.
     fn per(self, ahead: usize) -> Option<Unit> {
-        let is_each = self.token(ahead).is_some_and(|token| is_in(FOR_EACH, &lower(token.text)));
-        self.unit(ahead + 1).filter(|_| is_each)
+        self.token(ahead).filter(|token| FOR_EACH.contains(&token.text))?;
+        self.unit(ahead + 1)
     }
 
     pub fn unit(self, ahead: usize) -> Option<Unit> {
@@ -216,6 +230,8 @@ impl Reader<'_> {
     /// Reads a currency in a script without spaces: `美元`.
     fn money_by_signs(self, ahead: usize) -> Option<Measure> {
         let sign = |at: usize| Some(self.token(at)?.text).filter(|text| text.starts_with(is_unspaced));
+        // Most words have letters of no such script.
+        sign(ahead)?;
         let signs: String = (ahead..ahead + MOST_SIGNS).map_while(sign).collect();
         let (unit, tokens) = units::currency_of_signs(&signs)?;
         Some(Measure { unit, tokens })

@@ -5,7 +5,7 @@
 //! `statements.rs` tells which statement a citation stands behind, `figures.rs` what is to be checked in it
 //! (`tokens.rs`, `dates.rs`, `compounds.rs`, `powers.rs`, `measures.rs`, `units.rs`, `identifiers.rs`, `words.rs`,
 //! `phrases.rs`, `quarters.rs`, `names.rs`, `quotations.rs`), `bounds.rs` how exact a number is, `versions.rs` what is
-//! no amount, `page.rs` reads a source once (`lower.rs`, `shares.rs`), `check.rs` compares, `ordinals.rs` tells numbers
+//! no amount, `page.rs` reads a source once (`lower.rs`, `heads.rs`, `shares.rs`, `lookup.rs`), `check.rs` compares, `ordinals.rs` tells numbers
 //! that number something from those that count, `roles.rs` the number that is meant from the same one of another
 //! matter, `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares statements in different
 //! languages.
@@ -19,7 +19,9 @@ mod compounds;
 mod dates;
 mod derived;
 mod figures;
+mod heads;
 mod identifiers;
+mod lookup;
 mod lower;
 mod measures;
 mod names;
@@ -63,8 +65,6 @@ use crate::{
     text::{self, Language},
 };
 
-/// Bytes of a source by which its language is recognised.
-const LANGUAGE_BYTES: usize = 4_000;
 /// Characters of a statement that are kept.
 const CLAIM_CHARS: usize = 600;
 
@@ -79,7 +79,6 @@ struct CitedPage {
     page: Page,
     /// What else is known of it.
     around: String,
-    language: OnceLock<Option<&'static str>>,
     /// The letters of its text and of what is known of it.
     letters: OnceLock<[Letters; 2]>,
     /// What tells its language where its letters alone do not.
@@ -98,23 +97,12 @@ struct Guess {
 }
 
 impl CitedPage {
-    /// Returns the ISO 639-1 code of the text, as far as its beginning tells. Few statements depend on it, and
-    /// telling takes time.
-    fn language(&self) -> Option<&'static str> {
-        *self.language.get_or_init(|| wording::any_language_code(self.beginning()))
-    }
-
-    fn beginning(&self) -> &str {
-        let text = self.page.text();
-        &text[..text.floor_char_boundary(LANGUAGE_BYTES)]
-    }
-
     /// Returns what is guessed of its language, read on first use.
     fn guess(&self) -> &Guess {
         self.guess.get_or_init(|| {
-            let words = text::words(self.beginning()).into_iter().map(str::to_lowercase).collect();
-            let chinese = quotations::chinese(self.beginning());
-            Guess { code: wording::language_code_of_few(self.beginning()), words, chinese }
+            let words = text::words(self.page.beginning()).into_iter().map(str::to_lowercase).collect();
+            let chinese = quotations::chinese(self.page.beginning());
+            Guess { code: wording::language_code_of_few(self.page.beginning()), words, chinese }
         })
     }
 
@@ -134,7 +122,7 @@ impl CitedPage {
         {
             return false;
         }
-        let there = self.language().or_else(|| self.guess().code);
+        let there = self.page.language().or_else(|| self.guess().code);
         let shares_words = || {
             let language = |code: Option<&str>| code.and_then(Language::of_code);
             let (here, around) = (language(there), language(report).filter(|_| report != there));
@@ -392,7 +380,7 @@ fn checked(
     let mut checkable = HashSet::new();
     let held = citations.iter().map(|citation| {
         let cited = texts.pages.get(&citation.source_id)?;
-        let names = if !names.is_empty() && cited.language() == all.language { names.as_slice() } else { &[] };
+        let names = if !names.is_empty() && cited.page.language() == all.language { names.as_slice() } else { &[] };
         Some(held_against(&cited.page, &statement, names, &mut checkable))
     });
     let mut held: Vec<Option<PageMatch<'_>>> = held.collect();
@@ -521,3 +509,5 @@ mod spellings;
 
 #[cfg(test)]
 mod amounts;
+#[cfg(test)]
+mod kinds;

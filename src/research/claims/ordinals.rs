@@ -96,6 +96,12 @@ pub fn numbering(tokens: &[Token<'_>], place: &Range<usize>) -> Option<Numbering
     behind(before)
 }
 
+/// Returns whether a text ends with a word that says what the number behind it is that of: `Article 33`, `Art. 33`.
+pub fn ends_with_label(text: &str) -> bool {
+    let label = text.trim_end_matches([' ', '.']).rsplit(|char: char| !char.is_alphabetic()).next().unwrap_or_default();
+    words::is_numbered(&label.to_lowercase())
+}
+
 /// Returns whether what follows a number makes an ordinal of it: `19th`, `19. Jahrhundert`, `19-го`.
 fn is_ordinal(after: &[Token<'_>], end: usize) -> bool {
     let [first, rest @ ..] = after else { return false };

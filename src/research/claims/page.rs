@@ -17,7 +17,7 @@ use super::{
     words::{self, ONE},
 };
 use crate::{
-    domain::claim::Passage,
+    domain::{claim::Passage, wording},
     text::{self, is_unspaced},
 };
 
@@ -34,13 +34,16 @@ const LONGEST_UNIT: usize = 18;
 /// Bytes between numbers that stand side by side.
 const LONGEST_GAP: usize = 4;
 /// Rows of a table between its head and the last one for which it says what they are.
-const MOST_ROWS: usize = 500;
-/// Sentences above a table, empty lines among them, that are looked at for the one that says what its numbers count.
-const MOST_ABOVE: usize = 2;
+pub(super) const MOST_ROWS: usize = 500;
 /// Sentences before one that may say what it is about.
 const MOST_BEFORE: usize = 3;
 /// A text with one word of so many of a statement's is in another language, and shares hardly more than names with it.
 const FEW: usize = 4;
+/// Words of a statement of which a text in the same language has one, if it is about the same; of fewer the text may
+/// have said others.
+const ENOUGH: usize = 6;
+/// Bytes by which the language is recognised.
+const LANGUAGE_BYTES: usize = 4_000;
 /// Characters of a passage.
 const PASSAGE_CHARS: usize = 400;
 
@@ -75,10 +78,12 @@ pub struct Page {
     initials: OnceLock<[String; 2]>,
     ordinals: OnceLock<Vec<Ordinal>>,
     verbatim: OnceLock<Verbatim>,
+    /// The ISO 639-1 code of its language, if its beginning makes that certain.
+    language: OnceLock<Option<&'static str>>,
     /// How many the numbers of its tables may count, with the sentences that say so, in order.
-    heads: OnceLock<Vec<(i128, usize)>>,
+    pub(super) heads: OnceLock<Vec<(i128, usize)>>,
     /// How many any words say its numbers count.
-    multiples: OnceLock<Vec<i128>>,
+    pub(super) multiples: OnceLock<Vec<i128>>,
     /// The shares that it says in words, in per cent, with the sentences that do.
     shares: OnceLock<Vec<(i128, usize)>>,
     /// Words with the sentences they stand in, in order; each pair once.
@@ -247,45 +252,6 @@ impl Page {
         same.filter(is_meant).map(|ordinal| self.sentence_at(ordinal.at))
     }
 
-    /// Returns how many the numbers of its tables may count, as heads say.
-    pub fn heads(&self) -> impl Iterator<Item = i128> {
-        phrases::MULTIPLES.into_iter().filter(|multiple| !with_key(self.all_heads(), *multiple).is_empty())
-    }
-
-    /// Returns the heads, read on first use: it takes as many looks through the text as there are phrases.
-    fn all_heads(&self) -> &[(i128, usize)] {
-        self.heads.get_or_init(|| {
-            let of = |multiple: i128| self.lower().heads(multiple).map(move |sentence| (multiple, sentence));
-            let mut heads: Vec<(i128, usize)> = phrases::MULTIPLES.into_iter().flat_map(of).collect();
-            in_order(&mut heads);
-            heads
-        })
-    }
-
-    /// Returns how many its numbers may count, as heads or single words say, read on first use likewise.
-    pub fn multiples(&self) -> &[i128] {
-        self.multiples.get_or_init(|| {
-            let is_named =
-                |multiple: &i128| self.heads().any(|head| head == *multiple) || self.lower().names_multiple(*multiple);
-            words::all_multiples().filter(is_named).collect()
-        })
-    }
-
-    /// Returns whether a sentence is a row of a table that counts so many: its head says so, or the line above it. In a
-    /// table without bars all lines are rows up to one that is empty or ends a paragraph.
-    pub fn is_headed(&self, sentence: usize, multiple: i128) -> bool {
-        let is_head = |at: usize| with_key(self.all_heads(), multiple).binary_search(&(multiple, at)).is_ok();
-        let is_line = |at: &usize| !self.sentence(*at).trim().is_empty() && !self.is_ended(*at);
-        let is_filled = |at: &usize| !self.sentence(*at).trim().is_empty();
-        let of_table = || {
-            let head = self.table_head(sentence)?;
-            let above = (0..head).rev().take(MOST_ABOVE).find(is_filled);
-            Some(is_head(head) || above.is_some_and(is_head))
-        };
-        let mut lines = (sentence.saturating_sub(MOST_ROWS)..sentence).rev().take_while(is_line);
-        is_head(sentence) || of_table().unwrap_or_default() || lines.any(is_head)
-    }
-
     /// Returns the shares in words, in millionths of a per cent, each with its sentences, read on first use likewise.
     pub fn shares(&self) -> &[(i128, usize)] {
         self.shares.get_or_init(|| shares::shares(self.lower()))
@@ -387,12 +353,16 @@ impl Page {
         (!self.is_ended(before)).then_some(before)
     }
 
-    /// Returns whether a paragraph ends with the sentence.
-    fn is_ended(&self, sentence: usize) -> bool {
+    /// Returns whether a line ends with the sentence.
+    pub(super) fn ends_line(&self, sentence: usize) -> bool {
         let Some(range) = self.sentences.get(sentence) else { return true };
-        let text = &self.text[range.clone()];
-        let is_line = text.ends_with('\n') || self.text[range.end..].trim_start_matches(' ').starts_with('\n');
-        is_line && text.trim_end().ends_with(['.', '!', '?', '。', '！', '？'])
+        let rest = self.text[range.end..].trim_start_matches(' ');
+        self.text[range.clone()].ends_with('\n') || rest.is_empty() || rest.starts_with('\n')
+    }
+
+    /// Returns whether a paragraph ends with the sentence.
+    pub(super) fn is_ended(&self, sentence: usize) -> bool {
+        self.ends_line(sentence) && self.sentence(sentence).trim_end().ends_with(['.', '!', '?', '。', '！', '？'])
     }
 
     /// Returns the first sentence with a date that is the same as far as `date` says; its year may stand anywhere.
@@ -450,9 +420,9 @@ impl Page {
         let written = || self.lower().sentences_where(code, is_it).next();
         let of_year = || self.sentences_with(words::fiscal_year(code)?).next();
         let found = self.known_code(code).or_else(written);
-        let of_trimester = || self.sentence_with_part_of_year(quarters::quarter_of_trimester(code)?);
+        let of_trimester = || self.lower().sentence_with_part_of_year(&quarters::other_code(code)?);
         found
-            .or_else(|| self.lower().sentence_with_part_of_year(code))
+            .or_else(|| self.sentence_with_part_of_year(code))
             .or_else(of_trimester)
             .or_else(of_year)
             .or_else(|| self.stands_around(code))
@@ -460,7 +430,8 @@ impl Page {
 
     /// Returns the sentence that names the part of a year with this code, as a code or in words.
     pub fn sentence_with_part_of_year(&self, code: &str) -> Option<usize> {
-        self.known_code(code).or_else(|| self.lower().sentence_with_part_of_year(code))
+        let of_trimester = || self.known_code(&quarters::other_code(code)?);
+        self.known_code(code).or_else(|| self.lower().sentence_with_part_of_year(code)).or_else(of_trimester)
     }
 
     pub fn sentence_with_identifier(&self, identifier: &str) -> Option<usize> {
@@ -517,14 +488,24 @@ impl Page {
     }
 
     /// Returns the first row of the table that a sentence is a row of: it says what its cells are.
-    fn table_head(&self, sentence: usize) -> Option<usize> {
+    pub(super) fn table_head(&self, sentence: usize) -> Option<usize> {
         let is_row = |at: &usize| self.sentence(*at).starts_with('|');
         (sentence.saturating_sub(MOST_ROWS)..=sentence).rev().take_while(is_row).last()
     }
 
+    /// Returns the ISO 639-1 code of the language, as far as the beginning tells. Few statements depend on it, and
+    /// telling takes time.
+    pub fn language(&self) -> Option<&'static str> {
+        *self.language.get_or_init(|| wording::any_language_code(self.beginning()))
+    }
+
+    pub fn beginning(&self) -> &str {
+        &self.text[..self.text.floor_char_boundary(LANGUAGE_BYTES)]
+    }
+
     /// Returns whether a sentence, its neighbours or the head of its table hold one of the words. They always do when
-    /// the text holds none of them.
-    pub fn is_about(&self, sentence: usize, keys: &BTreeSet<WordKey>) -> bool {
+    /// the text holds none of them, or hardly any of some, unless it is in one language with them.
+    pub fn is_about(&self, sentence: usize, keys: &BTreeSet<WordKey>, is_one_language: impl Fn() -> bool) -> bool {
         let places = keys.iter().map(|key| self.places(*key));
         let shared: Vec<_> = places.filter(|places| !places.is_empty()).collect();
         let stands = |places: &[WordPlace], from: usize, to: usize| {
@@ -536,7 +517,8 @@ impl Page {
             stands(places, sentence.saturating_sub(1), sentence + 1)
                 || head.is_some_and(|head| stands(places, head, head))
         };
-        shared.len() * FEW <= keys.len() || shared.into_iter().any(near)
+        let are_foreign = || shared.len() * FEW <= keys.len() && !(keys.len() >= ENOUGH && is_one_language());
+        are_foreign() || shared.iter().any(|places| near(places))
     }
 
     /// Returns the sentence that shares most with a claim, figures and rare words counting most; `None` when it
@@ -582,14 +564,14 @@ impl Page {
 }
 
 /// Sorts pairs, and keeps each once.
-fn in_order<T: Ord>(pairs: &mut Vec<T>) {
+pub(super) fn in_order<T: Ord>(pairs: &mut Vec<T>) {
     pairs.sort_unstable();
     pairs.dedup();
     pairs.shrink_to_fit();
 }
 
 /// Returns those with that key, of pairs in order.
-fn with_key<T: Ord>(pairs: &[(T, usize)], key: T) -> &[(T, usize)] {
+pub(super) fn with_key<T: Ord>(pairs: &[(T, usize)], key: T) -> &[(T, usize)] {
     let from = pairs.partition_point(|(other, _)| *other < key);
     let count = pairs[from..].partition_point(|(other, _)| *other == key);
     &pairs[from..from + count]

@@ -1,10 +1,13 @@
 //! What sources say in several words or signs, in the languages that reports are written in: what the head of a table
 //! counts, scales, numbers of several words. `shares.rs` has shares, `units.rs` units, `words.rs` other single words.
 
+use std::{ops::Range, sync::LazyLock};
+
 use super::{
+    lookup::Phrases,
     lower::{says_what_is_counted, stands_alone},
     units::{self, Unit},
-    words::{ONE, multiples, number},
+    words::{self, ONE, multiples, number},
 };
 use crate::text::is_in;
 
@@ -21,7 +24,8 @@ const FREEZING: i128 = 32 * ONE;
 const DEGREES: &str = "° degree degrees grad degrés degré grados grado gradi graus graden градусов";
 
 /// How many the numbers of a table may count.
-pub const MULTIPLES: [i128; 6] = [1_000, 10_000, 1_000_000, 100_000_000, 1_000_000_000, 1_000_000_000_000];
+pub const MULTIPLES: [i128; 8] =
+    [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 1_000_000_000_000];
 
 /// In the head of a table or above it: its numbers count so many (as a power of ten).
 const HEADS: &[(u32, &[&str])] = &[
@@ -44,6 +48,9 @@ const HEADS: &[(u32, &[&str])] = &[
             "$000",
             "€000",
             "£000",
+            "$000s",
+            "000s)",
+            "in 000s",
             "in migliaia",
             "em milhares",
         ],
@@ -115,6 +122,8 @@ const HEADS: &[(u32, &[&str])] = &[
             "in miliardi",
         ],
     ),
+    (5, &["in lakh", "in lakhs", "(lakh", "(lakhs", "lakh)", "lakhs)"]),
+    (7, &["in crore", "in crores", "(crore", "(crores", "crore)", "crores)"]),
     (12, &["in trillions", "(trillions", "trillions)", "trillion)", "in billionen", "(billionen", "(tn)", "(trn)"]),
 ];
 
@@ -122,7 +131,9 @@ const HEADS: &[(u32, &[&str])] = &[
 const SIGNS: &[(u32, &[&str])] = &[
     (3, &["千", "천"]),
     (4, &["万", "萬", "만"]),
+    (5, &["十万", "십만"]),
     (6, &["百万", "百萬", "백만"]),
+    (7, &["千万", "千萬", "천만"]),
     (8, &["億", "亿", "억"]),
     (9, &["十億", "十亿", "십억"]),
     (12, &["兆", "조", "万亿", "萬億"]),
@@ -185,15 +196,44 @@ pub fn on_other_scale(value: i128, kind: &str) -> [i128; 3] {
     }
 }
 
-/// Returns what heads of tables say whose numbers count so many.
-pub fn heads(multiple: i128) -> impl Iterator<Item = (&'static str, Head)> {
-    let of = move |table: &'static [(u32, &'static [&'static str])], kind: Head| {
-        let lines = table.iter().filter(move |(power, _)| 10_i128.pow(*power) == multiple);
-        lines.flat_map(move |(_, words)| words.iter().map(move |words| (*words, kind)))
+/// What many of these words have in them.
+const IN_HEADS: [&str; 20] = [
+    "thousand", "mil", "bill", "trill", "tausend", "000", "mrd", "mio", "lakh", "crore", "$m", "€m", "£m", "千", "万",
+    "萬", "億", "亿", "천", "만",
+];
+
+/// What the heads of tables say, with how many their numbers count.
+type Heads = Phrases<(i128, &'static str, Head)>;
+
+static ALL_HEADS: LazyLock<Heads> = LazyLock::new(|| {
+    let of = |table: &'static [(u32, &'static [&'static str])], kind: Head| {
+        let lines = table.iter().map(|(power, words)| (10_i128.pow(*power), *words));
+        lines.flat_map(move |(multiple, words)| words.iter().map(move |words| (*words, (multiple, *words, kind))))
     };
-    let words = multiples(multiple).filter(|word| word.len() > 1 && word.is_ascii());
-    let beside_money = words.map(|word| (word, Head::BesideMoney));
-    of(HEADS, Head::Phrase).chain(beside_money).chain(of(SIGNS, Head::Sign))
+    let beside_money = MULTIPLES.into_iter().flat_map(|multiple| {
+        let words = multiples(multiple).filter(|word| word.len() > 1 && word.is_ascii());
+        words.map(move |word| (word, (multiple, word, Head::BesideMoney)))
+    });
+    Phrases::new(&IN_HEADS, of(HEADS, Head::Phrase).chain(beside_money).chain(of(SIGNS, Head::Sign)))
+});
+
+static ALL_MULTIPLES: LazyLock<Phrases<i128>> = LazyLock::new(|| {
+    let words = |multiple: i128| multiples(multiple).map(move |word| (word, multiple));
+    Phrases::new(&IN_HEADS, words::all_multiples().flat_map(words))
+});
+
+/// Returns what heads of tables in a text in lower case may say their numbers count, each with its first byte.
+pub fn heads(lower: &str) -> impl Iterator<Item = (i128, usize)> {
+    let found = ALL_HEADS.all_in(lower);
+    let counts = |((_, words, kind), at): &((i128, &str, Head), Range<usize>)| {
+        kind.counts(words, &lower[..at.start], &lower[at.end..])
+    };
+    found.filter(counts).map(|((multiple, ..), at)| (multiple, at.start))
+}
+
+/// Returns how many single words in a text in lower case say that something counts, each with its bytes.
+pub fn multiples_in(lower: &str) -> impl Iterator<Item = (i128, Range<usize>)> {
+    ALL_MULTIPLES.all_in(lower)
 }
 
 impl Head {
@@ -207,7 +247,7 @@ impl Head {
             Self::BesideMoney => {
                 (ends_with_money(before) || begins_with_money(behind)) && says_what_is_counted(before, behind)
             }
-            Self::Sign => is_labelled(before, behind),
+            Self::Sign => is_labelled(before, behind) && !behind.starts_with(words::is_sign_of_multiple),
         };
         let near = &before[before.ceil_char_boundary(before.len().saturating_sub(LONGEST_EXCEPTION))..];
         is_said && !near.rsplit('\n').next().unwrap_or_default().contains(EXCEPT)

@@ -1,6 +1,8 @@
 //! Quarters and halves of a year, in the words of sources.
 
-use std::sync::LazyLock;
+use std::{ops::Range, sync::LazyLock};
+
+use super::lookup::Phrases;
 
 /// Parts of a year by their codes, and what sources write for them.
 const PARTS_OF_YEAR: &[(&str, &str)] = &[
@@ -59,7 +61,7 @@ const PARTS_OF_YEAR: &[(&str, &str)] = &[
     ),
 ];
 
-/// What all of these have one of: few statements do, and the words of the others need not be looked for one by one.
+/// What all of these have one of.
 const IN_PARTS_OF_YEAR: [&str; 15] = [
     "quart",
     "trimestre",
@@ -81,25 +83,26 @@ const IN_PARTS_OF_YEAR: [&str; 15] = [
 /// Before the number of parts that a year begins with: `前三季度` are its first three quarters.
 const FIRST_PARTS: char = '前';
 
-/// In Romance languages, the letter of a quarter: `T3`.
-const TRIMESTER: char = 't';
+/// The letter of a quarter, and the one in Romance languages: `T3`.
+const QUARTER: &str = "q";
+const TRIMESTER: &str = "t";
 
 /// Beginnings of words of what is counted by parts of years.
 const BUSINESS: &str = "sales revenue profit earnings turnover income results orders deliver shipment export gdp ввп bip pib pil pkb umsatz umsätze gewinn absatz ergebnis ventes bénéfice chiffre résultat ventas ingresos beneficio vendite ricavi vendas receita lucro omzet winst wzrost büyü продаж выручк прибыл 销量 销售 收入 营收 利润 产量 売上 利益";
 
-static WORDS: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
-    let of_part = |(code, words): &(&'static str, &'static str)| (*code, words.split(", ").collect());
-    PARTS_OF_YEAR.iter().map(of_part).collect()
+static NAMES: LazyLock<Phrases<&str>> = LazyLock::new(|| {
+    let names = PARTS_OF_YEAR.iter().flat_map(|(code, all)| all.split(", ").map(move |words| (words, *code)));
+    Phrases::new(&IN_PARTS_OF_YEAR, names)
 });
 
-/// Returns the parts of a year, each with its code and the words for it.
-pub fn parts_of_year() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-    WORDS.iter().map(|(code, words)| (*code, words.as_slice()))
+/// Returns the codes of the parts of a year.
+pub fn codes() -> impl Iterator<Item = &'static str> {
+    PARTS_OF_YEAR.iter().map(|(code, _)| *code)
 }
 
-/// Returns whether a text in lower case may have words for a part of a year.
-pub fn may_name_part_of_year(lower: &str) -> bool {
-    IN_PARTS_OF_YEAR.iter().any(|part| lower.contains(part))
+/// Returns the parts of a year that a text in lower case may name, by their codes, each with the bytes of the words.
+pub fn named(lower: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
+    NAMES.all_in(lower)
 }
 
 /// Returns whether a text ends with what makes a number of quarters of the third one: `前三季度`.
@@ -114,18 +117,18 @@ pub fn business() -> impl Iterator<Item = &'static str> {
 
 /// Returns whether a code in lower case names a quarter or a half of a year.
 pub fn is_part_of_year(code: &str) -> bool {
-    parts_of_year().any(|(known, _)| known == code)
+    codes().any(|known| known == code)
 }
 
-/// Returns what sources write for the part of a year with this code.
-pub fn part_of_year(code: &str) -> &'static [&'static str] {
-    parts_of_year().find(|(known, _)| *known == code).map_or(&[], |(_, words)| words)
-}
-
-/// Returns the code of the quarter that is `t3` in Romance languages.
-pub fn quarter_of_trimester(code: &str) -> Option<&'static str> {
-    let number = code.strip_prefix(TRIMESTER)?;
-    parts_of_year().map(|(known, _)| known).find(|known| known.strip_prefix('q') == Some(number))
+/// Returns the other code of a quarter, which is `t3` in Romance languages.
+pub fn other_code(code: &str) -> Option<String> {
+    let (letter, number) = code.split_at_checked(1)?;
+    let other = match letter {
+        QUARTER => TRIMESTER,
+        TRIMESTER => QUARTER,
+        _ => return None,
+    };
+    is_part_of_year(&format!("{QUARTER}{number}")).then(|| format!("{other}{number}"))
 }
 
 #[cfg(test)]
@@ -134,9 +137,11 @@ mod tests {
 
     #[test]
     fn no_part_of_a_year_is_passed_over() {
-        let passed_over: Vec<_> =
-            parts_of_year().flat_map(|(_, words)| words).filter(|words| !may_name_part_of_year(words)).collect();
-        assert_eq!(passed_over, [&""; 0]);
-        assert_eq!([quarter_of_trimester("t3"), quarter_of_trimester("t34")], [Some("q3"), None]);
+        for (code, all) in PARTS_OF_YEAR {
+            let is_found = |words: &&str| named(words).any(|found| found == (*code, 0..words.len()));
+            let passed_over: Vec<_> = all.split(", ").filter(|words| !is_found(words)).collect();
+            assert_eq!(passed_over, [""; 0]);
+        }
+        assert_eq!(["t3", "q3", "t34", "h1"].map(other_code).map(Option::unwrap_or_default), ["q3", "t3", "", ""]);
     }
 }

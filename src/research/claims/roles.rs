@@ -12,6 +12,7 @@ use std::{
 use super::{
     check::Statement,
     figures::{Figure, Number},
+    ordinals,
     page::{Page, PlacedNumber, WordKey, word_keys},
     tokens::{Token, clause_ends, tokens},
     units::{self, Unit},
@@ -81,7 +82,9 @@ impl<'a> Roles<'a> {
                 || self.is_of_another_sentence(number, there)
         };
         let may_be_meant = number.counts_as(&there.number) && !(number.is_percent && self.is_no_share(there));
-        may_be_meant && (number.is_year() || !is_of_another())
+        let is_bare = there.number.unit.is_none() && !there.number.is_percent;
+        let is_of_head = || is_bare && self.page.is_measured_otherwise(there.sentence, number);
+        may_be_meant && !is_of_head() && (number.is_year() || !is_of_another())
     }
 
     /// Returns whether this is another number that the statement could mean and does not have.
@@ -109,13 +112,14 @@ impl<'a> Roles<'a> {
         beside.iter().any(|other| self.is_rival(number, there, other)) && self.names_what_it_counts(there, Some(unit))
     }
 
-    /// Returns whether a whole number without a sign counts what is named behind it, such as `7 chapters`, where others
-    /// near it are marked as shares of a hundred.
+    /// Returns whether a whole number without a sign counts what is named behind it, such as `7 chapters`, or is that of
+    /// an article, where others near it are marked as shares of a hundred.
     fn is_no_share(&self, there: &PlacedNumber) -> bool {
         let Number { readings, unit, is_percent, .. } = &there.number;
         let is_bare = unit.is_none() && !is_percent && readings.iter().all(|reading| reading.step >= ONE);
         let are_marked = || self.page.numbers_near(there.sentence, 1).any(|other| other.number.is_percent);
-        is_bare && are_marked() && self.names_what_it_counts(there, None)
+        let numbers = || ordinals::ends_with_label(self.page.text().get(..there.place.start).unwrap_or_default());
+        is_bare && are_marked() && (numbers() || self.names_what_it_counts(there, None))
     }
 
     /// Returns whether a word of its own stands right behind a number: none of the statement's, none that stands behind

@@ -81,12 +81,12 @@ const UNITS: &[(&str, &str)] = &[
         TIME,
         "1 ns nanosecond nanoseconds nanosekunden 1000 µs μs microsecond microseconds mikrosekunden \
          1000000 ms millisecond milliseconds millisekunden millisecondes milisegundos 0 MS \
-         1000000000 s second seconds sec secs sek sekunde sekunden seconde secondes segundo segundos secondi seconden \
-         60000000000 minute minutes min mins minuten minuto minutos minuti \
-         3600000000000 hour hours h hr hrs stunden stunde heure heures hora horas 86400000000000 day days tage tagen jours día días dia dias giorno giorni dag dagen \
-         604800000000000 week weeks woche wochen semaines semana semanas settimane weken \
-         2629800000000000 month months monat monate monaten mois mes meses mese mesi maand maanden \
-         31557600000000000 year years yr yrs jahr jahre jahren année années ans año años anni ano anos jaar \
+         1000000000 s second seconds sec secs sek sekunde sekunden seconde secondes segundo segundos secondi seconden sekund sekundy секунд секунды \
+         60000000000 minute minutes min mins minuten minuto minutos minuti minut minuty минут минуты \
+         3600000000000 hour hours h hr hrs stunden stunde heure heures hora horas godzin godziny часов часа 86400000000000 day days tage tagen jours día días dia dias giorno giorni dag dagen dzień dni день дня дней \
+         604800000000000 week weeks woche wochen semaines semana semanas settimane weken tygodni tygodnie недель недели \
+         2629800000000000 month months monat monate monaten mois mes meses mese mesi maand maanden miesięcy miesiące месяцев месяца \
+         31557600000000000 year years yr yrs jahr jahre jahren année années ans año años anni ano anos jaar lat лет \
          315576000000000000 decade decades jahrzehnt jahrzehnte jahrzehnten décennies décadas decenni",
     ),
     (

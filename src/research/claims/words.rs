@@ -188,6 +188,11 @@ pub fn all_multiples() -> impl Iterator<Item = i128> {
     MULTIPLES.iter().map(|(power, _)| 10_i128.pow(power.unsigned_abs().into()))
 }
 
+/// Returns whether a sign makes a number so many times as large, as one of several may: `万亿`.
+pub fn is_sign_of_multiple(sign: char) -> bool {
+    "十百千万萬億亿兆십백천만억조".contains(sign)
+}
+
 /// Returns the words for so many.
 pub fn multiples(multiple: i128) -> impl Iterator<Item = &'static str> {
     let is_it = move |power: i8| 10_i128.pow(power.unsigned_abs().into()) == multiple;
