@@ -189,6 +189,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn tools_that_nobody_calls_are_noted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mcp.json");
+        std::fs::write(&file, r#"{"mcpServers": {"files": {"command": "x"}}}"#).unwrap();
+        let servers = ("FATHOM_MCP_FILE", file.to_str().unwrap());
+        let is_noted = |variables: &[(&str, &str)]| {
+            banner_with(variables).contains("\n  note       offline:extractive calls no MCP tools")
+        };
+        assert!(is_noted(&[servers]));
+        assert!(is_noted(&[servers, ("FATHOM_SEARCH_API", "auto")]));
+        assert!(!is_noted(&[]));
+        assert!(!is_noted(&[servers, ("FATHOM_MODEL", "ollama:qwen3:8b")]));
+        assert!(!is_noted(&[servers, ("FATHOM_SEARCH_API", "wikipedia")]));
+    }
+
+    #[test]
+    fn parameters_of_the_database_without_effect_are_noted() {
+        let banner = banner_with(&[("DATABASE_URL", "postgres://h/d?sslmode=require&channel_binding=require")]);
+        assert!(banner.contains("\n  note       channel_binding in DATABASE_URL has no effect here"), "{banner}");
+    }
+
     #[tokio::test]
     async fn a_service_that_lost_a_part_stops_by_itself() {
         let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());

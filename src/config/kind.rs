@@ -19,7 +19,7 @@ use crate::{
     },
     llm::{ProviderLimits, providers},
     net::Networks,
-    search, telemetry, webhooks,
+    search, store, telemetry, webhooks,
 };
 
 /// How a value looks, and whether it may be shown.
@@ -96,7 +96,10 @@ impl Kind {
         let text = value.as_str();
         let fits = match self {
             Self::Text | Self::Secret | Self::Path => text.is_some(),
-            Self::Database => text.is_some_and(is_database),
+            Self::Database => match text.filter(|text| is_database(text)) {
+                Some(address) => return store::check_parameters(address).map(|()| value),
+                None => false,
+            },
             Self::Url => text.is_some_and(is_url),
             Self::Headers => value.as_object().is_some_and(|pairs| pairs.values().all(Value::is_string)),
             Self::Number { min, max } => value.as_u64().is_some_and(|number| (min..=max).contains(&number)),
@@ -402,5 +405,7 @@ mod tests {
             let error = Kind::Database.check(json!(wrong)).unwrap_err();
             assert!(!error.contains("pa55") && error.contains("postgres://"), "{error}");
         }
+        let misspelt = Kind::Database.check(json!("postgres://me:pa55@host/db?ssl_mode=require")).unwrap_err();
+        assert!(misspelt.ends_with("did you mean sslmode?") && !misspelt.contains("pa55"), "{misspelt}");
     }
 }

@@ -59,6 +59,8 @@ const LOCAL_PROXY: &str = "FATHOM_OWNER_HEADER is taken from this machine alone 
 const ANY_PAGE: &str =
     "FATHOM_CORS_ORIGINS=* lets every page in a user's browser read everything here and start runs; name the origins";
 
+const TOOLS_ALONE: &str = "offline:extractive calls no MCP tools, and runs have nothing else to search: without documents of their own they end with no_evidence (name a language model with --model PROVIDER:MODEL, or choose search_api)";
+
 /// All settings of a process.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -308,6 +310,7 @@ impl Config {
         let http = layers.section::<rooms::Http>("http")?.settings(layers.typed("listen")?)?;
         let sign_in = layers.section::<rooms::SignIn>("sign_in")?.settings()?;
         notices.extend(notices_on(&http, sign_in.is_some()).map(str::to_owned));
+        notices.extend(has_tools_alone(&options).then(|| TOOLS_ALONE.to_owned()));
         let stored: rooms::Stored = layers.section("database")?;
         notices.extend(stored.left_aside(&data_dir));
         let mut config = Self {
@@ -351,6 +354,12 @@ fn notices_on(http: &HttpSettings, sign_in: bool) -> impl Iterator<Item = &'stat
         (sign_in && !by_keys, ISSUER_WITHOUT_KEYS),
     ];
     notices.into_iter().filter_map(|(holds, notice)| holds.then_some(notice))
+}
+
+/// Returns whether runs have tools of MCP servers alone, and a model that calls none.
+fn has_tools_alone(options: &RunOptions) -> bool {
+    let searches = options.search_api.names().next().is_some();
+    options.has_mcp() && !searches && options.research_model.first().is_offline()
 }
 
 /// Holds options to the caps: what the command line asks for beyond them is refused, as it would be of a request; what

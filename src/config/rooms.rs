@@ -32,7 +32,7 @@ use crate::{
     pages::{ReaderSettings, Vendor, WebSettings},
     runs::QueueSettings,
     search::{self, ROWS},
-    store::{Database, Synchronous},
+    store::{self, Database, Synchronous},
     telemetry, webhooks,
 };
 
@@ -422,11 +422,17 @@ fn embedded(data_dir: &Path) -> PathBuf {
 }
 
 impl Stored {
-    /// Returns what has to be known of a database in the data folder that is not used.
-    pub fn left_aside(&self, data_dir: &Path) -> Option<String> {
+    /// Returns what has to be known of a database in the data folder that is not used, and of what is not used of the
+    /// address.
+    pub fn left_aside(&self, data_dir: &Path) -> impl Iterator<Item = String> {
         let path = embedded(data_dir);
+        let unused = self.url.as_ref().map(|url| store::unused_parameters(url)).unwrap_or_default();
         let is_there = self.url.is_some() && path.exists();
-        is_there.then(|| format!("DATABASE_URL is used; the threads and keys in {} are not", path.display()))
+        let file =
+            is_there.then(|| format!("DATABASE_URL is used; the threads and keys in {} are not", path.display()));
+        let parameters =
+            (!unused.is_empty()).then(|| format!("{} in DATABASE_URL has no effect here", unused.join(", ")));
+        file.into_iter().chain(parameters)
     }
 
     pub fn settings(self, data_dir: &Path) -> Database {

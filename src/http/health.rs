@@ -55,11 +55,7 @@ pub async fn ready(Shared(state): Shared<State>) -> Result<Response, ApiError> {
 
 /// Makes the checks, and shows in the metrics what came of them.
 async fn checks(state: &State) -> Checks {
-    let database = tokio::time::timeout(PING_TIME, database(state)).await.unwrap_or_else(|_| {
-        let error = format!("no answer, or no free connection, within {} s", PING_TIME.as_secs());
-        tracing::warn!(%error, "the database does not answer");
-        "does not answer"
-    });
+    let database = in_time(database(state)).await;
     let claim_loop = match state.runs.last_look() {
         Some(age) if age < CLAIM_SILENCE => OK.to_owned(),
         Some(age) => format!("silent for {} s", age.as_secs()),
@@ -69,6 +65,15 @@ async fn checks(state: &State) -> Checks {
     let checks = Checks { database: database.to_owned(), claim_loop, shutdown: shutdown.to_owned() };
     checks.by_name().into_iter().for_each(|(name, check)| metrics::ready(name, check == OK));
     checks
+}
+
+/// Returns what the check of the database finds, or in time that it does not answer.
+async fn in_time(check: impl Future<Output = &'static str>) -> &'static str {
+    tokio::time::timeout(PING_TIME, check).await.unwrap_or_else(|_| {
+        let error = format!("no answer, or no free connection, within {} s", PING_TIME.as_secs());
+        tracing::warn!(%error, "the database does not answer");
+        "does not answer"
+    })
 }
 
 impl Checks {
@@ -100,4 +105,40 @@ pub async fn metrics(Shared(state): Shared<State>) -> Response {
     }
     let text = Metrics::installed().map(|metrics| metrics.render()).unwrap_or_default();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io, sync::Arc};
+
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    /// What is logged.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_database_that_does_not_answer_in_time_is_logged_with_the_reason() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        let _logged = tracing::subscriber::set_default(subscriber);
+        let logged = || String::from_utf8(lines.0.lock().clone()).unwrap();
+        assert_eq!((in_time(std::future::ready(OK)).await, logged()), (OK, String::new()));
+        assert_eq!(in_time(std::future::pending()).await, "does not answer");
+        let expected = "the database does not answer error=no answer, or no free connection, within 2 s\n";
+        assert!(logged().contains(" WARN ") && logged().ends_with(expected), "{}", logged());
+    }
 }

@@ -184,7 +184,14 @@ async fn connection(stream: TcpStream, state: &State, router: Router, watcher: W
 fn protocol(state: &State) -> auto::Builder<TokioExecutor> {
     let timeouts = state.timeouts;
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(timeouts.head).max_buf_size(MAX_HEAD_BYTES);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(timeouts.head)
+        .max_buf_size(MAX_HEAD_BYTES)
+        // A client that has sent all it has to say may close its side, and still waits for the answer. One that is gone
+        // looks the same until something is sent to it: streams have heartbeats, and other answers come soon.
+        .half_close(true);
     builder
         .http2()
         .timer(TokioTimer::new())

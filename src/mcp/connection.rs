@@ -178,6 +178,7 @@ struct Process {
     child: Child,
     /// Of the group, too. Kept, since a child that was waited for has none.
     id: Option<u32>,
+    notices: Arc<Notices>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
     _reader: JoinSet<()>,
 }
@@ -237,14 +238,18 @@ impl Process {
         let last_words = Arc::new(Mutex::default());
         let mut reader = JoinSet::new();
         reader.spawn(keep_last(stderr, Arc::clone(&last_words)));
-        let output = Bounded { output: stdout.take(MAX_STREAM_BYTES), line: 0, notices };
+        let output = Bounded { output: stdout.take(MAX_STREAM_BYTES), line: 0, notices: Arc::clone(&notices) };
         let transport = AsyncRwTransport::new(output, stdin);
-        let process = Self { id: child.id(), child, last_words, _reader: reader };
+        let process = Self { id: child.id(), child, notices, last_words, _reader: reader };
         Ok((process, transport.with_max_line_length(MAX_MESSAGE_BYTES)))
     }
 
-    /// Returns the error with what the program said last; that alone explains a failed start.
+    /// Returns the error with what the program said last; that alone explains a failed start. A program that we cut off
+    /// may have ended of that.
     async fn explain(&mut self, error: Option<Error>) -> Error {
+        if let Some(what) = self.notices.cut_off() {
+            return error::cut_off(what);
+        }
         let ended = timeout(Duration::from_millis(500), self.child.wait()).await;
         let last = last_lines(self.last_words.lock().make_contiguous());
         let error = error.map(|error| error.to_string()).unwrap_or_default();

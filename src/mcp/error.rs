@@ -77,6 +77,11 @@ pub(super) fn meaning(error: ServiceError) -> Error {
     }
 }
 
+/// Returns the error of a connection that was ended for what the server did.
+pub(super) fn cut_off(what: &str) -> Error {
+    Error::Unavailable(format!("it {what}, so it was cut off"))
+}
+
 /// Returns an error in the server's words, or the sign-in that it wants.
 pub(super) fn refused(error: &ErrorData) -> Error {
     if SIGN_IN_CODES.contains(&error.code.0)

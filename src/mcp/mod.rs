@@ -308,7 +308,7 @@ impl Slot {
         }
         match (error, cut_off) {
             (error @ (ServiceError::McpError(_) | ServiceError::Timeout { .. }), _) | (error, None) => meaning(error),
-            (_, Some(what)) => Error::Unavailable(format!("it {what}, so it was cut off")),
+            (_, Some(what)) => error::cut_off(what),
         }
     }
 

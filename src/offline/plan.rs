@@ -128,6 +128,11 @@ pub(super) fn asks_for_extreme(part: &str) -> bool {
     lower_words(part).iter().any(|word| is_listed("extremes", word))
 }
 
+/// Returns whether a word, in lower case, says how something is asked rather than what about.
+pub(super) fn only_asks(word: &str, language: Language) -> bool {
+    is_stop_word(word, language) || is_listed("comparing", word)
+}
+
 /// Returns topics to research side by side, each to be understood without the others; one when in doubt.
 pub(super) fn topics(brief: &str) -> Vec<String> {
     let parts = joined_parts(parts(brief));
@@ -271,7 +276,7 @@ fn keywords(topic: &str) -> Vec<&str> {
     let language = Language::of(topic);
     let says_much = |word: &&str| {
         let lower = word.to_lowercase();
-        !is_stop_word(&lower, language) && (lower.chars().count() > 1 || is_number(&lower))
+        !only_asks(&lower, language) && (lower.chars().count() > 1 || is_number(&lower))
     };
     let mut keywords = words(topic);
     keywords.retain(says_much);
@@ -356,6 +361,12 @@ mod tests {
     fn no_more_than_three_topics_are_made() {
         let brief = "What did the mill cost? Who built the old harbour? When was the first ship launched? Where is the lost bell today?";
         assert_eq!(topics(brief).len(), 3);
+    }
+
+    #[test]
+    fn words_that_compare_are_not_searched_for() {
+        assert_eq!(keywords("How do the fares of 2031 compare with those of 2029?"), ["fares", "2031", "2029"]);
+        assert_eq!(keywords("Vergleiche Fähre und Brücke"), ["Fähre", "Brücke"]);
     }
 
     #[test]

@@ -6,8 +6,7 @@ use std::{cell::LazyCell, collections::HashMap, iter::successors};
 
 use super::{count, is_month, kinds::Kinds, plan, statements::Statement};
 use crate::text::{
-    Language, Sentence, is_number, is_signature, is_stop_word, is_unspaced, related, related_in_compound, stem, terms,
-    words,
+    Language, Sentence, is_number, is_signature, is_unspaced, related, related_in_compound, stem, terms, words,
 };
 
 /// Words of a question that are looked for.
@@ -18,6 +17,7 @@ const RELATED_IN_COMPOUND: f64 = 0.525;
 /// What a word is worth by where it stands; in the sentence itself it is 1.
 const IN_HEADING: f64 = 0.6;
 const IN_TITLE: f64 = 0.5;
+const IN_TITLE_OF_ALL: f64 = 0.8;
 const IN_SENTENCE_BEFORE: f64 = 0.5;
 const IN_SENTENCE_AFTER: f64 = 0.3;
 const NAME_IN_DOCUMENT: f64 = 0.35;
@@ -200,7 +200,7 @@ impl Question {
             if word.starts_with(is_unspaced) {
                 let pairs = plan::telling(word).into_iter().flat_map(|piece| terms(piece, Language::Chinese));
                 numbers.extend(pairs.filter_map(|pair| self.word(&pair, false, language)));
-            } else if !is_stop_word(&lower, language) && (lower.chars().nth(1).is_some() || is_number(&lower)) {
+            } else if !plan::only_asks(&lower, language) && (lower.chars().nth(1).is_some() || is_number(&lower)) {
                 numbers.extend(self.word(&lower, names.contains(&word), language));
             }
         }
@@ -335,6 +335,12 @@ impl Scored<'_> {
         figures.all(|(_, share)| *share >= LEAST_OF_FIGURE)
     }
 
+    /// Returns whether a title has all words of the part, so that the whole document is about what is asked.
+    fn is_about_all(&self, title: &[(usize, f64)]) -> bool {
+        let own = self.part.own().filter(|is_own| *is_own).count();
+        own >= LEAST_WORDS && title.iter().filter(|(word, _)| self.part.weights[*word] == 1.0).count() == own
+    }
+
     /// Returns what each word of the question is worth here, by the best place where it stands.
     fn shares(&self, place: usize) -> Vec<f64> {
         let words = &self.question.words;
@@ -350,7 +356,7 @@ impl Scored<'_> {
         let here = &self.found[place];
         see(&here.own, 1.0);
         see(&here.heading, IN_HEADING);
-        see(&here.title, IN_TITLE);
+        see(&here.title, if self.is_about_all(&here.title) { IN_TITLE_OF_ALL } else { IN_TITLE });
         let before = successors(Some(IN_SENTENCE_BEFORE), |share| Some(share * FADING)).take(SENTENCES_BEFORE);
         let after = (place + 1 < self.found.len()).then_some((place + 1, IN_SENTENCE_AFTER));
         for (other, share) in (0..place).rev().zip(before).chain(after) {
@@ -402,6 +408,18 @@ mod tests {
         let check = |question: &str, expected: &str| assert_eq!(best(question, text).0, expected, "{question}");
         check("When was the mill built?", "The mill was built in 1764.");
         check("Who built the mill?", "The mill was built by Josiah Ambleton.");
+    }
+
+    #[test]
+    fn a_document_whose_title_says_all_that_is_asked_comes_first() {
+        let [sheet, minutes] =
+            ["Members pay 4 crowns. Guests pay 6 crowns.", "Fares rose by 2 crowns. A mast was bought in 2029."];
+        let (sheet, minutes) = (split(sheet), split(minutes));
+        let best = |title: &str| {
+            let pieces = [Piece { title: "Minutes", sentences: &minutes }, Piece { title, sentences: &sheet }];
+            best_from(&rank("What were the fares in 2029?", &pieces).overall, 0.0)[0]
+        };
+        assert_eq!((best("Fares of 2029"), best("Fares of 2031"), best("Members in 2029")), (2, 0, 0));
     }
 
     #[test]

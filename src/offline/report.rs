@@ -307,7 +307,9 @@ impl Material<'_> {
         let said = self.statements.iter().flat_map(|statement| [&statement.text, &statement.group]);
         let present: HashSet<String> = said.flat_map(|text| terms(text, language)).collect();
         let is_missing = |word: &&str| {
-            !word.contains(is_unspaced) && terms(word, language).iter().any(|term| !present.contains(term))
+            !word.contains(is_unspaced)
+                && !plan::only_asks(&word.to_lowercase(), language)
+                && terms(word, language).iter().any(|term| !present.contains(term))
         };
         let mut missing = Vec::new();
         words(brief).into_iter().filter(is_missing).for_each(|word| add(&mut missing, word));

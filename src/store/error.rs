@@ -82,7 +82,7 @@ impl Error {
     pub(super) fn at_start(self) -> Self {
         match self {
             Self::LockedOut(text) => Self::Unusable(text),
-            Self::NoRoom(text) => Self::TakesNoWrites(text),
+            Self::NoRoom(text) | Self::StandsBy(text) => Self::TakesNoWrites(text),
             other => other,
         }
     }
@@ -133,6 +133,10 @@ impl From<MigrateError> for Error {
 const MORE_CONNECTIONS: &str = "raise max_connections of the server, or the limit of the role or database, or lower \
     FATHOM_DB_CONNECTIONS; a process holds up to that many and four more";
 
+/// What helps when the server only reads for longer than a failover takes.
+const WRITABLE: &str =
+    "if that lasts, point DATABASE_URL at the primary server, or switch its default_transaction_read_only off";
+
 /// Sorts by SQLSTATE class. Source: the PostgreSQL manual, appendix A.
 fn from_postgres(error: &PgDatabaseError) -> Error {
     let message = error.message().to_owned();
@@ -142,7 +146,7 @@ fn from_postgres(error: &PgDatabaseError) -> Error {
         "42501" => Error::LockedOut(format!("{message}: grant the user of DATABASE_URL the rights to its schema")),
         "53300" => Error::Unavailable(format!("{message}: {MORE_CONNECTIONS}")),
         // After a failover, for a while.
-        "25006" => Error::StandsBy(format!("{message}: if that lasts, point DATABASE_URL at the primary server")),
+        "25006" => Error::StandsBy(format!("{message}: {WRITABLE}")),
         // Shut down, crashed, starting, and trouble with the connection.
         "57P01" | "57P02" | "57P03" => Error::Disconnected(message),
         code if code.starts_with("08") => Error::Disconnected(message),

@@ -40,6 +40,7 @@ pub use log_records::{
     RunPosition, Step, StepKind, ThreadPosition,
 };
 pub use migrations::{NEWEST_SCHEMA, Schema};
+pub use postgres::{check_parameters, unused_parameters};
 pub use records::{
     Admission, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Created, Cursor, Delivery, End, EndedLeases,
     FirstAnswer, HeldRun, IdempotencyKey, Lease, Load, NewRun, NewThread, Page, QueueLimits, Renewal, RetryOf,
@@ -135,11 +136,12 @@ impl Store {
         self.health.takes_writes(|| self.probe_write()).await
     }
 
-    /// Compares a database's schema with what this program needs; nothing is changed in it. A file that is not there
-    /// has none.
+    /// Compares a database's schema with what this program needs, and tries whether it takes writes; what is stored
+    /// stays as it is. A file that is not there has no schema.
     ///
     /// # Errors
-    /// As [`Store::open`], and [`Error::Unusable`] when migrations are missing that could not be made.
+    /// As [`Store::open`], [`Error::Unusable`] when migrations are missing that could not be made, and
+    /// [`Error::TakesNoWrites`].
     pub async fn look(database: &Database) -> Result<Schema, Error> {
         let schema = match database {
             Database::Postgres { url, .. } => postgres::look(url).await,

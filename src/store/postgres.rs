@@ -40,6 +40,7 @@ macro_rules! row_among {
     };
 }
 
+mod address;
 mod dedicated;
 mod listen;
 mod pool;
@@ -47,6 +48,7 @@ mod pool;
 mod queries;
 mod write;
 
+pub use address::{check_parameters, unused_parameters};
 pub use listen::Listener;
 
 /// The database type the queries are compiled for.
@@ -96,7 +98,7 @@ pub struct Engine {
 impl Engine {
     /// Migrates over a connection of its own, whose errors are clearer than a pool's, then opens the pool.
     pub async fn open(url: &SecretString, max_connections: u32) -> Result<Self, Error> {
-        let options = connect_options(url)?;
+        let options = connect_options(url).await?;
         let mut connection = connect(&options).await?;
         // It takes an advisory lock while it works, so that replicas that start together do not collide.
         migrations::migrator(scripts!("postgres")).run_direct(&mut connection).await?;
@@ -156,18 +158,30 @@ impl Engine {
     }
 }
 
-/// Compares the schema with what this program needs, and says whether it may be made where it is missing.
+/// Compares the schema with what this program needs, and tries what it will do: write, or make what is missing.
 pub async fn look(url: &SecretString) -> Result<Schema, Error> {
-    const MAY_CREATE: &str = "SELECT COALESCE(has_schema_privilege(current_schema(), 'CREATE'), FALSE)";
-    let mut connection = connect(&connect_options(url)?).await?;
+    let mut connection = connect(&connect_options(url).await?).await?;
     let schema = queries::read_schema(&mut connection).await?;
-    if matches!(schema, Schema::Lacks(_)) && !query_scalar::<_, bool>(MAY_CREATE).fetch_one(&mut connection).await? {
+    match schema {
+        Schema::Fits => queries::probe_write(&mut connection).await?,
+        Schema::Lacks(_) => try_to_create(&mut connection).await?,
+        Schema::TooNew { .. } => {}
+    }
+    connection.close().await?;
+    Ok(schema)
+}
+
+/// Tries to create a table, of which nothing stays: a user may lack the right, and a server may only read.
+async fn try_to_create(connection: &mut PgConnection) -> Result<(), Error> {
+    const MAY_CREATE: &str = "SELECT COALESCE(has_schema_privilege(current_schema(), 'CREATE'), FALSE)";
+    if !query_scalar::<_, bool>(MAY_CREATE).fetch_one(&mut *connection).await? {
         let reason =
             "its user may not create tables: make the user the owner of the database, or GRANT CREATE ON SCHEMA public";
         return Err(Error::Unusable(reason.to_owned()));
     }
-    connection.close().await?;
-    Ok(schema)
+    let mut tx = connection.begin().await?;
+    tx.execute("CREATE TABLE fathom_write_probe (id BIGINT)").await?;
+    Ok(tx.rollback().await?)
 }
 
 /// Tries a connection on which nothing is under way but what was given up.
@@ -200,8 +214,12 @@ async fn prepare_session(connection: &mut PgConnection) -> Result<(), sqlx::Erro
     Ok(())
 }
 
-fn connect_options(url: &SecretString) -> Result<PgConnectOptions, Error> {
-    let options = PgConnectOptions::from_str(url.expose_secret()).map_err(|_| {
+/// Reads the address, and checks what needs no server: its parameters, and the files that it names.
+async fn connect_options(url: &SecretString) -> Result<PgConnectOptions, Error> {
+    let url = url.expose_secret();
+    check_parameters(url).map_err(|expected| Error::Unusable(format!("DATABASE_URL must be {expected}")))?;
+    address::check_files(url).await?;
+    let options = PgConnectOptions::from_str(url).map_err(|_| {
         // The parser's own words may quote the address.
         let form = "postgres://user:password@host:port/database";
         Error::Unusable(format!("DATABASE_URL cannot be read; it looks like {form}, with special characters escaped"))
@@ -213,6 +231,8 @@ async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> {
     match tokio::time::timeout(CONNECT_LIMIT, PgConnection::connect_with(options)).await {
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(sqlx::Error::Io(error))) => Err(unreachable_because(options, &error).await),
+        // Files that TLS needs and cannot use, or a server that has no TLS: nothing that passes.
+        Ok(Err(sqlx::Error::Tls(error))) => Err(Error::LockedOut(format!("{}: {error}: {TRUST}", address(options)))),
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(Error::Unavailable(format!("{} does not answer", address(options)))),
     }
@@ -244,10 +264,10 @@ fn address(options: &PgConnectOptions) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_bad_address_is_refused_without_repeating_it() {
+    #[tokio::test]
+    async fn a_bad_address_is_refused_without_repeating_it() {
         let url = SecretString::from("postgres://me:secret@[bad/db");
-        let error = connect_options(&url).unwrap_err();
+        let error = connect_options(&url).await.unwrap_err();
         assert!(matches!(&error, Error::Unusable(text) if !text.contains("secret")), "{error}");
     }
 }

@@ -184,7 +184,8 @@ fn create_privately(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// Compares the schema with what this program needs. The file has to be writable, as it will be written to.
+/// Compares the schema with what this program needs. The file has to be writable, with room on its disk, as it will be
+/// written to.
 pub async fn look(path: &Path) -> Result<Schema, Error> {
     let exists = path.try_exists().map_err(|error| Error::Unusable(format!("{}: {error}", path.display())))?;
     if !exists {
@@ -193,6 +194,9 @@ pub async fn look(path: &Path) -> Result<Schema, Error> {
     let mut connection = common_options(path).connect().await?;
     connection.begin_with(BEGIN).await?.rollback().await?;
     let schema = queries::read_schema(&mut connection).await?;
+    if schema == Schema::Fits {
+        queries::probe_write(&mut connection).await?;
+    }
     connection.close().await?;
     Ok(schema)
 }

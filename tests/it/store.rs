@@ -1212,6 +1212,40 @@ async fn a_wrong_address_says_what_to_do() {
     assert!(matches!(&error, Error::Unavailable(text) if !text.contains("sEcret")), "{error}");
 }
 
+/// Whether the server is there or not: a file of the settings that is wrong does not pass as an outage does.
+#[tokio::test]
+async fn files_that_the_address_names_are_looked_at() {
+    let good = TestDatabase::postgres().await;
+    let Database::Postgres { url, .. } = &good.database else { panic!("not Postgres") };
+    let url = secrecy::ExposeSecret::expose_secret(url).replace("sslmode=require", "sslmode=verify-full");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let pem = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+    std::fs::write(path("ca.der"), [0x30, 0x82, 0x03, 0xff]).unwrap();
+    std::fs::write(path("ca.pem"), pem).unwrap();
+    let away = "postgres://me@127.0.0.1:1/db?sslmode=verify-full";
+    let opened = async |address: &str, parameter: &str, file: &str| {
+        let url = format!("{address}&{parameter}={}", path(file)).into();
+        Store::open(&Database::Postgres { url, max_connections: 2 }).await.unwrap_err()
+    };
+    for address in [away, &url] {
+        for (parameter, file, problem) in [
+            ("sslrootcert", "none.pem", "cannot be read: No such file"),
+            ("ssl-ca", "", "cannot be read: Is a directory"),
+            ("sslrootcert", "ca.der", "holds no certificate in PEM form"),
+            ("sslkey", "ca.pem", "holds no private key in PEM form"),
+        ] {
+            let expected = format!("{parameter} in DATABASE_URL: {} {problem}", path(file));
+            let error = opened(address, parameter, file).await;
+            assert!(matches!(&error, Error::Unusable(text) if text.starts_with(&expected)), "{error:?}");
+        }
+    }
+    let error = opened(away, "sslrootcert", "ca.pem").await;
+    assert!(matches!(error, Error::Unavailable(_)), "the server is away: {error:?}");
+    let error = opened(&url, "sslrootcert", "ca.pem").await;
+    assert!(matches!(&error, Error::Unusable(text) if text.contains("check sslmode and sslrootcert")), "{error:?}");
+}
+
 #[tokio::test]
 async fn a_file_that_is_no_database_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();

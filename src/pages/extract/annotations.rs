@@ -1,5 +1,7 @@
 //! What was written into a PDF page afterwards: values of the fields of its form, and text typed onto it.
 
+use std::collections::HashMap;
+
 use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId};
 
 use super::{
@@ -9,6 +11,8 @@ use super::{
 
 /// Annotations of a page; further ones are not read.
 const MAX_ANNOTATIONS: usize = 1_000;
+/// Options of a field to choose from; what is chosen of further ones is named as programs name it.
+const MAX_OPTIONS: usize = 300;
 /// The longest value of a field, in characters.
 const MAX_VALUE_CHARS: usize = 10_000;
 /// Levels of fields within fields.
@@ -69,22 +73,45 @@ impl<'a> Field<'a> {
         match self.get(b"FT")?.as_name().ok()? {
             b"Btn" => {
                 let state = self.widget.get(b"AS").and_then(Object::as_name).ok()?;
-                (state != b"Off").then(|| decoded(state))?
+                let option = || self.options()?.get(std::str::from_utf8(state).ok()?.parse::<usize>().ok()?);
+                let option = || value(self.pdf, option()?);
+                (state != b"Off").then(|| option().or_else(|| decoded(state)))?
             }
+            b"Ch" => self.chosen(),
             _ if self.flags(b"Ff") & PASSWORD != 0 => None,
             _ => value(self.pdf, self.get(b"V")?),
         }
     }
+
+    fn options(&self) -> Option<&'a Vec<Object>> {
+        self.get(b"Opt")?.as_array().ok()
+    }
+
+    /// Returns what people read of that which was chosen. An option is that alone, or stands behind what programs call
+    /// it.
+    fn chosen(&self) -> Option<String> {
+        let shown = |option| match resolve(self.pdf, option)?.as_array().ok()?.as_slice() {
+            [name, shown] => Some((resolve(self.pdf, name)?.as_str().ok()?, shown)),
+            _ => None,
+        };
+        let options = self.options().into_iter().flatten().take(MAX_OPTIONS);
+        let options: HashMap<&[u8], &Object> = options.filter_map(shown).collect();
+        let name = |object: &'a Object| {
+            let name = resolve(self.pdf, object)?.as_str().ok()?;
+            value(self.pdf, options.get(name).copied().unwrap_or(object))
+        };
+        match self.get(b"V")? {
+            Object::Array(chosen) => {
+                let names: Vec<String> = chosen.iter().take(MAX_ANNOTATIONS).filter_map(name).collect();
+                Some(text::cut(&names.join(", "), MAX_VALUE_CHARS).to_owned()).filter(|names| !names.is_empty())
+            }
+            object => name(object),
+        }
+    }
 }
 
-/// Returns a text on one line, or several of them.
+/// Returns a text on one line.
 fn value(pdf: &Pdf, object: &Object) -> Option<String> {
-    let value = match resolve(pdf, object)? {
-        Object::Array(chosen) => {
-            let chosen = chosen.iter().take(MAX_ANNOTATIONS);
-            chosen.filter_map(|object| decoded(resolve(pdf, object)?.as_str().ok()?)).collect::<Vec<_>>().join(", ")
-        }
-        object => decoded(object.as_str().ok()?)?,
-    };
+    let value = decoded(resolve(pdf, object)?.as_str().ok()?)?;
     Some(text::cut(&value, MAX_VALUE_CHARS).to_owned()).filter(|value| !value.is_empty())
 }

@@ -1,6 +1,8 @@
 //! What the XML of an Excel sheet says of its cells beside their values: how they are shown, whether they are hidden,
 //! and whether the result of a formula is stored. The library that reads the values does not say.
 
+use std::collections::BTreeMap;
+
 use quick_xml::{
     Reader,
     events::{BytesStart, Event},
@@ -27,7 +29,11 @@ pub(super) struct About<'a> {
 impl<'a> About<'a> {
     /// Returns whether the sheet shows the cell, and not struck out.
     pub fn is_shown(&self) -> bool {
-        !self.is_hidden && !self.style.is_some_and(|style| style.is_struck)
+        !self.is_hidden && !self.is_struck()
+    }
+
+    pub fn is_struck(&self) -> bool {
+        self.style.is_some_and(|style| style.is_struck)
     }
 
     pub fn format(&self) -> Option<&'a Format> {
@@ -40,7 +46,8 @@ pub(super) struct Cells<'a> {
     reader: Reader<&'a [u8]>,
     styles: &'a Styles,
     is_filtered: bool,
-    hidden_columns: Vec<(u32, u32)>,
+    /// The last columns of those that stand together, by their first ones; a sheet may have as many as cells.
+    hidden_columns: BTreeMap<u32, u32>,
     is_row_hidden: bool,
     /// Where a cell stands that does not say so.
     next: Place,
@@ -52,15 +59,16 @@ impl<'a> Cells<'a> {
             reader: Reader::from_str(sheet),
             styles,
             is_filtered: FILTERS.iter().any(|name| sheet.contains(name)),
-            hidden_columns: Vec::new(),
+            hidden_columns: BTreeMap::new(),
             is_row_hidden: false,
             next: (0, 0),
         }
     }
 
     fn column(&mut self, tag: &BytesStart<'_>) {
-        if let Some(range) = number(tag, "min").zip(number(tag, "max")).filter(|_| is_hidden(tag)) {
-            self.hidden_columns.push(range);
+        if let Some((min, max)) = number(tag, "min").zip(number(tag, "max")).filter(|_| is_hidden(tag)) {
+            let end = self.hidden_columns.entry(min).or_insert(max);
+            *end = max.max(*end);
         }
     }
 
@@ -74,11 +82,11 @@ impl<'a> Cells<'a> {
         let at = position(tag).unwrap_or(self.next);
         self.next = (at.0, at.1.saturating_add(1));
         // Counted from 1, so that the number of the column is that of the next one.
-        let is_within = |&(min, max): &(u32, u32)| (min..=max).contains(&self.next.1);
+        let hidden = self.hidden_columns.range(..=self.next.1).next_back();
         About {
             at,
             style: number(tag, "s").and_then(|style| self.styles.get(style)),
-            is_hidden: self.is_row_hidden || self.hidden_columns.iter().any(is_within),
+            is_hidden: self.is_row_hidden || hidden.is_some_and(|(_, max)| self.next.1 <= *max),
             lacks_result: false,
         }
     }
@@ -157,6 +165,7 @@ fn position(tag: &BytesStart<'_>) -> Option<Place> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::growth;
 
     fn places(sheet: &str, says: impl Fn(&About<'_>) -> bool) -> Vec<Place> {
         Cells::new(sheet, &Styles::default()).filter(|about| says(about)).map(|about| about.at).collect()
@@ -180,6 +189,18 @@ mod tests {
         let hidden = |sheet: &str| places(sheet, |about| !about.is_shown());
         assert_eq!(hidden(&format!("{columns}{rows}")), [(0, 1), (0, 2), (1, 0)]);
         assert_eq!(hidden(&format!("{columns}{rows}<filterColumn colId=\"0\"/>")), [(0, 1), (0, 2)]);
+    }
+
+    #[test]
+    fn a_sheet_may_hide_as_many_columns_as_it_has_cells() {
+        growth::check("x", 4_000, |text| {
+            let hidden = |at: usize| format!("<col min='{at}' max='{at}' hidden='1'/>");
+            let columns: String = (1_000..1_000 + text.len()).map(hidden).collect();
+            assert!(places(&(columns + &"<row><c/></row>".repeat(text.len())), |about| !about.is_shown()).is_empty());
+        });
+        let columns = "<col min='2' max='4' hidden='1'/><col min='2' max='3' hidden='1'/>";
+        let row = format!("{columns}<row>{}</row>", "<c/>".repeat(5));
+        assert_eq!(places(&row, |about| !about.is_shown()), [(0, 1), (0, 2), (0, 3)]);
     }
 
     #[test]

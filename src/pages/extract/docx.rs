@@ -25,33 +25,28 @@ pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Document, Un
     let relations = package.relations(main)?;
     let mut part = |kind: &str| {
         let relation = relations.values().find(|relation| relation.kind == kind);
-        relation.map(|relation| package.xml(&relation.target)).transpose().map(Option::flatten)
+        relation.and_then(|relation| package.extra(&relation.target))
     };
-    let styles = part("styles")?.map(|tree| Styles::of(&tree.root)).unwrap_or_default();
-    let numbering = part("numbering")?.map(|tree| Numbering::of(&tree.root)).unwrap_or_default();
+    let styles = part("styles").map(|tree| Styles::of(&tree.root)).unwrap_or_default();
+    let numbering = part("numbering").map(|tree| Numbering::of(&tree.root)).unwrap_or_default();
     let mut reader = Reader::new(Outline::of_text(properties.title.as_deref()), styles, numbering);
     for kind in [Note::Footnote, Note::Endnote, Note::Comment] {
-        if let Some(notes) = part(kind.part())? {
+        if let Some(notes) = part(kind.part()) {
             reader.keep_notes(kind, &notes.root);
         }
     }
-    reader.charts = chart::all(package, &relations)?;
+    reader.charts = chart::all(package, &relations);
     let tree = package.required(main)?;
     let body = tree.root.child("body").ok_or_else(package::damaged)?;
     reader.blocks(body);
     reader.notes.keys().copied().for_each(|note| reader.referred.push(note));
     reader.follow();
-    margins(package, &relations, body, &mut reader)?;
+    margins(package, &relations, body, &mut reader);
     Ok(properties.of_document(reader.outline.finish()))
 }
 
 /// Adds what stands above and below the pages, each text once; a number of a page alone says nothing.
-fn margins(
-    package: &mut Package<'_>,
-    relations: &HashMap<String, Relation>,
-    body: &Element,
-    reader: &mut Reader,
-) -> Result<(), Unreadable> {
+fn margins(package: &mut Package<'_>, relations: &HashMap<String, Relation>, body: &Element, reader: &mut Reader) {
     let mut targets = Vec::new();
     body.each("sectPr", &mut |section| {
         let references = section.elements().filter(|it| matches!(&*it.name, "headerReference" | "footerReference"));
@@ -60,8 +55,11 @@ fn margins(
     });
     let mut texts: Vec<String> = Vec::new();
     for target in targets {
-        let Some(tree) = package.xml(target)? else { continue };
-        let text = reader.pieces(&tree.root).join("\n");
+        let Some(tree) = package.extra(target) else { continue };
+        let mut pieces = reader.pieces(&tree.root);
+        // Boxes as well stand in each of them.
+        pieces.append(&mut reader.boxes);
+        let text = pieces.join("\n");
         if text.contains(char::is_alphabetic) && !texts.contains(&text) {
             texts.push(text);
         }
@@ -69,7 +67,6 @@ fn margins(
     reader.outline.part(1, "Headers and footers");
     texts.iter().for_each(|text| reader.outline.block(text));
     reader.follow();
-    Ok(())
 }
 
 /// What a style makes of its paragraphs.
@@ -246,9 +243,10 @@ impl Reader {
         }
     }
 
-    /// Counts a paragraph of a list; returns its level and its number, which is empty for a bullet.
+    /// Counts a paragraph of a list; returns its level and its number, which is empty for a bullet. What a tracked
+    /// change took away as a whole is not counted, as it is not read.
     fn number(&mut self, paragraph: &Element) -> Option<(usize, String)> {
-        let properties = paragraph.child("pPr")?;
+        let properties = paragraph.child("pPr").filter(|properties| !is_taken_away(paragraph, properties))?;
         let (own, own_level) = properties.child("numPr").map(list_of).unwrap_or_default();
         let styled = value(properties, "pStyle").and_then(|style| self.styles.list(style, &self.numbering));
         // 0 takes a paragraph out of the list of its style.
@@ -370,6 +368,13 @@ impl Reader {
         pieces.retain(|piece| !piece.trim().is_empty());
         pieces.join(" ")
     }
+}
+
+/// Returns whether a tracked change took a paragraph away: its end, and all that stands in it.
+fn is_taken_away(paragraph: &Element, properties: &Element) -> bool {
+    let is_marked = properties.child("rPr").is_some_and(|mark| mark.child("del").or(mark.child("moveFrom")).is_some());
+    let stays = |it: &Element| matches!(&*it.name, "r" | "ins" | "moveTo" | "hyperlink" | "sdt" | "smartTag" | "oMath");
+    is_marked && !paragraph.elements().any(stays)
 }
 
 /// Returns a text behind the number that Word puts before it.
@@ -521,6 +526,39 @@ mod tests {
         let document = read(&body, &[("header", header), ("footer", footer)]);
         assert_eq!(document.title, None);
         assert_eq!(document.sections[0].text, "Text.\n\nHeaders and footers\n\nContract 4711");
+    }
+
+    #[test]
+    fn a_box_in_the_headers_is_said_once() {
+        let section = "<sectPr><headerReference id='header'/><headerReference id='footer'/></sectPr>";
+        let header =
+            format!("<hdr><p><r><t>Mill</t><txbxContent>{}</txbxContent></r></p></hdr>", paragraph("", "Draft"));
+        let body = paragraph("", "Text.") + section;
+        assert_eq!(
+            said(&body, &[("header", &header), ("footer", &header)]),
+            "Text.\n\nHeaders and footers\n\nMill\nDraft"
+        );
+    }
+
+    #[test]
+    fn a_document_is_read_without_its_damaged_parts() {
+        let body = paragraph("", "Text.") + "<sectPr><headerReference id='header'/></sectPr>";
+        let damaged = ["header", "chart", "comments", "numbering"].map(|kind| (kind, "<a"));
+        let document = read(&body, &damaged);
+        assert_eq!(document.sections[0].text, "Text.");
+        assert!(document.missing.is_some());
+    }
+
+    #[test]
+    fn a_clause_that_was_taken_away_is_not_counted() {
+        let list = "<numPr><ilvl val='0'/><numId val='1'/></numPr>";
+        let numbering = "<numbering><abstractNum abstractNumId='0'><lvl ilvl='0'><start val='1'/><numFmt val='decimal'/>\
+            <lvlText val='%1.'/></lvl></abstractNum><num numId='1'><abstractNumId val='0'/></num></numbering>";
+        let gone = format!("<p><pPr>{list}<rPr><del/></rPr></pPr><del><r><delText>Gone</delText></r></del></p>");
+        // Its end alone is gone: what follows goes on in it.
+        let joined = format!("<p><pPr>{list}<rPr><del/></rPr></pPr><r><t>Half</t></r></p>");
+        let body = [paragraph(list, "Scope"), gone, paragraph(list, "Fees"), joined].concat();
+        assert_eq!(said(&body, &[("numbering", numbering)]), "1. Scope\n2. Fees\n3. Half");
     }
 
     #[test]

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, ISO_2022_JP, ISO_8859_2, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1250, WINDOWS_1252};
 
-/// Letters beyond ASCII of languages that are written in the encodings of Central Europe.
-const CENTRAL: [&str; 6] = [
-    "ąćęłńóśźż",            // Polish
-    "áäčďéěíĺľňóôŕřšťúůýž", // Czech and Slovak
-    "áéíóöőúüű",            // Hungarian
-    "čćđšž",                // the South Slavic ones
-    "ăâîşţ",                // Romanian
-    "äöüß",                 // German
+/// Letters beyond ASCII of languages that are written in the encodings of Central Europe, and those of German, whose
+/// names stand in texts of all of them.
+const CENTRAL: [&str; 5] = [
+    "ąćęłńóśźżäöüß",           // Polish
+    "áäčďéěíĺľňóôŕřšťúůýžöüß", // Czech and Slovak
+    "áéíóöőúüűäß",             // Hungarian
+    "čćđšžäöüß",               // the South Slavic ones
+    "ăâîşţäöüß",               // Romanian
 ];
 /// The same of Western Europe.
 const WESTERN: [&str; 6] = [
@@ -72,12 +72,17 @@ pub(super) fn unmarked_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
 fn is_western(bytes: &[u8], central: &'static Encoding) -> bool {
     let (central, western) = (characters(central), characters(WINDOWS_1252));
     let text = Text { bytes, characters: &central };
-    let is_another = |byte: u8| {
-        let char = central[usize::from(byte)];
-        char.is_alphabetic() && char != western[usize::from(byte)]
+    let others = || {
+        let places = bytes.iter().enumerate().map(|(at, byte)| (at, usize::from(*byte)));
+        let others = places.filter(|(_, byte)| central[*byte].is_alphabetic() && central[*byte] != western[*byte]);
+        others.map(|(at, byte)| (at, western[byte]))
     };
-    let mut others = bytes.iter().enumerate().filter(|(_, byte)| is_another(**byte)).map(|(at, _)| at);
-    others.all(|at| text.is_sign(at)) || (!is_of_one(bytes, &central, &CENTRAL) && is_of_one(bytes, &western, &WESTERN))
+    // Where a sign of the West would stand among letters, it is a letter, whatever names of others are there, too.
+    let may_stand = |(at, char): (usize, char)| {
+        char.is_alphabetic() || text.is_sign(at) || ("«»¿¡".contains(char) && !text.is_within_word(at))
+    };
+    others().all(|(at, _)| text.is_sign(at))
+        || (others().all(may_stand) && !is_of_one(bytes, &central, &CENTRAL) && is_of_one(bytes, &western, &WESTERN))
 }
 
 /// Returns the characters that the bytes stand for in an encoding of single bytes.
@@ -103,11 +108,17 @@ impl Text<'_> {
     fn is_sign(&self, at: usize) -> bool {
         let beside = [at.checked_sub(1), Some(at), at.checked_add(1), at.checked_add(2)];
         match beside.map(|at| self.letter(at)) {
+            // The Hungarian word for he and she; no Western one is like it.
+            [None, Some('ő' | 'Ő'), None, _] => false,
             [None, _, None, _] => true,
             [Some('m'), Some('ł'), None, _] | [None, Some('ľ'), Some(_), None] => true,
             [Some(before), Some(letter), None, _] => before.is_lowercase() && letter.is_uppercase(),
             _ => false,
         }
+    }
+
+    fn is_within_word(&self, at: usize) -> bool {
+        self.letter(at.checked_sub(1)).is_some() && self.letter(at.checked_add(1)).is_some()
     }
 }
 
@@ -158,6 +169,11 @@ mod tests {
         ] {
             check(WINDOWS_1250, text);
         }
+        // With names of others.
+        check(WINDOWS_1250, "Ki ő? Ő az.");
+        check(WINDOWS_1250, "Imię;Miasto\nŁukasz;Zürich\nStanisław;Kraków\n");
+        check(WINDOWS_1250, "Ime;Grad\nIvić;Zürich\nHorvatić;Köln\n");
+        check(ISO_8859_2, "Müller je rekao da će kuća biti veća, a cijena niža.");
         check(ISO_8859_2, "Cena łodzi to 500 zł. Żaglówka jest tańsza, ale są też inne.");
     }
 }

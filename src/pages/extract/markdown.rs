@@ -17,7 +17,9 @@ pub(super) fn read(source: &str) -> Document {
     let mut outline = Outline::new(field("title").as_deref(), plain);
     add(body, &mut outline);
     outline.part(1, "Front matter");
-    for (name, value) in fields.iter().filter(|(name, _)| !NAMED.contains(name)) {
+    // A date that is no day is said nowhere else.
+    let is_named = |name: &str, value: &str| NAMED.contains(&name) && (name != "date" || date::parse(value).is_some());
+    for (name, value) in fields.iter().filter(|(name, value)| !is_named(name, value)) {
         outline.line(&format!("{name}: {value}"));
     }
     let published = DATES.iter().filter_map(|name| field(name)).find_map(|value| date::parse(&value));
@@ -53,7 +55,8 @@ pub(super) fn begins_with_heading(body: &str) -> bool {
 /// Returns the front matter between `---` lines at the very beginning, and what follows.
 fn front_matter(source: &str) -> (&str, &str) {
     let Some(rest) = source.strip_prefix("---\n") else { return ("", source) };
-    match rest.split_once("\n---\n") {
+    let ends = rest.split_once("\n---\n").or_else(|| Some((rest.strip_suffix("\n---")?, "")));
+    match ends {
         Some((matter, body)) if matter.lines().all(|line| line.contains(':') || line.starts_with([' ', '-', '#'])) => {
             (matter, body)
         }
@@ -64,20 +67,31 @@ fn front_matter(source: &str) -> (&str, &str) {
 /// Returns the fields of a front matter that say something; lines below a field belong to it.
 fn fields(matter: &str) -> Vec<(&str, String)> {
     let mut fields: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut is_block = false;
     for line in matter.lines().filter(|line| !line.trim_start().starts_with('#')) {
         let value = match (line.split_once(':'), fields.last_mut()) {
             (Some((name, value)), _) if !line.starts_with([' ', '-']) => {
+                is_block = matches!(value.trim(), "|" | ">" | "|-" | ">-" | "|+" | ">+");
                 fields.push((name.trim(), Vec::new()));
-                value
+                if is_block { "" } else { value }
             }
-            (_, Some(_)) => line.trim_start().trim_start_matches("- "),
+            (colon, Some((_, said))) => {
+                let line = line.trim();
+                let is_entry = line.starts_with("- ") || colon.is_some();
+                // A text goes on in the next line.
+                if let Some(text) = said.last_mut().filter(|_| is_block || !is_entry) {
+                    *text += &format!(" {line}");
+                    continue;
+                }
+                line.strip_prefix("- ").filter(|_| !is_block).unwrap_or(line)
+            }
             _ => continue,
         };
         let values = value.trim().strip_prefix('[').and_then(|list| list.strip_suffix(']'));
         let values = values.map_or_else(|| vec![value], |list| list.split(',').collect());
         let values = values.into_iter().map(|value| text::one_line(value.trim().trim_matches(['"', '\''])));
         if let Some((_, said)) = fields.last_mut() {
-            said.extend(values.filter(|value| !value.is_empty() && !matches!(value.as_str(), "|" | ">" | "|-" | ">-")));
+            said.extend(values.filter(|value| !value.is_empty()));
         }
     }
     fields.retain(|(_, values)| !values.is_empty());
@@ -289,7 +303,7 @@ mod tests {
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(outline("# The gate opened in 1931\n"), [(None, None, "The gate opened in 1931".to_owned())]);
         assert_eq!(outline("# The *gate*\n\n## Dues\n"), [(some("Dues"), some("dues"), "Dues".to_owned())]);
-        assert_eq!(outline("---\ntitle: Gate\n---\n"), []);
+        assert_eq!(outline("---\ntitle: Gate\n---"), []);
         let mut page = Outline::of_web_page(None, plain);
         add("# Loading", &mut page);
         assert_eq!(page.finish().sections, [], "scripts may write the rest of a page");
@@ -313,6 +327,19 @@ mod tests {
             document.sections.iter().map(|section| (section.label.as_deref(), &*section.text)).collect();
         let fields = "tags: tide, gate\naliases: Old gate, Lock\nbudget: 5000000";
         assert_eq!(texts, [(Some("Dues"), "text"), (Some("Front matter"), fields)]);
+    }
+
+    #[test]
+    fn a_field_of_several_lines_is_one_text() {
+        let check = |matter: &str, expected: &str| {
+            let document = read(&format!("---\n{matter}\n---\n# Dues\ntext"));
+            assert_eq!(document.sections[1].text, expected, "{matter}");
+        };
+        check("about: >-\n  The gate cost 5\n  million: too much", "about: The gate cost 5 million: too much");
+        check("about: It cost 5\n  million crowns\nlimit: >5", "about: It cost 5 million crowns\nlimit: >5");
+        check("size:\n  wide: 4 m\n  high: 7 m", "size: wide: 4 m, high: 7 m");
+        check("tags:\n- tide\n- gate of\n  oak", "tags: tide, gate of oak");
+        check("date: Spring 2031", "date: Spring 2031");
     }
 
     #[test]

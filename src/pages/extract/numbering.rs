@@ -12,6 +12,8 @@ const MAX_PATTERN_CHARS: usize = 60;
 /// The largest number written in letters, which are repeated beyond `z`, or in Roman digits; others are decimal.
 const MAX_LETTERS: u32 = 26 * 4;
 const MAX_ROMAN: u32 = 3_999;
+/// The same for Chinese digits.
+const MAX_CHINESE: u32 = 99;
 
 /// The lists of a document, and how far each is counted.
 #[derive(Default)]
@@ -57,6 +59,7 @@ enum Format {
     DecimalZero,
     Letter { is_upper: bool },
     Roman { is_upper: bool },
+    Chinese,
     Bullet,
     None,
 }
@@ -176,6 +179,11 @@ impl Format {
             "upperLetter" => Self::Letter { is_upper: true },
             "lowerRoman" => Self::Roman { is_upper: false },
             "upperRoman" => Self::Roman { is_upper: true },
+            "chineseCounting"
+            | "chineseCountingThousand"
+            | "taiwaneseCounting"
+            | "taiwaneseCountingThousand"
+            | "japaneseCounting" => Self::Chinese,
             "bullet" => Self::Bullet,
             "none" => Self::None,
             _ => Self::Decimal,
@@ -189,7 +197,8 @@ impl Format {
             Self::DecimalZero => format!("{number:02}"),
             Self::Letter { is_upper } if (1..=MAX_LETTERS).contains(&number) => cased(letters(number), is_upper),
             Self::Roman { is_upper } if (1..=MAX_ROMAN).contains(&number) => cased(roman(number), is_upper),
-            Self::Decimal | Self::Letter { .. } | Self::Roman { .. } => number.to_string(),
+            Self::Chinese if (1..=MAX_CHINESE).contains(&number) => chinese(number),
+            Self::Decimal | Self::Letter { .. } | Self::Roman { .. } | Self::Chinese => number.to_string(),
         }
     }
 }
@@ -198,6 +207,18 @@ impl Format {
 fn letters(number: u32) -> String {
     let letter = ('a'..='z').nth((number as usize - 1) % 26).unwrap_or('a');
     letter.to_string().repeat((number as usize - 1) / 26 + 1)
+}
+
+/// Returns `一` to `九十九`.
+fn chinese(number: u32) -> String {
+    const DIGITS: [&str; 10] = ["", "一", "二", "三", "四", "五", "六", "七", "八", "九"];
+    let (tens, ones) = (number as usize / 10 % 10, number as usize % 10);
+    let tens = match tens {
+        0 => String::new(),
+        1 => "十".to_owned(),
+        tens => format!("{}十", DIGITS[tens]),
+    };
+    tens + DIGITS[ones]
 }
 
 fn roman(mut number: u32) -> String {
@@ -299,6 +320,10 @@ mod tests {
         check("decimalZero", 7, "07");
         check("lowerLetter", 0, "0");
         check("none", 3, "");
+        for (number, expected) in [(7, "七"), (10, "十"), (12, "十二"), (20, "二十"), (99, "九十九"), (100, "100")]
+        {
+            check("chineseCountingThousand", number, expected);
+        }
         let long = level(0, "decimal", &"%1".repeat(10_000), "");
         let source =
             format!("<abstractNum abstractNumId='1'>{long}</abstractNum><num numId='1'><abstractNumId val='1'/></num>");

@@ -169,7 +169,7 @@ impl Reader {
         let name = element.attribute("name").unwrap_or("Sheet").to_owned();
         let mut sheet = Sheet::new(super::MAX_TEXT_BYTES);
         let hidden = hidden_columns(element);
-        let (mut number, mut is_full) = (0, false);
+        let (mut number, mut is_full) = (0_usize, false);
         element.each("table-row", &mut |row| {
             // What is below it follows what is above.
             if is_hidden(row) {
@@ -178,8 +178,8 @@ impl Reader {
             let times = repeated(row, "number-rows-repeated");
             let is_long = times > MAX_REPEATED;
             for at in 0..if is_long { 1 } else { times } {
-                is_full |=
-                    number + at > 4 * MAX_ROWS || (!is_full && !self.sheet_row(&mut sheet, number + at, row, &hidden));
+                let number = number.saturating_add(at);
+                is_full |= number > 4 * MAX_ROWS || (!is_full && !self.sheet_row(&mut sheet, number, row, &hidden));
             }
             number = number.saturating_add(times);
         });
@@ -198,8 +198,11 @@ impl Reader {
             let text =
                 if text.trim().is_empty() { cell.attribute("value").unwrap_or_default().to_owned() } else { text };
             for at in 0..if text.is_empty() { 0 } else { times.min(MAX_REPEATED) } {
-                let is_hidden = hidden.iter().any(|columns| columns.contains(&(column + at)));
-                if !is_hidden && !sheet.put(number, column + at, text.clone()) {
+                let column = column.saturating_add(at);
+                let is_hidden = hidden[hidden.partition_point(|columns| columns.end <= column)..]
+                    .first()
+                    .is_some_and(|columns| columns.start <= column);
+                if !is_hidden && !sheet.put(number, column, text.clone()) {
                     return false;
                 }
             }
@@ -227,7 +230,7 @@ impl Reader {
     }
 }
 
-/// Returns the columns of a sheet that it does not show.
+/// Returns the columns of a sheet that it does not show, in their order.
 fn hidden_columns(sheet: &Element) -> Vec<Range<usize>> {
     let (mut hidden, mut at) = (Vec::new(), 0_usize);
     sheet.each("table-column", &mut |columns| {
@@ -262,6 +265,7 @@ fn repeated(element: &Element, name: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{super::xml, *};
+    use crate::domain::growth;
 
     fn reader() -> Reader {
         Reader { outline: Outline::of_text(None), raised: HashSet::new(), notes: Vec::new(), missing: None }
@@ -305,6 +309,33 @@ mod tests {
         reader.sheet(&tree.root);
         let document = reader.outline.finish();
         assert_eq!(document.sections[0].text, "| Boat | Fare |\n| --- | --- |\n| Barge | 6 |");
+    }
+
+    fn text_of_sheet(inside: &str) -> String {
+        let mut reader = reader();
+        reader.sheet(&xml::parse(&format!("<table name='Dues'>{inside}</table>")).unwrap().root);
+        reader.outline.finish().sections.into_iter().map(|section| section.text).collect()
+    }
+
+    #[test]
+    fn cells_beyond_all_numbers_are_no_panic() {
+        let far = format!("repeated='{}'", usize::MAX);
+        let cell = |text: &str| format!("<table-cell number-columns-repeated='3'><p>{text}</p></table-cell>");
+        let first = format!("<table-row><table-cell number-columns-{far}/>{}</table-row>", cell("7"));
+        let rows = format!(
+            "<table-row number-rows-{far}>{0}</table-row><table-row number-rows-repeated='3'>{0}</table-row>",
+            cell("8")
+        );
+        assert!(text_of_sheet(&(first + &rows)).contains("| 8 | 8 | 8 |"));
+    }
+
+    #[test]
+    fn a_sheet_may_hide_as_many_columns_as_it_has_cells() {
+        growth::check("x", 4_000, |text| {
+            let columns = "<table-column visibility='collapse'/><table-column/>".repeat(text.len());
+            let cells = "<table-cell/><table-cell><p>7</p></table-cell>".repeat(text.len());
+            drop(text_of_sheet(&format!("{columns}<table-row>{cells}</table-row>")));
+        });
     }
 
     #[test]

@@ -107,6 +107,7 @@ impl Outline {
     /// Adds a heading that its author did not write there: it entitles nothing, and has no anchor.
     pub fn part(&mut self, level: usize, name: &str) {
         self.open(level, name);
+        self.is_bare = false;
     }
 
     /// Puts a heading above what follows; returns it as it is shown, unless it says nothing.
@@ -227,7 +228,8 @@ mod tests {
         assert_eq!(said(outline), [(Some("Dues".to_owned()), "Four crowns.".to_owned())]);
         let mut outline = Outline::of_text(Some("Minutes"));
         outline.heading(1, "Minutes");
-        assert_eq!(said(outline), [(None, "Minutes".to_owned())]);
+        outline.part(1, "Headers");
+        assert_eq!(said(outline), [(None, "Minutes".to_owned())], "a part that says nothing is none");
     }
 
     #[test]

@@ -151,6 +151,15 @@ impl<'a> Package<'a> {
         Ok(Some(tree))
     }
 
+    /// Returns a part that is XML, and without which the document is still worth reading.
+    pub fn extra(&mut self, name: &str) -> Option<Tree> {
+        let tree = self.xml(name);
+        if tree.is_err() {
+            self.missing = Some("a part of it could not be read".to_owned());
+        }
+        tree.ok().flatten()
+    }
+
     /// Returns a part that has to be there.
     ///
     /// # Errors

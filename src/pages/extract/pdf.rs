@@ -299,6 +299,21 @@ mod tests {
     }
 
     #[test]
+    fn what_was_chosen_is_named_as_people_read_it() {
+        let page = PAGE.replace("/Contents", "/Annots [7 0 R 8 0 R 9 0 R] /Contents");
+        let content = stream("", "BT /F1 12 Tf 50 700 Td (Applicant) Tj ET");
+        let countries = "/Opt [[(DE) (Germany)] [(FR) (France)] (Other)]";
+        let objects = [
+            &format!("<< /Subtype /Widget /FT /Ch /T (country) {countries} /V (DE) >>"),
+            &format!("<< /Subtype /Widget /FT /Ch /T (others) {countries} /V [(FR) (Other) (Own)] >>"),
+            "<< /Subtype /Widget /FT /Btn /T (kind) /Opt [(Owner) (Tenant)] /AS /1 >>",
+        ];
+        let objects = [&[CATALOG, PAGES, &page, &content, FONT, FONT], &objects[..]].concat();
+        let expected = "Applicant\n\ncountry: Germany\nothers: France, Other, Own\nkind: Tenant";
+        assert_eq!(text_of(pdf(&objects)).as_deref(), Ok(expected));
+    }
+
+    #[test]
     fn text_that_runs_up_or_down_the_page_is_read_along_its_lines() {
         let check = |content: &str, expected: &str| {
             assert_eq!(text_of(pdf(&[CATALOG, PAGES, PAGE, &stream("", content), FONT])).as_deref(), Ok(expected));

@@ -31,7 +31,7 @@ pub(super) fn read(package: &mut Package<'_>, main: &str) -> Result<Document, Un
             continue;
         }
         let relations = package.relations(&part)?;
-        let charts = chart::all(package, &relations)?;
+        let charts = chart::all(package, &relations);
         let notes = relations.into_values().find(|relation| relation.kind == "notesSlide");
         let title = slide(&tree.root, number, charts, &mut outline);
         first = first.or(title);

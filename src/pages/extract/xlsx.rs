@@ -85,12 +85,14 @@ fn sheet<'a>(
         while about.next_if(|about| about.at < at).is_some() {}
         let about = about.next_if(|about| about.at == at);
         lacking += usize::from(about.as_ref().is_some_and(|about| about.lacks_result));
-        if about.as_ref().is_some_and(|about| !about.is_shown()) {
+        let text = text_of(cell.get_value(), about.as_ref().and_then(About::format));
+        if let Some(about) = about.filter(|about| !about.is_shown()) {
             sheet.pass_over(at.0 as usize);
+            // What is shown of the cells merged with it has its text.
+            text.filter(|_| !about.is_struck()).iter().for_each(|text| merged.spread(at, text));
             continue;
         }
-        let format = about.and_then(|about| about.format());
-        let Some(text) = text_of(cell.get_value(), format) else { continue };
+        let Some(text) = text else { continue };
         if !merged.put(&mut sheet, at, text) {
             break;
         }
@@ -356,6 +358,14 @@ mod tests {
         let document = super::super::read(super::super::Format::Package, with_sheet(&sheet)).unwrap();
         let text: String = document.sections.iter().map(|section| &*section.text).collect();
         assert!(text.contains("| Pier | Yawl | 7 |\n") && text.contains("| Pier | Sloop | 9 |"), "{text}");
+        // A label is shown in the rows below a hidden one, too.
+        let hidden = row(2, &[("A", "Pier"), ("B", "Barge"), ("C", "4")]).replace("r=\"2\"", "r=\"2\" hidden=\"1\"");
+        let rows = [row(1, &[("A", "Place"), ("B", "Boat"), ("C", "Dues")]), hidden, cells(3, "Ketch", "5")].concat();
+        let body = format!("<sheetData>{rows}</sheetData><mergeCells><mergeCell ref=\"A2:A3\"/></mergeCells>");
+        let sheet = format!("<worksheet xmlns=\"{space}\"><dimension ref=\"A1:C3\"/>{body}</worksheet>");
+        let document = super::super::read(super::super::Format::Package, with_sheet(&sheet)).unwrap();
+        let text: String = document.sections.iter().map(|section| &*section.text).collect();
+        assert!(text.contains("| Pier | Ketch | 5 |") && !text.contains("Barge"), "{text}");
         // A form on a grid that nothing else uses.
         let rows = [row(3, &[("C", "Name"), ("I", "Yamada")]), row(4, &[("C", "Age"), ("I", "41")])];
         let regions = ["C3:H3", "I3:P3", "C4:H4", "I4:P4"].map(|region| format!("<mergeCell ref=\"{region}\"/>"));

@@ -40,7 +40,7 @@ mod uploads;
 pub mod usage;
 mod webhooks;
 
-pub use schema::{check_schema, read_schema};
+pub use schema::{check_schema, probe_write, read_schema};
 
 use super::{
     Db, Engine, FOR_UPDATE, KEEP_ROW, LIKE, LOCK_OWNER, SNAPSHOT, WITHOUT_SNAPSHOT, is_thread_busy, snapshot,

@@ -1,6 +1,6 @@
-//! May this program work on the schema it found?
+//! May this program work on the database it found: on its schema, and with writes?
 
-use sqlx::query_scalar;
+use sqlx::{query, query_scalar};
 
 use super::{Connection, Engine};
 use crate::store::{Error, NEWEST_SCHEMA, Schema};
@@ -10,6 +10,17 @@ impl Engine {
     pub async fn schema(&self) -> Result<Schema, Error> {
         read_schema(&mut *self.prober().await?).await
     }
+
+    pub async fn probe_write(&self) -> Result<(), Error> {
+        probe_write(&mut *self.write_prober().await?).await
+    }
+}
+
+/// Writes into the table that is there for it, which has one row for ever.
+pub async fn probe_write(connection: &mut Connection) -> Result<(), Error> {
+    const WRITE: &str = concat!("UPDATE write_probe SET written_at = ", server_time!(), " WHERE id = 1");
+    query(WRITE).execute(connection).await?;
+    Ok(())
 }
 
 /// Compares the schema with what this program needs.

@@ -43,13 +43,6 @@ impl Engine {
         Ok(())
     }
 
-    pub async fn probe_write(&self) -> Result<(), Error> {
-        const WRITE: &str = concat!("UPDATE write_probe SET written_at = ", server_time!(), " WHERE id = 1");
-        let mut connection = self.write_prober().await?;
-        query(WRITE).execute(&mut *connection).await?;
-        Ok(())
-    }
-
     pub async fn create_thread(
         &self,
         new_run: &NewRun,

@@ -101,6 +101,40 @@ async fn heads_that_are_too_large_or_wrong() {
     world.finish();
 }
 
+/// As `nc -N` does, and some proxies. One that goes away for good is noticed by heartbeats of its stream.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_closes_its_side_is_answered() {
+    let (world, database) = (World::start(silent_at(Kind::Clarify)).await, TestDatabase::sqlite());
+    let service = Service::with(&world, &database, &[("FATHOM_MAX_STREAMS", "1")]).await;
+    let started = service.start_run().await;
+    pending(&world, Kind::Clarify).await;
+    let half_closed = async |path: &str, more: &str| {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{more}\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        stream
+    };
+    for (path, more) in [("/healthz".to_owned(), ""), (started.run_path(), "prefer: wait=1\r\n")] {
+        let answer = closed(&mut half_closed(&path, more).await).await;
+        assert_eq!(status(&answer), Some(200), "{path}: {answer}");
+    }
+    let mut stream = half_closed(&started.events_path(), "accept: text/event-stream\r\n").await;
+    let mut beginning = [0; 12];
+    stream.read_exact(&mut beginning).await.unwrap();
+    assert_eq!(&beginning, b"HTTP/1.1 200");
+    let place = async || {
+        let answer = service.client.get(service.url(&started.events_path())).send().await.unwrap();
+        (answer.status() == 200).then_some(())
+    };
+    assert_eq!(place().await, None, "it is still sent to");
+    drop(stream);
+    until("its place is free again", place).await;
+    service.delete(&started.thread_path()).await.expect(204);
+    service.stop().await;
+    world.finish();
+}
+
 const LARGE: usize = 100 << 20;
 
 /// What a connection's buffers may hold, here and there.

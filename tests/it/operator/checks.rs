@@ -2,9 +2,12 @@
 
 use std::process::{Output, Stdio};
 
+use secrecy::ExposeSecret as _;
+use test_case::test_case;
 use tokio::process::Command;
 
 use crate::{
+    database::TestDatabase,
     fake_vendor::{FakeVendor, Reply},
     world::{Found, Script, World, reply},
 };
@@ -126,6 +129,37 @@ async fn a_doctor_names_what_is_wrong_with_search_and_storage() {
     assert_eq!(code, Some(1), "{report}");
     assert!(failure(&report).contains("database   Postgres at 127.0.0.1:1/fathom: "), "{report}");
     assert!(!report.contains("s3cret"), "{report}");
+    world.finish();
+}
+
+/// Has the server's sessions from now on read alone.
+const READS_ALONE: &str = "DO $$ BEGIN EXECUTE \
+    format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$";
+
+/// A server that only reads answers all questions. What is tried leaves nothing behind.
+#[test_case(false; "an empty database")]
+#[test_case(true; "a database with tables")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_tries_whether_postgres_takes_writes(filled: bool) {
+    let (world, database) = (World::start(Script::new()).await, TestDatabase::postgres().await);
+    let fathom::store::Database::Postgres { url, .. } = &database.database else { panic!("not Postgres") };
+    if filled {
+        database.open().await.close().await;
+    }
+    let on_database = async || {
+        let mut command = world.fathom(&["doctor"]);
+        let (_, report, _) = run(command.env("DATABASE_URL", url.expose_secret())).await;
+        report.lines().find(|line| line.contains("  database ")).expect("it looks at the database").to_owned()
+    };
+    let tables = "SELECT COUNT(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace";
+    let before = database.count(tables).await;
+    let fine = on_database().await;
+    assert!(fine.starts_with("ok "), "{fine}");
+    database.execute(READS_ALONE).await;
+    let line = on_database().await;
+    assert!(line.starts_with("FAIL ") && line.contains("takes no writes: "), "{line}");
+    assert!(line.ends_with("or switch its default_transaction_read_only off"), "{line}");
+    assert_eq!(database.count(tables).await, before);
     world.finish();
 }
 

@@ -107,6 +107,22 @@ async fn a_disk_without_room_at_the_start_is_one_line() {
     world.finish();
 }
 
+/// Played by rights, and by a limit on the size of files that leaves no room for any write.
+#[test_case(0o400, "", "make the data folder and its files writable"; "a file that cannot be written")]
+#[test_case(0o600, "ulimit -S -f 1", "room on the disk of the data folder"; "a disk without room")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_doctor_tries_whether_the_database_takes_writes(file_mode: u32, first: &str, remedy: &str) {
+    let world = World::start(Script::new()).await;
+    let folder = filled(&world).await;
+    allow(&folder.path().join("fathom.db"), file_mode);
+    let mut process = bound(&world, folder.path(), first, &["doctor"]);
+    assert_eq!(process.ends().await.code(), Some(1), "{}", process.stderr());
+    let report = process.stdout();
+    let line = report.lines().find(|line| line.starts_with("FAIL  database ")).unwrap_or_else(|| panic!("{report}"));
+    assert!(line.contains("takes no writes: ") && line.contains(remedy), "{line}");
+    world.finish();
+}
+
 /// Where no other file can be made beside it, the report is written into the file that is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_in_a_folder_that_takes_no_other_one_gets_the_report() {

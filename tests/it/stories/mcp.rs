@@ -239,12 +239,14 @@ async fn a_server_that_cannot_be_used_is_a_warning() {
     let fake = |name: &str, transport, mode| FakeMcp::start(world.folder(), name, transport, mode);
     let good = fake("good", Transport::Stdio, "");
     let exits = fake("exits", Transport::Stdio, "exit");
+    let loud = fake("loud", Transport::Stdio, "loud");
     let html = fake("html", Transport::Http, "garbage");
     let token = fake("token", Transport::Http, "token");
     let variables = servers(
         &world,
         &[
             ("exits", exits.settings()),
+            ("loud", loud.settings()),
             ("html", html.settings()),
             ("token", token.settings()),
             ("absent", json!({"command": "no-such-program-anywhere"})),
@@ -256,6 +258,7 @@ async fn a_server_that_cannot_be_used_is_a_warning() {
     let warnings = story.warned(WarningCode::McpServerFailed).join("\n");
     for (server, said) in [
         ("exits", "the register is closed"),
+        ("loud", "it sent a message of more than 4 MiB, so it was cut off"),
         ("html", "content of the type text/html"),
         ("token", "refuses the sign-in"),
         ("absent", "could not be started"),
@@ -264,7 +267,7 @@ async fn a_server_that_cannot_be_used_is_a_warning() {
         let line = warnings.lines().find(|line| line.contains(&format!("server {server}:")));
         assert!(line.is_some_and(|line| line.contains(said)), "{server}: {warnings}");
     }
-    assert_eq!((warnings.lines().count(), warnings.contains("rmcp")), (5, false), "{warnings}");
+    assert_eq!((warnings.lines().count(), warnings.contains("rmcp")), (6, false), "{warnings}");
     assert!(offered(&world).contains(&"look_up".to_owned()));
     assert!(answers(&world)[0].contains("Dues of 4 crowns"));
     world.finish();
@@ -608,7 +611,12 @@ async fn the_doctor_lists_servers_with_their_tools_or_errors() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("ok    mcp        register at python3: look_up, tell; 1 resource"), "{text}");
     assert!(text.contains("FAIL  mcp        away at http://127.0.0.1:1/mcp: ") && !text.contains("hunter2"), "{text}");
-    assert!(!output.status.success());
+    assert!(!output.status.success() && !text.contains("no_evidence"), "{text}");
+    let alone = ["--model", "offline:extractive", "--set", "search_api=none"];
+    let output = command.args(alone).output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let note = "note  settings   offline:extractive calls no MCP tools, and runs have nothing else to search";
+    assert!(text.contains(note), "{text}");
 }
 
 /// One call more is made, the first that offers the tool; from then on it is offered to nobody.

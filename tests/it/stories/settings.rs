@@ -124,6 +124,17 @@ async fn nothing_is_accepted_silently() {
     refused(&[("DATABASE_URL", "mysql://me:pa55@host/db")], &research, "DATABASE_URL must be an address of Postgres")
         .await;
     refused(&[("DATABASE_URL", "postgres://me:1/pa55@host/db")], &["doctor"], "postgres://user:password@host").await;
+    let modes = "sslmode is one of disable, allow, prefer, require, verify-ca, verify-full, not full";
+    for (parameter, expected) in [
+        ("ssl_mode=require", "DATABASE_URL must be an address without the parameter ssl_mode"),
+        ("sslmod=verify-full", "did you mean sslmode?"),
+        ("sslmode=full", modes),
+    ] {
+        let address = format!("postgres://me:pa55@127.0.0.1:1/db?{parameter}");
+        for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &research, &["doctor"]] {
+            refused(&[("DATABASE_URL", &address)], arguments, expected).await;
+        }
+    }
     for list in ["10.0.0.7:80", "proxy.example", "10.0.0.0/33", "*", "127.0.0.1,x"] {
         refused(&[("FATHOM_TRUSTED_PROXIES", list)], &["serve"], "FATHOM_TRUSTED_PROXIES must be addresses such as")
             .await;

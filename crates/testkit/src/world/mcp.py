@@ -162,6 +162,9 @@ def stdio():
     lock = threading.Lock()
     if MODE == "garbage":
         print("Traceback: this is no protocol\n\x00\xff<html>" * 3, flush=True)
+    if MODE == "loud":
+        sys.stdout.write("x" * (6 << 20))
+        sys.stdout.flush()
     if MODE == "exit":
         print("the register is closed", file=sys.stderr, flush=True)
         sys.exit(2)
