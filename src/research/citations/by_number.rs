@@ -70,8 +70,9 @@ impl Reader<'_, '_> {
         Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
 
-    /// Returns all numbers from that of one bracket to that of the next, as in `[1]–[3]`, and where they end; `None`
-    /// unless the model's own list has each of them.
+    /// Returns all numbers from that of one bracket to that of the next, as in `[1]–[3]`, and where they end, if the
+    /// model's own list has each of them. If it has the two alone, or for `[3]–[1]`, these two: with new numbers they
+    /// would look like a range of others.
     pub(super) fn range_of_brackets(&self, read: &Numbers, end: usize) -> Option<(Numbers, usize)> {
         let [first] = read.numbers[..] else { return None };
         let next = self.text[end..].strip_prefix(numbers::RANGE_SIGNS).filter(|next| next.starts_with(OPENING))?;
@@ -79,10 +80,15 @@ impl Reader<'_, '_> {
         let &close = self.closing.get(&at)?;
         let [last] = Numbers::read(&self.text[self.next_char(at)..close])?.numbers[..] else { return None };
         let behind = self.next_char(close);
-        let is_range = (1..numbers::MOST_NUMBERS).contains(&usize::try_from(last.checked_sub(first)?).ok()?);
-        let numbers: Vec<u32> = (first..=last).collect();
-        let fits = is_range && !self.text[behind..].starts_with('(') && self.targets(&numbers).is_some();
-        fits.then_some((Numbers { numbers, ..*read }, behind))
+        if self.text[behind..].starts_with('(') || first == last {
+            return None;
+        }
+        let is_short = usize::try_from(last.abs_diff(first)).is_ok_and(|more| more < numbers::MOST_NUMBERS);
+        let all = || (first..=last).collect::<Vec<u32>>();
+        let are_known = |numbers: &Vec<u32>| !numbers.is_empty() && self.targets(numbers).is_some();
+        let range = if is_short { Some(all()).filter(are_known) } else { None };
+        let numbers = range.or_else(|| Some(vec![first, last]).filter(are_known))?;
+        Some((Numbers { numbers, ..*read }, behind))
     }
 
     /// Leaves a bracket as text: a number in plain brackets, as we write citations, gets a backslash, which says that

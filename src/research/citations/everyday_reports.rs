@@ -190,9 +190,9 @@ fn a_range_of_two_brackets_cites_all_of_its_sources() {
         under(&format!("Gates [3]. All [1]{sign}[3]."), "Gates [1]. All [2][3][1].", 0);
     }
     under("All 【1】–【3】.", "All [1][2][3].", 0);
-    under("So [3]–[1], [2]–[7], [1]–[2](https://evil.test/x), [1] - [3].", "So [1]–[2], [3]–, [2]–[3], [2] - [1].", 1);
+    under("So [3]–[1], [2]–[7], [1]–[2](https://evil.test/x), [1] - [3].", "So [1][2], [3]–, [2]–[3], [2] - [1].", 1);
     check("Won [1]–[3] [S1001].", "Won \\[1]–\\[3] [1].", 0, 0);
-    check(&format!("So [1]–[3].\n\n## Sources\n[1] {A}\n[3] {B}\n"), "So [1]–[2].", 0, 2);
+    check(&format!("So [1]–[3].\n\n## Sources\n[1] {A}\n[3] {B}\n"), "So [1][2].", 0, 2);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{
     phrases,
     tokens::{Token, tokens},
     units::{self, Unit},
-    words::{self, ONE},
+    words::ONE,
 };
 use crate::text::is_unspaced;
 

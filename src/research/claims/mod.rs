@@ -5,10 +5,10 @@
 //! `statements.rs` tells which statement a citation stands behind, `figures.rs` what is to be checked in it
 //! (`tokens.rs`, `dates.rs`, `compounds.rs`, `powers.rs`, `measures.rs`, `units.rs`, `identifiers.rs`, `words.rs`,
 //! `phrases.rs`, `quarters.rs`, `names.rs`, `quotations.rs`), `bounds.rs` how exact a number is, `versions.rs` what is
-//! no amount, `page.rs` reads a source once (`lower.rs`, `heads.rs`, `shares.rs`, `lookup.rs`), `check.rs` compares, `ordinals.rs` tells numbers
-//! that number something from those that count, `roles.rs` the number that is meant from the same one of another
-//! matter, `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares statements in different
-//! languages.
+//! no amount, `page.rs` reads a source once (`lower.rs`, `heads.rs`, `shares.rs`, `lookup.rs`), `check.rs` compares,
+//! `ordinals.rs` tells numbers that number something from those that count, `roles.rs` the number that is meant from
+//! the same one of another matter, `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares
+//! statements in different languages.
 //! Everything takes time that grows with the length of the texts alone, but that each quotation is looked for in all of
 //! what it cites.
 

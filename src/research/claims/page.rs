@@ -11,7 +11,7 @@ use super::{
     figures::{self, Figure, Number, Reading},
     lower::{self, Lower},
     ordinals::{Numbering, Ordinal, ordinals},
-    phrases, quarters, shares,
+    quarters, shares,
     tokens::{Token, clause_ends, sentences, tokens},
     verbatim::Verbatim,
     words::{self, ONE},

@@ -112,8 +112,8 @@ impl<'a> Roles<'a> {
         beside.iter().any(|other| self.is_rival(number, there, other)) && self.names_what_it_counts(there, Some(unit))
     }
 
-    /// Returns whether a whole number without a sign counts what is named behind it, such as `7 chapters`, or is that of
-    /// an article, where others near it are marked as shares of a hundred.
+    /// Returns whether a whole number without a sign counts what is named behind it, such as `7 chapters`, or is that
+    /// of an article, where others near it are marked as shares of a hundred.
     fn is_no_share(&self, there: &PlacedNumber) -> bool {
         let Number { readings, unit, is_percent, .. } = &there.number;
         let is_bare = unit.is_none() && !is_percent && readings.iter().all(|reading| reading.step >= ONE);
