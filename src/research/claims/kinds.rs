@@ -137,7 +137,7 @@ fn what_things_and_shares_are_counted_for_each_of() {
 }
 
 #[test]
-fn units_one_prefix_apart_are_told_apart() {
+fn units_one_prefix_apart_are_not_the_same() {
     let table = "Power (in TWh)\n\n| Source | 2023 |\n| --- | --- |\n| Wind | 139.3 |\n";
     same(&[
         ("The farm gave 4,900 GWh", "The farm gave 4.9 TWh."),
