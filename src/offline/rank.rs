@@ -85,7 +85,9 @@ pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
     let documents = documents(pieces, &found, question.words.len());
     let of_part = |part: &Part| {
         let of_piece = |(piece, found): (&Piece<'_>, &Vec<TermCounts>)| {
-            let scored = Scored { question: &question, part, piece, found, document: &documents[piece.title] };
+            let in_title = if part.has_all_in(found) { IN_TITLE_OF_ALL } else { IN_TITLE };
+            let document = &documents[piece.title];
+            let scored = Scored { question: &question, part, piece, found, document, in_title };
             (0..found.len()).map(|place| scored.score(place)).collect::<Vec<_>>()
         };
         pieces.iter().zip(&found).flat_map(of_piece).collect::<Vec<Score>>()
@@ -150,6 +152,13 @@ impl Part {
     /// Returns whether the part has a word itself, for each of the whole question.
     fn own(&self) -> impl Iterator<Item = bool> {
         self.weights.iter().map(|weight| *weight == 1.0)
+    }
+
+    /// Returns whether the title of a text has all its words, so that the whole document is about what is asked.
+    fn has_all_in(&self, found: &[TermCounts]) -> bool {
+        let own = self.own().filter(|is_own| *is_own).count();
+        let title = found.first().map(|first| &*first.title).unwrap_or_default();
+        own >= LEAST_WORDS && title.iter().filter(|(word, _)| self.weights[*word] == 1.0).count() == own
     }
 }
 
@@ -293,6 +302,8 @@ struct Scored<'a> {
     piece: &'a Piece<'a>,
     found: &'a [TermCounts],
     document: &'a [bool],
+    /// What a word of its title is worth.
+    in_title: f64,
 }
 
 impl Scored<'_> {
@@ -335,12 +346,6 @@ impl Scored<'_> {
         figures.all(|(_, share)| *share >= LEAST_OF_FIGURE)
     }
 
-    /// Returns whether a title has all words of the part, so that the whole document is about what is asked.
-    fn is_about_all(&self, title: &[(usize, f64)]) -> bool {
-        let own = self.part.own().filter(|is_own| *is_own).count();
-        own >= LEAST_WORDS && title.iter().filter(|(word, _)| self.part.weights[*word] == 1.0).count() == own
-    }
-
     /// Returns what each word of the question is worth here, by the best place where it stands.
     fn shares(&self, place: usize) -> Vec<f64> {
         let words = &self.question.words;
@@ -356,7 +361,7 @@ impl Scored<'_> {
         let here = &self.found[place];
         see(&here.own, 1.0);
         see(&here.heading, IN_HEADING);
-        see(&here.title, if self.is_about_all(&here.title) { IN_TITLE_OF_ALL } else { IN_TITLE });
+        see(&here.title, self.in_title);
         let before = successors(Some(IN_SENTENCE_BEFORE), |share| Some(share * FADING)).take(SENTENCES_BEFORE);
         let after = (place + 1 < self.found.len()).then_some((place + 1, IN_SENTENCE_AFTER));
         for (other, share) in (0..place).rev().zip(before).chain(after) {

@@ -39,7 +39,7 @@ pub(super) fn all(package: &mut Package<'_>, relations: &HashMap<String, Relatio
 /// Returns what a chart says: its title, and a table for the series that share their categories.
 fn text(root: &Element) -> String {
     let Some(chart) = root.child("chart") else { return String::new() };
-    let counts_from_1904 = root.child("date1904").is_some_and(|it| !matches!(it.attribute("val"), Some("0" | "false")));
+    let counts_from_1904 = root.has_switched_on("date1904");
     let area = chart.child("plotArea");
     let axis = |names: &[&str]| {
         let axes = area.into_iter().flat_map(Element::elements).filter(|axis| names.contains(&&*axis.name));

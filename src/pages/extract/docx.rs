@@ -94,12 +94,12 @@ struct Style {
 impl Styles {
     fn of(root: &Element) -> Self {
         let style = |style: &Element| {
-            let name = value(style, "name").unwrap_or_default().to_lowercase();
+            let name = style.value("name").unwrap_or_default().to_lowercase();
             let level = style.at(&["pPr", "outlineLvl"]).and_then(level_of);
             let role = named_role(&name).or(level.map(Role::Heading));
             let list = style.at(&["pPr", "numPr"]).map(list_of).unwrap_or_default();
             let list = (list.0.map(str::to_owned), list.1);
-            let based_on = value(style, "basedOn").map(str::to_owned);
+            let based_on = style.value("basedOn").map(str::to_owned);
             Some((style.attribute("styleId")?.to_owned(), Style { role, list, based_on }))
         };
         Self { by_id: root.elements().filter(|element| &*element.name == "style").filter_map(style).collect() }
@@ -125,7 +125,7 @@ impl Styles {
 
 /// Returns the list that properties of a paragraph name, and the level in it.
 fn list_of(properties: &Element) -> (Option<&str>, Option<usize>) {
-    (value(properties, "numId"), value(properties, "ilvl").and_then(|level| level.parse().ok()))
+    (properties.value("numId"), properties.value("ilvl").and_then(|level| level.parse().ok()))
 }
 
 /// Returns the role that a style of this name has. Names of styles are English, whatever the language of the program.
@@ -140,10 +140,6 @@ fn named_role(name: &str) -> Option<Role> {
 /// Returns the level of a heading. Those of an outline count from 0; 9 is text.
 fn level_of(element: &Element) -> Option<usize> {
     element.attribute("val")?.parse().ok().filter(|level| *level < 9).map(|level: usize| level + 1)
-}
-
-fn value<'a>(element: &'a Element, child: &str) -> Option<&'a str> {
-    element.child(child)?.attribute("val")
 }
 
 /// A kind of text that stands apart from what it is about.
@@ -220,7 +216,7 @@ impl Reader {
     fn paragraph(&mut self, paragraph: &Element) {
         let text = self.text(paragraph);
         let properties = paragraph.child("pPr");
-        let styled = properties.and_then(|properties| value(properties, "pStyle")).map(|id| self.styles.role(id));
+        let styled = properties.and_then(|properties| properties.value("pStyle")).map(|id| self.styles.role(id));
         let own = properties.and_then(|properties| properties.child("outlineLvl")).and_then(level_of);
         let role = own.map(Role::Heading).or(styled).unwrap_or_default();
         match (role, self.number(paragraph)) {
@@ -248,7 +244,7 @@ impl Reader {
     fn number(&mut self, paragraph: &Element) -> Option<(usize, String)> {
         let properties = paragraph.child("pPr").filter(|properties| !is_taken_away(paragraph, properties))?;
         let (own, own_level) = properties.child("numPr").map(list_of).unwrap_or_default();
-        let styled = value(properties, "pStyle").and_then(|style| self.styles.list(style, &self.numbering));
+        let styled = properties.value("pStyle").and_then(|style| self.styles.list(style, &self.numbering));
         // 0 takes a paragraph out of the list of its style.
         let id = own.or(styled.map(|(id, _)| id)).filter(|id| *id != "0")?;
         let level = own_level.or(styled.and_then(|(_, level)| level)).unwrap_or(0);
@@ -306,15 +302,12 @@ impl Reader {
 
     fn run(&mut self, run: &Element, text: &mut String) {
         let properties = run.child("rPr");
-        let is_set = |name: &str| {
-            let property = properties.and_then(|properties| properties.child(name));
-            property.is_some_and(|property| !matches!(property.attribute("val"), Some("0" | "false" | "off")))
-        };
+        let is_set = |name: &str| properties.is_some_and(|properties| properties.has_switched_on(name));
         // What is hidden, and what is struck out: it holds no more.
         if ["vanish", "strike", "dstrike"].into_iter().any(is_set) {
             return;
         }
-        let is_raised = properties.and_then(|properties| value(properties, "vertAlign")) == Some("superscript");
+        let is_raised = properties.and_then(|properties| properties.value("vertAlign")) == Some("superscript");
         let mut said = String::new();
         self.say(run, &mut said);
         text.push_str(&if is_raised { package::raised(&said) } else { said });
@@ -336,7 +329,7 @@ impl Reader {
             for cell in row.elements().flat_map(within).filter(|cell| &*cell.name == "tc") {
                 let properties = cell.child("tcPr");
                 let span =
-                    properties.and_then(|properties| value(properties, "gridSpan")?.parse().ok()).unwrap_or(1_usize);
+                    properties.and_then(|properties| properties.value("gridSpan")?.parse().ok()).unwrap_or(1_usize);
                 let goes_on = properties.and_then(|properties| properties.child("vMerge"));
                 let above = goes_on.filter(|merge| merge.attribute("val") != Some("restart"));
                 let text = match above.and_then(|_| rows.last()?.get(cells.len()).cloned()) {
@@ -393,13 +386,13 @@ fn id_of(element: &Element) -> Option<i64> {
 fn form_field(field: &Element) -> String {
     let Some(data) = field.child("ffData") else { return String::new() };
     if let Some(list) = data.child("ddList") {
-        let chosen = value(list, "result").or(value(list, "default")).and_then(|at| at.parse().ok()).unwrap_or(0);
+        let chosen = list.value("result").or(list.value("default")).and_then(|at| at.parse().ok()).unwrap_or(0);
         let entry = list.elements().filter(|entry| &*entry.name == "listEntry").nth(chosen);
         return entry.and_then(|entry| entry.attribute("val")).unwrap_or_default().to_owned();
     }
     let Some(checkbox) = data.child("checkBox") else { return String::new() };
-    let is_set = |mark: &Element| !matches!(mark.attribute("val"), Some("0" | "false" | "off"));
-    let is_checked = checkbox.child("checked").or(checkbox.child("default")).is_some_and(is_set);
+    let mark = if checkbox.child("checked").is_some() { "checked" } else { "default" };
+    let is_checked = checkbox.has_switched_on(mark);
     if is_checked { "☒" } else { "☐" }.to_owned()
 }
 

@@ -180,10 +180,7 @@ fn styles_of(root: &Element) -> Vec<Style> {
         Some(code) => Some(&**code),
         None => BUILT_IN.iter().find(|(built_in, _)| *built_in == id).map(|(_, code)| *code),
     };
-    let is_struck = |font: &Element| {
-        font.child("strike").is_some_and(|strike| !matches!(strike.attribute("val"), Some("0" | "false")))
-    };
-    let struck: Vec<bool> = elements("fonts").map(is_struck).collect();
+    let struck: Vec<bool> = elements("fonts").map(|font| font.has_switched_on("strike")).collect();
     let font = |style: &Element| struck.get(style.attribute("fontId")?.parse::<usize>().ok()?).copied();
     let style = |style: &Element| Style {
         format: style.attribute("numFmtId").and_then(|id| Format::read(code(id)?)),

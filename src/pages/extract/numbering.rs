@@ -72,14 +72,14 @@ impl Numbering {
         let mut lists = HashMap::new();
         for list in all("abstractNum") {
             let Some(id) = list.attribute("abstractNumId") else { continue };
-            styled.extend(value(list, "styleLink").map(|style| (style, id)));
-            linked.extend(value(list, "numStyleLink").map(|style| (id, style)));
+            styled.extend(list.value("styleLink").map(|style| (style, id)));
+            linked.extend(list.value("numStyleLink").map(|style| (id, style)));
             lists.insert(id.to_owned(), List { levels: levels(list), ..List::default() });
         }
         let instance = |number: &Element| {
             let overrides = || number.elements().filter(|element| &*element.name == "lvlOverride");
-            let start = |other: &Element| Some((level_of(other)?, value(other, "startOverride")?.parse().ok()?));
-            let list = value(number, "abstractNumId")?;
+            let start = |other: &Element| Some((level_of(other)?, other.value("startOverride")?.parse().ok()?));
+            let list = number.value("abstractNumId")?;
             // A list may be what a style says that it is, which is another one.
             let instance = Instance {
                 list: linked.get(list).and_then(|style| styled.get(style)).unwrap_or(&list).to_string(),
@@ -153,20 +153,15 @@ fn level_of(element: &Element) -> Option<usize> {
     element.attribute("ilvl")?.parse().ok().filter(|level| *level < LEVELS)
 }
 
-fn value<'a>(element: &'a Element, child: &str) -> Option<&'a str> {
-    element.child(child)?.attribute("val")
-}
-
 impl Level {
     fn of(element: &Element) -> Self {
-        let legal = element.child("isLgl");
         Self {
-            start: value(element, "start").and_then(|start| start.parse().ok()).unwrap_or(0),
-            format: Format::of(value(element, "numFmt").unwrap_or_default()),
-            pattern: text::cut(value(element, "lvlText").unwrap_or_default(), MAX_PATTERN_CHARS).to_owned(),
-            style: value(element, "pStyle").map(str::to_owned),
-            restart: value(element, "lvlRestart").and_then(|level| level.parse().ok()),
-            is_legal: legal.is_some_and(|legal| !matches!(legal.attribute("val"), Some("0" | "false" | "off"))),
+            start: element.value("start").and_then(|start| start.parse().ok()).unwrap_or(0),
+            format: Format::of(element.value("numFmt").unwrap_or_default()),
+            pattern: text::cut(element.value("lvlText").unwrap_or_default(), MAX_PATTERN_CHARS).to_owned(),
+            style: element.value("pStyle").map(str::to_owned),
+            restart: element.value("lvlRestart").and_then(|level| level.parse().ok()),
+            is_legal: element.has_switched_on("isLgl"),
         }
     }
 }

@@ -68,6 +68,16 @@ impl Element {
         path.iter().try_fold(self, |element, name| element.child(name))
     }
 
+    /// Returns what a child says as Office Open XML does: `<start val="5"/>`.
+    pub fn value(&self, child: &str) -> Option<&str> {
+        self.child(child)?.attribute("val")
+    }
+
+    /// Returns whether a child switches something on there: it does by standing there, unless it says otherwise.
+    pub fn has_switched_on(&self, child: &str) -> bool {
+        self.child(child).is_some_and(|switch| !matches!(switch.attribute("val"), Some("0" | "false" | "off")))
+    }
+
     /// Returns the first element of that name below this one.
     pub fn find(&self, name: &str) -> Option<&Self> {
         self.elements().find_map(|element| if &*element.name == name { Some(element) } else { element.find(name) })

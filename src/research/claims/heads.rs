@@ -1,4 +1,4 @@
-//! Heads of tables: how many the numbers below them count, and in which currency.
+//! Heads of tables: how many the numbers below them count, and in which currency or unit.
 
 use super::{
     figures::Number,
@@ -38,7 +38,7 @@ impl Page {
         phrases::MULTIPLES.into_iter().filter(|multiple| !with_key(self.all_heads(), *multiple).is_empty())
     }
 
-    /// Returns the heads, read on first use: it takes as many looks through the text as there are phrases.
+    /// Returns the heads, read on first use: it takes several looks through the text.
     fn all_heads(&self) -> &[(i128, usize)] {
         self.heads.get_or_init(|| {
             let mut heads: Vec<(i128, usize)> = self.lower().heads().collect();
@@ -84,14 +84,9 @@ impl Page {
     /// measures, and none that is its own. Years and hours stand in heads for other reasons.
     pub fn is_measured_otherwise(&self, sentence: usize, number: &Number) -> bool {
         let Some(unit) = number.unit.filter(|unit| !unit.is_time() && !number.is_compound) else { return false };
-        let lines = || {
-            let head = self.table_head(sentence)?;
-            let above = (0..head).rev().take(MOST_ABOVE).find(|at| !self.sentence(*at).trim().is_empty());
-            Some([Some(head), above].into_iter().flatten())
-        };
         let is_own =
             |named: &Unit| named.alike(unit).is_some_and(|(named, unit)| named.is_money() || named.size == unit.size);
-        let named: Vec<Unit> = lines().into_iter().flatten().flat_map(|line| self.units_of_head(line)).collect();
+        let named: Vec<Unit> = self.lines_of_head(sentence).flat_map(|line| self.units_of_head(line)).collect();
         let mut named = named.iter().filter(|named| named.quantity == unit.quantity).peekable();
         named.peek().is_some() && !named.any(is_own)
     }
@@ -120,19 +115,29 @@ impl Page {
     /// is asked of, which ends none.
     fn head(&self, sentence: usize, multiple: i128) -> Option<usize> {
         let is_head = |at: &usize| with_key(self.all_heads(), multiple).binary_search(&(multiple, *at)).is_ok();
-        let is_filled = |at: &usize| !self.sentence(*at).trim().is_empty();
-        let is_line = |at: &usize| is_filled(at) && !self.is_ended(*at);
-        let above = |first: usize| (0..first).rev().take(MOST_ABOVE).find(is_filled);
-        let of_table = || {
-            let head = self.table_head(sentence)?;
-            [Some(head), above(head)].into_iter().flatten().find(is_head)
-        };
+        let is_line = |at: &usize| self.is_filled(*at) && !self.is_ended(*at);
+        let of_table = || self.lines_of_head(sentence).find(is_head);
         let of_lines = || {
             let lines = || (sentence.saturating_sub(MOST_ROWS)..sentence).rev().take_while(is_line);
             let is_row = |at: &usize| is_line(at) && self.ends_line(*at);
-            let title = || above(lines().last().unwrap_or(sentence)).filter(|at| is_row(at) && is_row(&sentence));
+            let title =
+                || self.filled_above(lines().last().unwrap_or(sentence)).filter(|at| is_row(at) && is_row(&sentence));
             lines().find(is_head).or_else(|| title().filter(is_head))
         };
         Some(sentence).filter(is_head).or_else(of_table).or_else(of_lines)
+    }
+
+    /// Returns the head of the table that a sentence is a row of, and the line above the head.
+    fn lines_of_head(&self, sentence: usize) -> impl Iterator<Item = usize> {
+        let head = self.table_head(sentence);
+        head.into_iter().chain(head.and_then(|head| self.filled_above(head)))
+    }
+
+    fn filled_above(&self, first: usize) -> Option<usize> {
+        (0..first).rev().take(MOST_ABOVE).find(|at| self.is_filled(*at))
+    }
+
+    fn is_filled(&self, sentence: usize) -> bool {
+        !self.sentence(sentence).trim().is_empty()
     }
 }
