@@ -28,11 +28,18 @@ type Months = HashMap<&'static str, u8, FixedState>;
 
 /// Returns the month that a word names in any language, 1 to 12; abbreviations count. Takes lower case.
 pub fn month(word: &str) -> Option<u8> {
-    static MONTHS_OF_ALL: LazyLock<Months> = LazyLock::new(|| {
-        let spellings = MONTHS.lines().flat_map(|line| (1..).zip(line.split_whitespace()));
-        spellings.flat_map(|(month, names)| names.split(',').map(move |name| (name, month))).collect()
-    });
+    static MONTHS_OF_ALL: LazyLock<Months> = LazyLock::new(|| spellings().collect());
     MONTHS_OF_ALL.get(word).copied()
+}
+
+/// Returns all names and abbreviations of months, in lower case.
+pub fn month_names() -> impl Iterator<Item = &'static str> {
+    spellings().map(|(name, _)| name)
+}
+
+fn spellings() -> impl Iterator<Item = (&'static str, u8)> {
+    let months = MONTHS.lines().flat_map(|line| (1..).zip(line.split_whitespace()));
+    months.flat_map(|(month, names)| names.split(',').map(move |name| (name, month)))
 }
 
 /// Returns the same of a whole name in English, German, French or Spanish: others, and abbreviations, are often other

@@ -90,7 +90,7 @@ impl Standing {
 
 impl<'a> Statement<'a> {
     pub fn read(text: &'a str, tokens: &'a [Token<'a>]) -> Self {
-        let mut figures = figures::figures(text, tokens);
+        let mut figures: Vec<PlacedFigure> = figures::figures(text, tokens).collect();
         for found in &mut figures {
             if let Figure::Number(number) = &mut found.figure {
                 number.precision = bounds::precision(text, tokens, &(found.start..found.end));

@@ -28,6 +28,8 @@ const CLEARLY: usize = 4;
 const MILLION: i128 = 1_000_000;
 /// The largest number of tenths that is said by one of them.
 const MOST_TENTHS: i128 = 10 * ONE;
+/// Digits of the longest number that is read as one.
+const MOST_DIGITS: usize = 30;
 
 /// A part of a text that is right or wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,20 +183,19 @@ impl Reading {
 }
 
 /// Returns all figures of a text, in order.
-pub fn figures(text: &str, tokens: &[Token<'_>]) -> Vec<PlacedFigure> {
-    let mut found = Vec::new();
+pub fn figures<'a>(text: &'a str, tokens: &'a [Token<'a>]) -> impl Iterator<Item = PlacedFigure> + 'a {
     let mut at = 0;
-    while at < tokens.len() {
-        match Reader::at(text, tokens, at).read() {
-            Some((figure, used)) => {
+    std::iter::from_fn(move || {
+        while let Some(first) = tokens.get(at) {
+            if let Some((figure, used)) = Reader::at(text, tokens, at).read() {
                 let last = tokens[at + used - 1];
-                found.push(PlacedFigure { figure, start: tokens[at].at, end: last.end() });
                 at += used;
+                return Some(PlacedFigure { figure, start: first.at, end: last.end() });
             }
-            None => at += 1,
+            at += 1;
         }
-    }
-    found
+        None
+    })
 }
 
 /// Reads what begins at a token.
@@ -222,7 +223,7 @@ impl<'a> Reader<'a> {
                 let power = || self.with_power().or_else(|| Some(self.number()));
                 self.date().or_else(|| self.time()).or_else(named).or_else(power)
             }
-            Kind::Word if words::begins_no_figure(token.text) => None,
+            Kind::Word if words::begins_no_figure(token.text, self.is_glued(0)) => None,
             Kind::Word => self.date().or_else(|| self.code()).or_else(|| self.number_word()),
             Kind::Mark('.') => self.begins_fraction(),
             Kind::Mark(_) => None,
@@ -614,8 +615,11 @@ fn decimal_mark(text: &str) -> Option<char> {
 fn reading(whole: &str, fraction: &str) -> Option<Reading> {
     let fraction = &fraction[..fraction.len().min(6)];
     let step = 10_i128.pow(6 - u32::try_from(fraction.len()).ok()?);
-    let digits = format!("{whole}{fraction}");
-    let value = digits.get(..digits.len().min(30)).filter(|all| all.len() == digits.len())?.parse::<i128>().ok()?;
+    if !(1..=MOST_DIGITS).contains(&(whole.len() + fraction.len())) {
+        return None;
+    }
+    let add = |value: i128, digit: u8| digit.is_ascii_digit().then(|| value * 10 + i128::from(digit - b'0'));
+    let value = whole.bytes().chain(fraction.bytes()).try_fold(0, add)?;
     Some(Reading { value: value.checked_mul(step)?, step })
 }
 
@@ -624,7 +628,7 @@ mod tests {
     use super::{super::tokens::tokens, *};
 
     fn found(text: &str) -> Vec<Figure> {
-        figures(text, &tokens(text)).into_iter().map(|found| found.figure).collect()
+        figures(text, &tokens(text)).map(|found| found.figure).collect()
     }
 
     fn values(text: &str) -> Vec<f64> {

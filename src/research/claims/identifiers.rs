@@ -14,7 +14,7 @@ impl Reader<'_> {
     /// Reads `ac9f0d6f`, `0x3fa2` or a UUID, in lower case.
     pub fn identifier(self) -> Option<(Figure, usize)> {
         let first = self.token(0)?;
-        let may_begin = first.text.bytes().all(|byte| byte.is_ascii_hexdigit()) && self.is_glued(0);
+        let may_begin = self.is_glued(0) && first.text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !may_begin || self.back(1).is_some_and(|before| before.is_alphanumeric() && before.is_glued(0)) {
             return None;
         }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn hashes_uuids_and_hexadecimal_numbers_are_identifiers() {
-        let found = |text: &str| figures(text, &tokens(text)).into_iter().map(|found| found.figure).collect::<Vec<_>>();
+        let found = |text: &str| figures(text, &tokens(text)).map(|found| found.figure).collect::<Vec<_>>();
         for identifier in [
             "ac9f0d6f",
             "9f0d6fa",

@@ -56,6 +56,7 @@ struct WordPlace(u64);
 
 impl WordPlace {
     const SENTENCE: u64 = (1 << 24) - 1;
+    const BUCKET_BITS: u32 = 9;
 
     /// Puts key and sentence together. Sentences beyond the last number that there is room for are that one.
     fn new(key: WordKey, sentence: usize) -> Self {
@@ -64,6 +65,33 @@ impl WordPlace {
 
     fn sentence(self) -> usize {
         (self.0 & Self::SENTENCE) as usize
+    }
+
+    /// Returns them in order, each once. The first bits of keys are spread evenly, so that few share theirs: put in
+    /// their places by these, they are nearly sorted.
+    fn in_order(places: &[Self]) -> Vec<Self> {
+        let bucket = |place: &Self| (place.0 >> (u64::BITS - Self::BUCKET_BITS)) as usize;
+        let mut ends = vec![0_usize; 1 << Self::BUCKET_BITS];
+        places.iter().for_each(|place| ends[bucket(place)] += 1);
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end - *count;
+        }
+        let mut ordered = vec![Self(0); places.len()];
+        for place in places {
+            let at = &mut ends[bucket(place)];
+            ordered[*at] = *place;
+            *at += 1;
+        }
+        let mut start = 0;
+        for end in ends {
+            ordered[start..end].sort_unstable();
+            start = end;
+        }
+        ordered.dedup();
+        ordered.shrink_to_fit();
+        ordered
     }
 }
 
@@ -124,6 +152,7 @@ impl Page {
             page.words.push(WordPlace::new(key, sentence));
         }
         let decimal = figures::mark_of_fractions(&tokens);
+        page.all_numbers.reserve(tokens.iter().filter(|token| token.is_number()).count().min(MOST_NUMBERS));
         for mut found in figures::figures(&text, &tokens) {
             let sentence = page.sentence_at(found.start);
             let place = found.start..found.end;
@@ -142,12 +171,12 @@ impl Page {
             page.add(found.figure, sentence, place);
         }
         page.add_spaced_codes(&tokens);
-        in_order(&mut page.words);
+        page.words = WordPlace::in_order(&page.words);
         in_order(&mut page.numbers);
         page.all_numbers.shrink_to_fit();
         let around_tokens = super::tokens::tokens(around);
         page.around_words = word_keys(&around_tokens).map(|(key, _)| key).collect();
-        page.around = figures::figures(around, &around_tokens).into_iter().map(|found| found.figure).collect();
+        page.around = figures::figures(around, &around_tokens).map(|found| found.figure).collect();
         page.text = text;
         page
     }
@@ -166,7 +195,8 @@ impl Page {
         match figure {
             Figure::Number(number) => {
                 let values = number.readings.iter().map(|reading| reading.value);
-                let unmultiplied = number.readings.iter().map(|reading| reading.value / number.multiple);
+                let multiplied = number.readings.iter().filter(|_| number.multiple != 1);
+                let unmultiplied = multiplied.map(|reading| reading.value / number.multiple);
                 // Of `6,9 %` neither is a number by itself.
                 let is_one = number.is_percent || number.unit.is_some() || number.multiple > 1;
                 let parts = number.parts.iter().copied().filter(|_| !is_one);
@@ -580,15 +610,15 @@ pub(super) fn with_key<T: Ord>(pairs: &[(T, usize)], key: T) -> &[(T, usize)] {
 /// Returns the words of a text by their first letters in lower case, each with the byte at which it begins; of
 /// scripts without spaces, by two characters in a row.
 pub fn word_keys<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = (WordKey, usize)> + 'a {
-    let single = |at: usize| tokens.get(at).filter(|token| token.is_word() && token.text.starts_with(is_unspaced));
-    (0..tokens.len()).filter_map(move |at| {
-        let token = tokens.get(at).filter(|token| token.is_word())?;
-        let key = match single(at) {
-            Some(first) => {
-                let second = single(at + 1).filter(|second| second.at == first.end())?;
-                key(first.text.chars().chain(second.text.chars()))
+    let is_single = |token: &&Token<'_>| token.is_word() && token.text.starts_with(is_unspaced);
+    let words = tokens.iter().enumerate().filter(|(_, token)| token.is_word());
+    words.filter_map(move |(at, token)| {
+        let key = match is_single(&token) {
+            true => {
+                let second = tokens.get(at + 1).filter(is_single).filter(|second| second.at == token.end())?;
+                key(token.text.chars().chain(second.text.chars()))
             }
-            None => word_key(token.text)?,
+            false => word_key(token.text)?,
         };
         Some((key, token.at))
     })
@@ -598,7 +628,10 @@ pub fn word_keys<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = (WordKey, 
 /// out; `None` of one that is too short.
 fn word_key(word: &str) -> Option<WordKey> {
     let start = &word.as_bytes()[..word.len().min(STEM)];
-    if start.len() >= SHORTEST && start.is_ascii() {
+    if start.len() < SHORTEST {
+        return None;
+    }
+    if start.is_ascii() {
         return Some(key(start.iter().map(|byte| char::from(byte.to_ascii_lowercase()))));
     }
     let letters = || word.chars().flat_map(char::to_lowercase).filter_map(text::fold).take(STEM);

@@ -4,6 +4,17 @@ use std::ops::Range;
 
 use crate::text::is_unspaced;
 
+/// Which bytes a sentence may end at, or begin its last character. Most do not, and a page has thousands.
+const MAY_END: [bool; 256] = {
+    let mut may_end = [false; 256];
+    let bytes = b"\n.!? \xe3\xef";
+    let mut at = 0;
+    while at < bytes.len() {
+        may_end[bytes[at] as usize] = true;
+        at += 1;
+    }
+    may_end
+};
 /// A stretch without an end is cut into sentences of so many bytes.
 const LONGEST_SENTENCE: usize = 600;
 
@@ -47,27 +58,42 @@ impl Token<'_> {
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::with_capacity(text.len() / 5);
     let mut at = 0;
-    while let Some(first) = text[at..].chars().next() {
-        if first == ' ' {
-            at += 1;
-            continue;
-        }
+    while let Some(first) = text.as_bytes().get(at) {
         let rest = &text[at..];
-        let (kind, length) = if digit(first).is_some() {
-            (Kind::Number, number_length(rest))
-        } else if is_unspaced(first) {
-            (Kind::Word, first.len_utf8())
-        } else if first.is_alphabetic() {
-            (Kind::Word, word_length(rest))
-        } else {
-            (Kind::Mark(first), first.len_utf8())
+        let (kind, length) = match first {
+            b' ' | b'\n' => {
+                at += 1;
+                continue;
+            }
+            b'0'..=b'9' => (Kind::Number, number_length(rest)),
+            b'A'..=b'Z' | b'a'..=b'z' => (Kind::Word, word_length(rest)),
+            _ => {
+                let Some(first) = rest.chars().next() else { break };
+                let (kind, length) = kind_of(first, rest);
+                if first.is_whitespace() {
+                    at += length;
+                    continue;
+                }
+                (kind, length)
+            }
         };
-        if !first.is_whitespace() {
-            tokens.push(Token { text: &rest[..length], at, kind });
-        }
+        tokens.push(Token { text: &rest[..length], at, kind });
         at += length;
     }
     tokens
+}
+
+/// Returns what begins with a character, and its bytes.
+fn kind_of(first: char, rest: &str) -> (Kind, usize) {
+    if digit(first).is_some() {
+        (Kind::Number, number_length(rest))
+    } else if is_unspaced(first) {
+        (Kind::Word, first.len_utf8())
+    } else if first.is_alphabetic() {
+        (Kind::Word, word_length(rest))
+    } else {
+        (Kind::Mark(first), first.len_utf8())
+    }
 }
 
 /// Returns the bytes of the word that `text` begins with. Most letters are ASCII, which need not be decoded.
@@ -129,7 +155,7 @@ pub fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut start = 0;
     let begins_with_space = |rest: &str| rest.chars().next().is_none_or(char::is_whitespace);
     // Bytes of ASCII are never a part of another character.
-    for (at, byte) in text.bytes().enumerate() {
+    for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| MAY_END[usize::from(*byte)]) {
         let end = match byte {
             b'\n' => at + 1,
             b'.' | b'!' | b'?' if at + 1 - start > 20 && begins_with_space(&text[at + 1..]) => at + 1,

@@ -165,6 +165,17 @@ static NUMBER_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
 static BEGINNINGS: LazyLock<HashSet<&str, FixedState>> =
     LazyLock::new(|| NUMBER_OF.keys().chain(HALVES).copied().collect());
 
+/// Which two letters the small words begin with that may begin a number or a date, one bit for each second letter.
+static OPENINGS: LazyLock<[u32; 26]> = LazyLock::new(|| {
+    let mut openings = [0; 26];
+    for word in BEGINNINGS.iter().copied().chain(text::month_names()) {
+        if let [first @ b'a'..=b'z', second @ b'a'..=b'z', ..] = word.as_bytes() {
+            openings[usize::from(first - b'a')] |= 1 << (second - b'a');
+        }
+    }
+    openings
+});
+
 static ORDINAL_OF: LazyLock<Words<i128>> = LazyLock::new(|| {
     let of_line = |line: &'static str| line.split_whitespace().zip(1..);
     let words = ORDINALS.lines().flat_map(of_line).filter(|(word, _)| *word != "-");
@@ -225,11 +236,25 @@ fn pair(word: &str) -> Option<i128> {
     (ones < 10 * ONE).then_some(ones + tens)
 }
 
-/// Returns whether it is one of the words that most of a page is: in small letters of ASCII, and no beginning of a
-/// date, a number or a code.
-pub fn begins_no_figure(word: &str) -> bool {
-    let is_small = word.bytes().all(|byte| byte.is_ascii_lowercase());
-    is_small && text::month(word).is_none() && !BEGINNINGS.contains(word) && pair(word).is_none()
+/// Returns whether it is one of the words that most of a page is: in letters of ASCII, all small but the first, and no
+/// beginning of a date, a number or, if it `is_glued` to what follows, a code.
+pub fn begins_no_figure(word: &str, is_glued: bool) -> bool {
+    let [first, behind @ ..] = word.as_bytes() else { return false };
+    let is_small = behind.iter().all(u8::is_ascii_lowercase);
+    let is_name = first.is_ascii_uppercase() && !is_glued && !behind.is_empty();
+    if !is_small || !(first.is_ascii_lowercase() || is_name) {
+        return false;
+    }
+    let is_known = |word: &str| text::month(word).is_some() || BEGINNINGS.contains(word) || pair(word).is_some();
+    let may_be_known = opens_as_one(word) || word.len() >= SHORTEST_PAIR;
+    !may_be_known || !if is_name { is_known(&word.to_ascii_lowercase()) } else { is_known(word) }
+}
+
+/// Returns whether some word that may begin a number or a date has the same first two letters.
+fn opens_as_one(word: &str) -> bool {
+    let [first, second @ b'a'..=b'z', ..] = word.as_bytes() else { return true };
+    let openings = OPENINGS.get(usize::from(first.to_ascii_lowercase().wrapping_sub(b'a')));
+    openings.is_none_or(|openings| openings & 1 << (second - b'a') != 0)
 }
 
 /// Returns whether one language has both of these as numbers: `five` and `hundred`, not `five` and `cent`.
@@ -369,8 +394,18 @@ mod tests {
 
     #[test]
     fn words_that_begin_no_figure_are_known_at_once() {
-        assert!(!["three", "march", "half", "einundzwanzig", "cent", "Three", "été"].into_iter().any(begins_no_figure));
-        assert!(["the", "bundle", "foundations", "thundering"].into_iter().all(begins_no_figure));
+        let check = |word: &str, glued: bool, apart: bool| {
+            assert_eq!([true, false].map(|is_glued| begins_no_figure(word, is_glued)), [glued, apart], "{word}");
+        };
+        for word in ["three", "march", "half", "einundzwanzig", "cent", "Three", "March", "été", "A", "EUR", "HR"] {
+            check(word, false, false);
+        }
+        for word in ["the", "bundle", "foundations", "thundering", "zinc", "a"] {
+            check(word, true, true);
+        }
+        for word in ["The", "Foundations", "Zn", "Xerxes"] {
+            check(word, false, true);
+        }
     }
 
     #[test]
