@@ -14,31 +14,20 @@ use oauth2::{
     basic::{self, BasicTokenType},
 };
 use reqwest::{Response, StatusCode};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use subtle::ConstantTimeEq as _;
 use url::Url;
 
 use super::{
-    issuer::{Issuer, Refused},
+    issuer::{Client, Issuer},
+    refused::Refused,
     token::random,
 };
 use crate::net;
 
 const MAX_ANSWER_BYTES: usize = 256 << 10;
-
-/// The client that this service is to the issuer.
-#[derive(Clone, Debug)]
-pub struct Client {
-    pub id: String,
-    /// `None`: a public client.
-    pub secret: Option<SecretString>,
-    /// Where the issuer sends browsers back to.
-    pub redirect_url: Url,
-    /// Words separated by spaces; `openid` is among them.
-    pub scopes: String,
-}
 
 /// A sign-in that has begun. Shape as text: state, nonce and verifier, separated by dots.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,13 +4,14 @@
 use std::{sync::Arc, time::Duration};
 
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
+use secrecy::SecretString;
 use serde_json::Value;
 use url::Url;
 use uuid::Uuid;
 
 use super::{
-    code::Client,
     key_set::{Endpoints, KeySet},
+    refused::Refused,
 };
 use crate::{
     domain::{ApiKey, ApiKeyId, KeyScope, Owner, Timestamp, UseLimits, digest},
@@ -54,30 +55,16 @@ pub struct Settings {
     pub client: Option<Client>,
 }
 
-/// Why a token is not taken; for the log, not for its bearer.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Refused {
-    #[error("the token cannot be used: {0}")]
-    Malformed(String),
-    #[error("its key is not among those of the issuer")]
-    UnknownKey,
-    #[error("{0}")]
-    Invalid(String),
-    /// The issuer could not be asked; trying again may help.
-    #[error("the issuer cannot be asked: {0}")]
-    Unreachable(String),
-}
-
-impl From<net::Error> for Refused {
-    fn from(error: net::Error) -> Self {
-        Self::Unreachable(error.to_string())
-    }
-}
-
-impl From<reqwest::Error> for Refused {
-    fn from(error: reqwest::Error) -> Self {
-        net::Error::from(error).into()
-    }
+/// The client that this service is to the issuer.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub id: String,
+    /// `None`: a public client.
+    pub secret: Option<SecretString>,
+    /// Where the issuer sends browsers back to.
+    pub redirect_url: Url,
+    /// Words separated by spaces; `openid` is among them.
+    pub scopes: String,
 }
 
 /// An issuer with the keys that are known of it; a cheap clone.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::{sync::watch, task::JoinSet, time::Instant};
 use url::Url;
 
-use super::issuer::Refused;
+use super::refused::Refused;
 use crate::net::{ApiClients, read_body};
 
 /// How long keys count before they are read again.

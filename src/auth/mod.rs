@@ -8,6 +8,7 @@
 mod code;
 mod issuer;
 mod key_set;
+mod refused;
 mod remembered;
 mod token;
 
@@ -15,9 +16,10 @@ use std::{sync::Arc, time::Duration};
 
 use subtle::ConstantTimeEq as _;
 
-pub use code::{Begun, Client};
+pub use code::Begun;
 use issuer::LEEWAY;
-pub use issuer::{Issuer, Refused, Settings};
+pub use issuer::{Client, Issuer, Settings};
+pub use refused::Refused;
 use remembered::Remembered;
 pub use token::{Kind, Token};
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::{Exit, SettingsArgs, complain, print, runs};
+use super::{Exit, SettingsArgs, complain, print, stored};
 use crate::{
     auth::{Keys, Wanted},
     config::{Authentication, Config, shown_database},
@@ -136,8 +136,8 @@ fn scope(name: &str) -> Result<KeyScope, String> {
 /// Runs the command.
 pub async fn run(args: KeysArgs, config: Config) -> Exit {
     let opened = match args.command {
-        KeysCommand::Create(_) => runs::open_store(&config).await,
-        KeysCommand::List(_) | KeysCommand::Revoke(_) => runs::existing_store(&config).await,
+        KeysCommand::Create(_) => stored::open_store(&config).await,
+        KeysCommand::List(_) | KeysCommand::Revoke(_) => stored::existing_store(&config).await,
     };
     let store = match opened {
         Ok(store) => store,

@@ -16,6 +16,7 @@ mod research;
 mod runs;
 mod serve;
 mod signals;
+mod stored;
 mod usage;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};

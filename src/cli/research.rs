@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{
     AskArgs, Exit, ResearchArgs, ResumeArgs, SettingsArgs, complain, estimate, out, print,
     progress::{self, Screen},
-    runs, signals,
+    signals, stored,
 };
 use crate::{
     app::App,
@@ -141,7 +141,7 @@ async fn reopen(mut config: Config, args: &ResumeArgs) -> Result<(App, Run, RunO
 }
 
 async fn open_run(config: &Config, run_id: RunId) -> Result<(Store, Run), Exit> {
-    let store = runs::existing_store(config).await?;
+    let store = stored::existing_store(config).await?;
     let run = store.run(run_id).await.map_err(|error| unavailable(&error))?;
     let run = run.ok_or_else(|| print::usage(&format!("there is no run {run_id} in this database")))?;
     Ok((store, run))

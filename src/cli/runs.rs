@@ -8,12 +8,12 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Exit, RunsCommand, RunsListArgs, complain, out, print, research, usage};
+use super::{Exit, RunsCommand, RunsListArgs, complain, out, print, research, stored, usage};
 use crate::{
     config::Config,
     domain::{Run, RunDetails, RunId, RunStatus, Timestamp, Waiting, printable_line, shortened},
     runs::{breakdown, longest_silence},
-    store::{Cancelling, Clock, Database, Error, RunOverview, Store, Wake},
+    store::{Cancelling, Clock, Error, RunOverview, Store, Wake},
 };
 
 /// How long the end of a cancelled run is waited for: its worker looks every second, or three times per lease.
@@ -28,7 +28,7 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
         RunsCommand::Resume(args) => return research::resume(args, config).await,
         command => command,
     };
-    let store = match existing_store(&config).await {
+    let store = match stored::existing_store(&config).await {
         Ok(store) => store,
         Err(exit) => return exit,
     };
@@ -45,24 +45,6 @@ pub async fn run(command: RunsCommand, config: Config) -> Exit {
         complain(&error.to_string());
         Exit::Failed
     })
-}
-
-/// Returns the database of the settings, in which something is looked for: none is made where there is none.
-pub(super) async fn existing_store(config: &Config) -> Result<Store, Exit> {
-    let Database::Sqlite { path, .. } = &config.database else { return open_store(config).await };
-    match path.try_exists() {
-        Ok(true) => open_store(config).await,
-        Ok(false) => Err(print::usage(&format!(
-            "there is no database at {}: nothing was stored with this data folder (--data-dir names another)",
-            path.display()
-        ))),
-        Err(error) => Err(print::usage(&format!("the database {} cannot be read: {error}", path.display()))),
-    }
-}
-
-/// Returns the database of the settings; why it cannot be used is said.
-pub(super) async fn open_store(config: &Config) -> Result<Store, Exit> {
-    Store::open(&config.database).await.map_err(|error| print::usage(&error.to_string()))
 }
 
 async fn list(store: &Store, args: &RunsListArgs, silence: Duration) -> Result<Exit, Error> {
@@ -106,7 +88,7 @@ fn is_stuck(overview: &RunOverview, silence: Duration) -> bool {
 }
 
 async fn show(store: &Store, run_id: RunId, as_json: bool, silence: Duration) -> Result<Exit, Error> {
-    let Some(overview) = store.overview(run_id).await? else { return Ok(unknown(run_id)) };
+    let Some(overview) = store.overview(run_id).await? else { return Ok(stored::unknown(run_id)) };
     let details = store.details(vec![overview.run.clone()]).await?.pop();
     let details = details.unwrap_or_else(|| RunDetails {
         run: overview.run.clone(),
@@ -134,7 +116,7 @@ async fn show(store: &Store, run_id: RunId, as_json: bool, silence: Duration) ->
 }
 
 async fn report(store: &Store, run_id: RunId, out: Option<&Path>) -> Result<Exit, Error> {
-    let Some(run) = store.run(run_id).await? else { return Ok(unknown(run_id)) };
+    let Some(run) = store.run(run_id).await? else { return Ok(stored::unknown(run_id)) };
     let Some(report) = store.report(run_id).await? else {
         complain(&format!("the run is {}; there is no report", run.status.as_str()));
         return Ok(Exit::Failed);
@@ -193,7 +175,7 @@ async fn cancel(store: &Store, run_id: RunId) -> Result<Exit, Error> {
     let since = Instant::now();
     loop {
         let run = match store.request_cancel(run_id, Clock::Database).await? {
-            None => return Ok(unknown(run_id)),
+            None => return Ok(stored::unknown(run_id)),
             Some(Cancelling::Final(run)) => return Ok(exit_of(&run)),
             Some(Cancelling::Done(run)) => {
                 wake(store, &run).await;
@@ -224,7 +206,7 @@ fn exit_of(run: &Run) -> Exit {
 }
 
 async fn not_yet(store: &Store, run_id: RunId) -> Result<Exit, Error> {
-    let Some(overview) = store.overview(run_id).await? else { return Ok(unknown(run_id)) };
+    let Some(overview) = store.overview(run_id).await? else { return Ok(stored::unknown(run_id)) };
     if overview.run.status.is_final() {
         return Ok(exit_of(&overview.run));
     }
@@ -234,11 +216,6 @@ async fn not_yet(store: &Store, run_id: RunId) -> Result<Exit, Error> {
         overview.lease_expires_at.to_rfc3339()
     ));
     Ok(Exit::Failed)
-}
-
-pub(super) fn unknown(run_id: RunId) -> Exit {
-    complain(&format!("there is no run {run_id} in this database"));
-    Exit::Usage
 }
 
 fn as_value(overview: &RunOverview, silence: Duration) -> Value {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 
-use super::{Exit, SettingsArgs, complain, print, runs};
+use super::{Exit, SettingsArgs, complain, print, stored};
 use crate::{
     config::Config,
     domain::{Cost, ModelUsage, Owner, RunId, Timestamp, printable_line},
@@ -55,7 +55,7 @@ pub async fn run(args: UsageArgs, config: Config) -> Exit {
     if from > to {
         return print::usage("--from must not be later than --to");
     }
-    let store = match runs::existing_store(&config).await {
+    let store = match stored::existing_store(&config).await {
         Ok(store) => store,
         Err(exit) => return exit,
     };
@@ -101,7 +101,7 @@ fn too_much() -> Exit {
 
 async fn show_run(store: &Store, run_id: RunId, as_json: bool) -> Result<Exit, Error> {
     if store.run(run_id).await?.is_none() {
-        return Ok(runs::unknown(run_id));
+        return Ok(stored::unknown(run_id));
     }
     let of_run = breakdown(store, run_id).await?;
     if as_json {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AnswerStatus, FailureCode, SubQuestion,
+    citation::Citation,
     claim::{Claim, Contradiction, Stated, Verdict},
     limit_wording::LimitWording,
-    report::Citation,
     wording::Wording,
 };
 

@@ -6,6 +6,7 @@
 pub mod admission;
 mod api_key;
 mod caps;
+mod citation;
 pub mod claim;
 pub mod digest;
 mod effort;

@@ -13,6 +13,16 @@ use super::{
 /// Collections that one run may search: their texts are in memory while it searches.
 const MAX_COLLECTIONS_OF_A_RUN: usize = 8;
 
+/// A row of the table of options.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionSpec {
+    pub name: &'static str,
+    pub kind: OptionKind,
+    /// JSON text of the built-in default.
+    pub default: &'static str,
+    pub meaning: &'static str,
+}
+
 /// How a value of an option looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {

@@ -3,7 +3,7 @@
 
 use super::{
     Effort, PageReading, TimeRange, Topic,
-    options::{OptionKind, OptionSpec},
+    option_kind::{OptionKind, OptionSpec},
 };
 
 const TOKENS: OptionKind = OptionKind::Integer { min: 1, max: 1_000_000 };

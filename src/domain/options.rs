@@ -10,7 +10,10 @@ use super::{
     Caps, CollectionId, Cost, Domains, Effort, McpConfig, McpServers, ModelName, Models, SearchApi, SearchFallback,
     TimeRange, Topic, Verify, nearest::nearest,
 };
-pub use super::{option_kind::OptionKind, option_table::OPTIONS};
+pub use super::{
+    option_kind::{OptionKind, OptionSpec},
+    option_table::OPTIONS,
+};
 
 /// The settings of one run, complete and in range. Names are checked where they come in; options that are stored may
 /// have some of a newer release, which are passed over.
@@ -107,16 +110,6 @@ pub struct RunOptions {
     pub final_report_model_max_tokens: u32,
     /// Tokens; `None` means: known from the model's name, learned from the server, or a cautious default.
     pub model_context_window: Option<u32>,
-}
-
-/// One row of the table.
-#[derive(Clone, Copy, Debug)]
-pub struct OptionSpec {
-    pub name: &'static str,
-    pub kind: OptionKind,
-    /// JSON text of the built-in default.
-    pub default: &'static str,
-    pub meaning: &'static str,
 }
 
 /// Options that Open Deep Research has too, with the same meaning; there their names in upper case are variables.

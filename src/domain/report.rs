@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     SourceId, SubQuestion, Timestamp,
-    claim::{Claim, Contradiction, Passage, Statement, Verdict},
+    claim::{Claim, Contradiction, Statement},
     digest::sha256_hex,
     limits::{self, Limits},
     wording::{WORDINGS, Wording},
 };
+
+pub use super::citation::Citation;
 
 /// What the engine of a source begins with that is an answer of an MCP server, before the server's name.
 pub const OF_SERVER: &str = "mcp:";
@@ -183,30 +185,6 @@ fn closes(before: &str, behind: &str) -> bool {
     let mut lines = behind.lines();
     let is_own_line = before.ends_with('\n') && lines.next().is_none_or(|rest| rest.trim().is_empty());
     is_own_line && !lines.any(|line| line.trim_start().starts_with('#'))
-}
-
-/// A report's place in its text where a source is cited.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Citation {
-    /// The number the reader sees, from 1 without gaps.
-    pub number: u32,
-    pub source_id: SourceId,
-    /// First and one-past-last character of `[n]` in the report, in Unicode scalar values.
-    pub start: usize,
-    pub end: usize,
-    /// Whether this source holds what the statement says; `None` in a text that was not checked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
-    /// What it rests on there, as far as that was found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub passage: Option<Passage>,
-}
-
-impl Citation {
-    /// Makes a citation that is not checked yet.
-    pub fn new(number: u32, source_id: SourceId, start: usize, end: usize) -> Self {
-        Self { number, source_id, start, end, verdict: None, passage: None }
-    }
 }
 
 /// The finished text, its source list included.

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::backoff::{RetryPolicy, Trouble, jittered, length, longer};
 use super::clock::now;
-use super::retry::{RetryPolicy, Trouble, jittered, length, longer};
 use crate::domain::WaitKind;
 
 /// The calls in a row that must find nobody before others wait for one that tries.

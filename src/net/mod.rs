@@ -5,6 +5,7 @@
 //! keeps addresses that others chose away from private networks, `redact` takes secrets out of what others say,
 //! `canonical` spells each address one way, `oauth` is what all requests for tokens share.
 
+mod backoff;
 mod canonical;
 mod circuit;
 mod clock;
@@ -26,6 +27,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 use url::{Host, Url};
 
+pub use backoff::{LONGEST_BACKOFF, RetryPolicy, Trouble, jittered};
 pub use canonical::{canonical_url, same_page};
 pub use circuit::Circuit;
 pub use elements::Elements;
@@ -38,9 +40,7 @@ pub use redact::{
     HIDDEN, MIN_SECRET_BYTES, hidden_address, redact, secrets_of_address, shown_url, without, without_credentials,
     without_user,
 };
-pub use retry::{
-    Attempt, CallContext, GaveUp, LONGEST_BACKOFF, NoWait, RetryAdvice, RetryPolicy, Trouble, Wait, jittered, retry,
-};
+pub use retry::{Attempt, CallContext, GaveUp, NoWait, RetryAdvice, Wait, retry};
 pub use sse::Events;
 
 /// How long an outbound call may take.

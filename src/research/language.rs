@@ -6,10 +6,7 @@
 
 use serde_json::json;
 
-use super::{
-    verify::{rewritten, with_ids},
-    writer::Draft,
-};
+use super::draft::{Draft, rewritten, with_ids};
 use crate::{
     context::{Cx, Error, Role},
     domain::{WarningCode, report::text_alone, wording},

@@ -17,6 +17,7 @@ mod clarify;
 mod compress;
 mod contradictions;
 mod cut;
+mod draft;
 mod earlier;
 mod evidence;
 mod follow_up;
@@ -29,6 +30,7 @@ mod researcher;
 mod source_list;
 mod statements;
 mod supervisor;
+mod turns;
 mod verify;
 mod writer;
 

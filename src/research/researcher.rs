@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    agent::{self, Agent, End, Gathered, Words},
+    agent::{Agent, Gathered, Words},
     compress, statements,
+    turns::{self, End},
 };
 use crate::{
     context::{Cx, Error, Standing},
@@ -63,7 +64,7 @@ async fn notes(
     if !researcher.gathered.has_worked && researcher.tools.for_task(topic).is_some() {
         let detail = "the model searched for nothing; the topic itself is searched";
         cx.warn(&format!("{path}/unsearched"), WarningCode::ModelMisuse, detail).await?;
-        agent::do_task(cx, &mut researcher, path, "topic", &mut messages).await?;
+        turns::do_task(cx, &mut researcher, path, "topic", &mut messages).await?;
     }
     if researcher.gathered.evidence.is_empty() {
         let obstacle = researcher.gathered.obstacle().or_else(|| without_tools(&researcher));
@@ -90,7 +91,7 @@ fn without_tools(researcher: &Agent<'_>) -> Option<String> {
 
 /// Lets the agent work; a failure is its end only if it has gathered nothing.
 async fn search(cx: &Cx, path: &str, researcher: &mut Agent<'_>, messages: &mut Vec<Message>) -> Result<(), Error> {
-    match agent::run(cx, researcher, messages).await {
+    match turns::run(cx, researcher, messages).await {
         Ok(End::Finished | End::Idle) => Ok(()),
         Ok(End::Limit) => {
             let detail = format!("a researcher used all its {} turns", researcher.max_turns);

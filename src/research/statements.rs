@@ -8,7 +8,7 @@ use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use serde_json::{Value, json};
 
-use super::{citations, claims, claims::Texts, earlier::own_ids, verify::with_ids};
+use super::{citations, claims, claims::Texts, draft::with_ids, earlier::own_ids};
 use crate::{
     aside::aside_with,
     context::{Cx, Error},

@@ -8,10 +8,11 @@ use tracing::Instrument as _;
 
 use super::{
     Findings,
-    agent::{self, Agent, End, Gathered, Words},
+    agent::{Agent, Gathered, Words},
     brief::Brief,
     questions::{self, Judgements, SubQuestions},
     researcher, statements,
+    turns::{self, End},
 };
 use crate::{
     context::{Cx, Error, Standing},
@@ -43,7 +44,7 @@ pub async fn lead(cx: &Cx, brief: &Brief, taken: u32, toolbox: &Toolbox) -> Resu
     let asked = SubQuestions::of(cx, &brief.questions, &delegations);
     let mut supervisor = Agent { asked, ..supervisor(cx, brief, tools).await? };
     let mut messages = vec![Message::user(brief.text.as_str())];
-    let ended = agent::run(cx, &mut supervisor, &mut messages).await;
+    let ended = turns::run(cx, &mut supervisor, &mut messages).await;
     let mut cut_short = None;
     match ended {
         Ok(End::Finished | End::Idle) => {}
@@ -58,7 +59,7 @@ pub async fn lead(cx: &Cx, brief: &Brief, taken: u32, toolbox: &Toolbox) -> Resu
     if cut_short.is_none() && !supervisor.gathered.has_worked {
         let detail = "the model delegated nothing; the brief is researched as one topic";
         cx.warn("lead/undelegated", WarningCode::ModelMisuse, detail).await?;
-        agent::do_task(cx, &mut supervisor, "lead", "brief", &mut messages).await?;
+        turns::do_task(cx, &mut supervisor, "lead", "brief", &mut messages).await?;
     }
     let mut findings = findings(cx, delegations.take(), cut_short).await?;
     findings.questions = questions::judged(cx, &brief.questions, &judgements, &findings.notes).await?;

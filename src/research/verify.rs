@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    citations::{Resolver, cited_ids},
+    citations::cited_ids,
     claims::{self, Texts},
-    writer::{Draft, settle},
+    draft::{Draft, rewritten, with_ids},
 };
 use crate::{
     aside::{aside, aside_with},
@@ -206,21 +206,6 @@ fn repairs_form() -> Form {
     Form { name: "RepairedStatements", schema: schema.into() }
 }
 
-/// Returns the draft of a text that stands for one that readers have seen, of which so many citations were dropped
-/// before.
-pub async fn rewritten(cx: &Cx, text: String, dropped: u32) -> Result<Draft, Error> {
-    let sources = cx.sources();
-    let mut rewritten = aside(move || {
-        let mut resolver = Resolver::new(sources);
-        let markdown = resolver.push(&text) + &resolver.finish();
-        settle(resolver, markdown)
-    })
-    .await?;
-    rewritten.as_streamed = false;
-    rewritten.report.dropped_citations = rewritten.report.dropped_citations.saturating_add(dropped);
-    Ok(rewritten)
-}
-
 /// Returns a statement as the prompts show it.
 fn shown(number: usize, claim: &Claim, text: &str, report: &Report, texts: &Texts) -> Value {
     let shown = |citation: &Citation| {
@@ -270,27 +255,6 @@ fn fitting(repaired: &str, written: &str) -> Option<String> {
 fn is_of(repaired: &str, written: &str, passages: &[String]) -> bool {
     let is_short = repaired.chars().count() <= SHORT_CHARS.max(written.chars().count());
     claims::keeps_to(repaired, written, passages) || is_short && admission::admits(repaired)
-}
-
-/// Returns the text with ids for numbers, and other words in the places of `edits`, which count characters and
-/// ascend.
-pub fn with_ids(text: &str, citations: &[Citation], edits: &[(usize, usize, String)]) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    let cites = citations.iter().map(|citation| (citation.start, citation.end, format!("[{}]", citation.source_id)));
-    let outside = cites.filter(|(start, ..)| !edits.iter().any(|(from, to, _)| (from..to).contains(&start)));
-    let mut all: Vec<(usize, usize, String)> = outside.chain(edits.iter().cloned()).collect();
-    all.sort();
-    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    for (start, end, with) in all {
-        let Some(before) = chars.get(at..start).filter(|_| end <= chars.len()) else { continue };
-        out.extend(before);
-        out.push_str(&with);
-        // The sentence's own full stop stands there already.
-        let is_doubled = chars.get(end).is_some_and(|next| ".!?。！？".contains(*next) && with.ends_with(*next));
-        at = end + usize::from(is_doubled);
-    }
-    out.extend(&chars[at..]);
-    out
 }
 
 /// Has the model judge each statement by its passages. What nobody could judge is not checkable, unless code has found
@@ -422,15 +386,6 @@ mod tests {
             first_citation: 0,
             citations: 0,
         }
-    }
-
-    #[test]
-    fn statements_are_replaced_and_the_rest_keeps_its_citations() {
-        let text = "Ünder [1]. It cost 5 [2], they say. More [1].";
-        let cite = |number, start| Citation::new(number, SourceId(1000 + number), start, start + 3);
-        let citations = [cite(1, 6), cite(2, 21), cite(1, 41)];
-        let edits = [(11, 34, "It cost 4 [S1002].".to_owned())];
-        assert_eq!(with_ids(text, &citations, &edits), "Ünder [S1001]. It cost 4 [S1002]. More [S1001].");
     }
 
     #[test]

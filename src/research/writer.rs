@@ -10,9 +10,10 @@ use tokio::time::Instant;
 use super::{
     Conversation, Findings,
     brief::Brief,
-    citations::{self, Resolver},
+    citations::Resolver,
     contradictions,
     cut::{self, OpenWord},
+    draft::{Draft, settle},
     earlier::EarlierFindings,
     evidence, language, material,
     questions::{self, Judged},
@@ -492,20 +493,6 @@ impl<'a> Page<'a> {
     }
 }
 
-/// A report with its list of sources, not all of which its readers have seen.
-#[derive(Debug)]
-pub struct Draft {
-    /// What resolved it last.
-    pub resolver: Resolver,
-    pub report: Report,
-    /// Whether it is what its readers saw come.
-    pub as_streamed: bool,
-    /// Statements that were written once more, since their sources did not hold them.
-    pub repaired: usize,
-    /// Those of them whose sources still do not hold them.
-    pub still_wrong: usize,
-}
-
 /// Writes the section on the limits above the list of sources.
 fn add_limits(report: &mut Report, limits: &Limits, wording: Option<&'static Wording>) {
     let wording = wording.unwrap_or_else(|| report.wording());
@@ -521,22 +508,6 @@ fn add_limits(report: &mut Report, limits: &Limits, wording: Option<&'static Wor
     };
     let between = if list.is_empty() { "" } else { "\n" };
     report.markdown = format!("{text}{gap}{section}{between}{list}");
-}
-
-/// Returns the report of a resolver that has written `streamed`: resolved once more if the model has numbered its
-/// sources itself, and read as a reader's program will read it.
-pub fn settle(resolver: Resolver, streamed: String) -> Draft {
-    let renumbered = resolver.renumbered().filter(|(_, markdown)| *markdown != streamed);
-    let mut as_streamed = renumbered.is_none();
-    let (resolver, markdown) = renumbered.unwrap_or((resolver, streamed));
-    let citations = resolver.citations().to_vec();
-    let mut report = Report { markdown, citations, dropped_citations: resolver.dropped(), ..Report::default() };
-    if let Some(proof) = citations::proof(&report.markdown, &report.citations) {
-        as_streamed = false;
-        report.dropped_citations = report.dropped_citations.saturating_add(proof.stripped);
-        (report.markdown, report.citations) = (proof.markdown, proof.citations);
-    }
-    Draft { resolver, report, as_streamed, repaired: 0, still_wrong: 0 }
 }
 
 impl TextSink for Page<'_> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId};
 
 use super::{
-    pdf::{decoded, resolve},
+    pdf_objects::{decoded, resolve},
     text,
 };
 

@@ -8,8 +8,9 @@ use std::{
 use calamine::{ExcelDateTime, ExcelDateTimeType};
 
 use super::{
+    number_format,
     package::{Package, Relation},
-    table, text, xlsx,
+    table, text,
     xml::Element,
 };
 
@@ -146,7 +147,7 @@ fn points_of_level(level: &Element, shown: impl Fn(&str) -> String) -> Points {
 fn shown(value: &str, format: &str, counts_from_1904: bool) -> String {
     let Ok(number) = value.parse::<f64>() else { return value.to_owned() };
     if format.contains('%') {
-        return format!("{}%", xlsx::shown(number * 100.0));
+        return format!("{}%", number_format::plain(number * 100.0));
     }
     let format = without_place(format);
     let says_day = ["yy", "mmm", "d"].iter().any(|part| format.to_ascii_lowercase().contains(part));
@@ -155,7 +156,7 @@ fn shown(value: &str, format: &str, counts_from_1904: bool) -> String {
         let (year, month, day, ..) = day.to_ymd_hms_milli();
         return format!("{year:04}-{month:02}-{day:02}");
     }
-    xlsx::shown(number)
+    number_format::plain(number)
 }
 
 /// Returns a format without the place whose language it is for, which stands before it: `[$-409]mmm yy`.

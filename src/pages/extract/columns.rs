@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::glyphs::{Glyph, Line};
+use super::glyph_lines::{Glyph, Line};
 
 /// How wide the gap between columns is at least, in sizes of the font.
 const GUTTER: f64 = 0.8;

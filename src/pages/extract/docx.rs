@@ -7,7 +7,7 @@ use super::{
     numbering::Numbering,
     outline::Outline,
     package::{self, Package, Relation},
-    table,
+    table, text,
     xml::Element,
 };
 
@@ -310,7 +310,7 @@ impl Reader {
         let is_raised = properties.and_then(|properties| properties.value("vertAlign")) == Some("superscript");
         let mut said = String::new();
         self.say(run, &mut said);
-        text.push_str(&if is_raised { package::raised(&said) } else { said });
+        text.push_str(&if is_raised { text::with_raised(&said) } else { said });
     }
 
     fn refer(&mut self, kind: Note, reference: &Element) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    Document, Unreadable, html, markdown,
+    Document, Unreadable, html, markdown, markdown_marks,
     outline::Outline,
     package::{self, Package, Properties, resolve},
     xml::{self, Element},
@@ -26,7 +26,7 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
     let properties = metadata.map(|metadata| Properties::of(metadata, &["date"], &["creator"])).unwrap_or_default();
     let locked = locked(package)?;
     let names = contents(package, &tree.root, &folder)?;
-    let mut outline = Outline::new(properties.title.as_deref(), markdown::plain);
+    let mut outline = Outline::new(properties.title.as_deref(), markdown_marks::plain);
     for chapter in chapters(&tree.root, &folder) {
         if locked.contains(&chapter) {
             return Err(package::encrypted());

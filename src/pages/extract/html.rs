@@ -6,7 +6,7 @@ use encoding_rs::Encoding;
 use super::{
     Document, Unreadable,
     about::{self, About},
-    bulk, date, depth, formula, hidden, links, markdown,
+    bulk, date, depth, formula, hidden, links, markdown, markdown_marks,
     outline::Outline,
     shape, text,
 };
@@ -36,7 +36,7 @@ pub(super) fn read(source: &str) -> Result<Document, Unreadable> {
     let page = page(source).ok_or_else(too_deep)?;
     let is_article = page.has_menu && tables(&page.article) >= tables(&page.whole);
     let text = if is_article { page.fuller() } else { &page.whole };
-    Ok(page.document(text, Outline::new(page.title.as_deref(), markdown::plain)))
+    Ok(page.document(text, Outline::new(page.title.as_deref(), markdown_marks::plain)))
 }
 
 /// Reads a page of the web: its article, when it has one.
@@ -45,7 +45,7 @@ pub(super) fn read(source: &str) -> Result<Document, Unreadable> {
 /// [`Unreadable`] when its elements are nested beyond reason.
 pub(super) fn read_web_page(source: &str) -> Result<Document, Unreadable> {
     let page = page(source).ok_or_else(too_deep)?;
-    Ok(page.document(page.fuller(), Outline::of_web_page(page.title.as_deref(), markdown::plain)))
+    Ok(page.document(page.fuller(), Outline::of_web_page(page.title.as_deref(), markdown_marks::plain)))
 }
 
 /// A page as Markdown, with what its head says.
@@ -64,7 +64,7 @@ impl Page {
     /// Returns the article, unless it left most of the page's text out: then it took a side note for the article.
     /// Letters are counted, since not all languages set spaces between words.
     fn fuller(&self) -> &str {
-        let spoken = |text: &str| bulk::spoken(&markdown::plain(text));
+        let spoken = |text: &str| bulk::spoken(&markdown_marks::plain(text));
         match spoken(&self.article) * 2 < spoken(&self.whole) {
             true => &self.whole,
             false => &self.article,
@@ -203,7 +203,7 @@ fn title(readability: &Readability) -> Option<String> {
 /// the like.
 pub(super) fn plain(source: &str) -> Result<String, Unreadable> {
     let page = page(source).ok_or_else(too_deep)?;
-    Ok(text::tidied(&markdown::plain(page.fuller())))
+    Ok(text::tidied(&markdown_marks::plain(page.fuller())))
 }
 
 fn too_deep() -> Unreadable {

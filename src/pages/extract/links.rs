@@ -1,6 +1,6 @@
 //! Where a text leads to: the links of its Markdown, in reading order.
 
-use super::{Link, markdown, text};
+use super::{Link, markdown_marks, text};
 
 /// Links of one text.
 const MAX_LINKS: usize = 200;
@@ -19,7 +19,7 @@ pub(super) fn of(source: &str) -> Vec<Link> {
 fn link(source: &str, seam: usize) -> Option<Link> {
     let before = &source[source.floor_char_boundary(seam.saturating_sub(MAX_TEXT_BYTES))..seam];
     let (outside, inner) = before.rsplit_once('[')?;
-    let text = text::one_line(&markdown::plain(inner));
+    let text = text::one_line(&markdown_marks::plain(inner));
     let is_shown = !outside.ends_with('!') && !inner.contains("](") && text.chars().any(char::is_alphanumeric);
     let target = target(&source[seam + 2..])?;
     is_shown.then(|| Link { text, target: target.to_owned() })

@@ -16,19 +16,23 @@ mod docx;
 mod encoding;
 mod epub;
 mod formula;
+mod glyph_lines;
 mod glyphs;
 mod hidden;
 pub mod html;
 mod json;
 mod links;
 mod markdown;
+mod markdown_marks;
 mod number_format;
 mod numbering;
 mod odf;
+mod office;
 mod outline;
 mod package;
 pub mod passages;
 mod pdf;
+mod pdf_objects;
 mod pptx;
 mod predefined;
 mod reading_order;
@@ -41,6 +45,7 @@ pub mod walls;
 mod widths;
 mod xlsx;
 mod xml;
+mod xml_document;
 
 use serde::{Deserialize, Serialize};
 
@@ -235,11 +240,11 @@ fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {
         Format::Html => html::read(&html::decode(bytes)?)?,
         Format::WebPage => html::read_web_page(&html::decode(bytes)?)?,
         Format::Pdf => return pdf::read(bytes),
-        Format::Package => package::read(bytes)?,
+        Format::Package => office::read(bytes)?,
         Format::Csv => delimited::read(bytes, None)?,
         Format::Tsv => delimited::read(bytes, Some(b'\t'))?,
         Format::Json => json::read(bytes)?,
-        Format::Xml => xml::read(bytes)?,
+        Format::Xml => xml_document::read(bytes)?,
         Format::Rst => rst::read(&text::decode(bytes)?),
     };
     Ok(Document { sections: passages::joined(document.sections), ..document })

@@ -91,7 +91,7 @@ impl Format {
 
     /// Returns the number as it is shown, with all of its digits.
     pub fn shown(&self, number: f64) -> String {
-        let digits = super::xlsx::shown(number * 10f64.powi(self.power));
+        let digits = plain(number * 10f64.powi(self.power));
         let (sign, digits) = digits.strip_prefix('-').map_or(("", &*digits), |digits| ("-", digits));
         let whole = digits.find('.').unwrap_or(digits.len());
         let zeros = "0".repeat(self.digits.saturating_sub(whole));
@@ -189,6 +189,16 @@ fn styles_of(root: &Element) -> Vec<Style> {
     elements("cellXfs").map(style).collect()
 }
 
+/// Returns a number with the 15 digits that such programs show at most.
+pub(super) fn plain(number: f64) -> String {
+    let digits = number.to_string();
+    if digits.len() <= 15 || !number.is_finite() {
+        return digits;
+    }
+    let rounded: Option<f64> = format!("{number:.14e}").parse().ok();
+    rounded.map_or(digits, |rounded| rounded.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,5 +240,13 @@ mod tests {
         }
         assert_eq!(Format::read(&format!("0%{}", "0".repeat(300))), None, "too long for any");
         assert_eq!(Format::read("0\" (as counted by the keepers of the gate)\""), None, "a remark");
+    }
+
+    #[test]
+    fn numbers_read_as_they_are_shown() {
+        assert_eq!(plain(0.1 + 0.2), "0.3");
+        assert_eq!(plain(4100.0), "4100");
+        assert_eq!(plain(1.0 / 3.0), "0.333333333333333");
+        assert_eq!(plain(-2.5), "-2.5");
     }
 }

@@ -7,7 +7,7 @@ use super::{
     outline::Outline,
     package::{self, Package, Properties},
     sheet::{FIRST_ROWS, MAX_ROWS, Sheet},
-    table,
+    table, text,
     xml::{Element, Node},
 };
 
@@ -138,7 +138,7 @@ impl Reader {
             }
             "span" if child.attribute("style-name").is_some_and(|name| self.raised.contains(name)) => {
                 let said = self.text(child);
-                text.push_str(&package::raised(&said));
+                text.push_str(&text::with_raised(&said));
             }
             _ => self.say(child, text),
         }

@@ -1,6 +1,5 @@
-//! Documents that are packages of files: those of office programs, and EPUB. What a package is shows in what it holds.
-//!
-//! What is taken out of one is bounded, whatever its sizes say.
+//! Packages of files, which documents of office programs and EPUB are. What is taken out of one is bounded, whatever
+//! its sizes say.
 
 use std::{
     collections::HashMap,
@@ -10,7 +9,7 @@ use std::{
 use zip::{ZipArchive, result::ZipError};
 
 use super::{
-    Document, Unreadable, date, docx, epub, odf, pptx, text, xlsx,
+    Document, Unreadable, date,
     xml::{self, Element, Tree},
 };
 
@@ -31,85 +30,14 @@ pub(super) struct Package<'a> {
     pub missing: Option<String>,
 }
 
-/// Reads a package of any kind.
-///
-/// # Errors
-/// [`Unreadable`]: damaged, encrypted, too large, or of a kind that is not read.
-pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
-    if bytes.starts_with(&OLE) {
-        return Err(of_old_office(bytes));
-    }
-    let mut package = Package::open(bytes)?;
-    let mut document = match package.kind()? {
-        Kind::Docx(main) => docx::read(&mut package, &main)?,
-        Kind::Pptx(main) => pptx::read(&mut package, &main)?,
-        Kind::Xlsx(main) => xlsx::read(&mut package, &main)?,
-        Kind::Odf => odf::read(&mut package)?,
-        Kind::Epub => epub::read(&mut package)?,
-    };
-    document.missing = document.missing.or(package.missing);
-    Ok(document)
-}
-
-enum Kind {
-    /// With the name of its main part.
-    Docx(String),
-    Pptx(String),
-    Xlsx(String),
-    Odf,
-    Epub,
-}
-
-/// The first bytes of what older office programs write, and newer ones around a document with a password.
-const OLE: [u8; 8] = [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1];
-
-fn of_old_office(bytes: &[u8]) -> Unreadable {
-    let name: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    Unreadable::new(match memchr::memmem::find(bytes, &name) {
-        Some(_) => "it is encrypted",
-        None => "it is of an older kind of office document that is not read; save it in the present one",
-    })
-}
-
 impl<'a> Package<'a> {
-    fn open(bytes: &'a [u8]) -> Result<Self, Unreadable> {
+    pub fn open(bytes: &'a [u8]) -> Result<Self, Unreadable> {
         let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| damaged())?;
         let promised = archive.decompressed_size().unwrap_or(0);
         if archive.len() > MAX_FILES || promised > MAX_PROMISED_BYTES {
             return Err(Unreadable::new("there is too much in it"));
         }
         Ok(Self { bytes, archive, room: MAX_BYTES, missing: None })
-    }
-
-    fn kind(&mut self) -> Result<Kind, Unreadable> {
-        let mimetype = self.optional("mimetype")?.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
-        match mimetype.as_deref() {
-            Some("application/epub+zip") => return Ok(Kind::Epub),
-            Some(kind) if kind.starts_with("application/vnd.oasis.opendocument.") => return Ok(Kind::Odf),
-            _ => {}
-        }
-        if let Some(main) = self.main_part()? {
-            return match main.split_once('/').map(|(folder, _)| folder) {
-                Some("word") => Ok(Kind::Docx(main)),
-                Some("ppt") => Ok(Kind::Pptx(main)),
-                Some("xl") if main.ends_with(".xml") => Ok(Kind::Xlsx(main)),
-                _ => Err(not_read()),
-            };
-        }
-        match (self.has("META-INF/container.xml"), self.has("content.xml") && self.has("META-INF/manifest.xml")) {
-            (true, _) => Ok(Kind::Epub),
-            (_, true) => Ok(Kind::Odf),
-            _ => Err(not_read()),
-        }
-    }
-
-    /// Returns the name of the part that the relations of an office document say is the document.
-    fn main_part(&mut self) -> Result<Option<String>, Unreadable> {
-        let Some(relations) = self.xml("_rels/.rels")? else { return Ok(None) };
-        let is_main =
-            |relation: &&Element| relation.attribute("Type").is_some_and(|kind| kind.ends_with("/officeDocument"));
-        let main = relations.root.elements().find(is_main).and_then(|relation| relation.attribute("Target"));
-        Ok(main.map(|target| resolve("", target)))
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -286,15 +214,6 @@ pub(super) fn encrypted() -> Unreadable {
     Unreadable::new("it is encrypted")
 }
 
-fn not_read() -> Unreadable {
-    Unreadable::new("it is an archive of a kind that is not read")
-}
-
-/// Writes raised digits as such: ten to the sixth is not 106.
-pub(super) fn raised(text: &str) -> String {
-    text::raised(text).unwrap_or_else(|| text.to_owned())
-}
-
 /// Returns a package of these parts.
 #[cfg(test)]
 pub(super) fn zipped(parts: &[(&str, &str)]) -> Vec<u8> {
@@ -326,17 +245,5 @@ mod tests {
         let meta = "<meta><initial-creator>Unknown</initial-creator><creator>Ada Penhallow</creator></meta>";
         let properties = Properties::of(&xml::parse(meta).unwrap().root, &[], &["initial-creator", "creator"]);
         assert_eq!(properties.author.as_deref(), Some("Ada Penhallow"));
-    }
-
-    #[test]
-    fn what_is_no_document_is_named() {
-        let refused = |bytes: &[u8]| read(bytes).unwrap_err().0;
-        assert_eq!(refused(b"PK\x03\x04 nothing"), "could not read it: it is damaged");
-        let empty = b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
-        assert_eq!(refused(empty), "it is an archive of a kind that is not read");
-        let old = [&OLE[..], &[0; 600]].concat();
-        assert!(refused(&old).contains("older kind"));
-        let name: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(refused(&[&OLE[..], &name].concat()), "it is encrypted");
     }
 }

@@ -6,7 +6,13 @@
 use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError, Stream};
 
 use super::{
-    Document, Section, Unreadable, annotations, caught::catch, date, glyphs::Glyphs, package, predefined, text, widths,
+    Document, Section, Unreadable, annotations,
+    caught::catch,
+    date,
+    glyphs::Glyphs,
+    package,
+    pdf_objects::{decoded, resolve},
+    predefined, text, widths,
 };
 
 const MAX_PAGES: usize = 5_000;
@@ -153,19 +159,6 @@ fn author(pdf: &Pdf) -> Option<String> {
 fn property(pdf: &Pdf, name: &[u8]) -> Option<String> {
     let info = resolve(pdf, pdf.trailer.get(b"Info").ok()?)?.as_dict().ok()?;
     decoded(resolve(pdf, info.get(name).ok()?)?.as_str().ok()?)
-}
-
-/// Returns a text of the document's objects on one line, when it says something.
-pub(super) fn decoded(bytes: &[u8]) -> Option<String> {
-    let decoded = match bytes {
-        [0xfe, 0xff, ..] | [0xff, 0xfe, ..] | [0xef, 0xbb, 0xbf, ..] => text::decode(bytes).ok()?,
-        _ => encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned(),
-    };
-    Some(text::one_line(&decoded)).filter(|value| value.chars().any(char::is_alphanumeric))
-}
-
-pub(super) fn resolve<'a>(pdf: &'a Pdf, object: &'a Object) -> Option<&'a Object> {
-    pdf.dereference(object).ok().map(|(_, object)| object)
 }
 
 /// Returns whether neither the page's ancestors nor its forms go in circles: the parser would follow them until the

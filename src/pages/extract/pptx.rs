@@ -2,13 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{
-    Document, Unreadable, chart, formula,
-    outline::Outline,
-    package::{self, Package},
-    table, text,
-    xml::Element,
-};
+use super::{Document, Unreadable, chart, formula, outline::Outline, package::Package, table, text, xml::Element};
 
 const MAX_SLIDES: usize = 2_000;
 
@@ -142,7 +136,7 @@ fn say(paragraph: &Element, text: &mut String) {
                 let said = run.child("t").map(Element::text).unwrap_or_default();
                 let raise =
                     run.child("rPr").and_then(|properties| properties.attribute("baseline")?.parse::<i64>().ok());
-                text.push_str(&if raise.is_some_and(|raise| raise > 0) { package::raised(&said) } else { said });
+                text.push_str(&if raise.is_some_and(|raise| raise > 0) { text::with_raised(&said) } else { said });
             }
             "br" => text.push('\n'),
             "m" => run.elements().for_each(|formula| text.push_str(&formula::linear(formula))),

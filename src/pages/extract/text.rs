@@ -156,6 +156,11 @@ pub fn raised(text: &str) -> Option<String> {
     raised.filter(|raised| !raised.is_empty())
 }
 
+/// Writes raised digits as such: ten to the sixth is not 106.
+pub(super) fn with_raised(text: &str) -> String {
+    raised(text).unwrap_or_else(|| text.to_owned())
+}
+
 /// Turns all white space and control characters into single spaces, and trims.
 pub fn one_line(text: &str) -> String {
     let words: Vec<_> = text.split(|char: char| char.is_whitespace() || char.is_control()).collect();

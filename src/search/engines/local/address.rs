@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::uploads;
+/// What the addresses of uploads begin with.
+pub(super) const OF_UPLOADS: &str = "upload";
 
 /// Returns a relative path as an address: `/` between names; everything that could end a link, start a scheme or hide
 /// something is percent-encoded, letters and digits of all scripts stay.
@@ -10,7 +11,7 @@ pub(super) fn of_path(path: &Path) -> String {
     let names = path.components().map(|name| encode(name.as_os_str().as_encoded_bytes()));
     let address = names.collect::<Vec<_>>().join("/");
     // What was uploaded has addresses that begin so.
-    match address.strip_prefix(uploads::NAME) {
+    match address.strip_prefix(OF_UPLOADS) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("%75pload{rest}"),
         _ => address,
     }

@@ -24,7 +24,7 @@ const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// Characters of the name of a file.
 const MAX_NAME_CHARS: usize = 200;
 /// The name of the engine, and the folder that the documents seem to lie in.
-pub(super) const NAME: &str = "upload";
+const NAME: &str = address::OF_UPLOADS;
 
 /// No engine to choose: runs have it when their thread or their collections have documents.
 static ROW: Row = Row {
