@@ -12,6 +12,7 @@ mod refused_tools;
 mod role;
 mod sink;
 mod spending;
+mod unanswered;
 mod waits;
 mod watch;
 
@@ -29,11 +30,12 @@ use tokio::{
 };
 
 pub use crate::llm::structured::Form;
-pub use ask::{Call, Unanswered};
+pub use ask::Call;
 pub use pages::{PageText, Registered, SUMMARY_TIME, text_path};
 pub use role::Role;
 pub use sink::TextSink;
 pub use spending::{Pages, Refusal, Spending, Standing, is_refusal};
+pub use unanswered::Unanswered;
 pub use waits::{Deadline, RunCaller};
 
 use pages::KnownSources;

@@ -1,7 +1,7 @@
 //! What calls of models took: priced one by one, counted against the run's limits, and written into the step they were
 //! made for.
 
-use super::{Cx, Role, ask::Outcome, spending::SEARCH_TOKENS};
+use super::{Cx, Role, spending::SEARCH_TOKENS, unanswered::Outcome};
 use crate::{
     domain::{Event, ModelName, Usage},
     journal::{CallRecord, Entry},

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Role, ask::Outcome};
+use super::{Role, unanswered::Outcome};
 use crate::{
     llm::{Completion, Message, Request, StopReason, ToolCall},
     telemetry::spans::{CallEnd, CallStart, ModelCall},

@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use super::failure::{self, Failure};
 use super::surrogates::{self, Joiner};
 use super::thinking::Filter;
-use super::{Carry, Completion, Error, Request, StopReason, ToolCall, text_calls, wire};
+use super::{Carry, Completion, Error, Request, StopReason, ToolCall, text_calls, tool_name};
 use crate::domain::{ModelName, Usage};
 
 /// Bytes of text that an answer may have for each token asked for: four times what text usually has.
@@ -319,7 +319,7 @@ impl Assembly {
         }
         let count = self.calls.len();
         // Names that no vendor takes are written otherwise when the turn goes back.
-        let is_named = self.calls.iter().all(|call| wire::is_name(call.name.trim()));
+        let is_named = self.calls.iter().all(|call| tool_name::is_name(call.name.trim()));
         let tool_calls = closed(self.calls, self.turn, self.left_out, &self.tools);
         // A call that is left out, or cut off, would stay without its result.
         let is_whole = self.stop == Some(WireStop::End)

@@ -14,6 +14,7 @@ mod circuits;
 mod client;
 mod cloud_settings;
 mod counting;
+mod endpoint;
 mod failure;
 #[cfg(fuzzing)]
 pub mod fuzzing;
@@ -31,6 +32,7 @@ pub mod structured;
 pub mod surrogates;
 mod text_calls;
 mod thinking;
+mod tool_name;
 mod transport;
 mod tuning;
 pub mod wire;
@@ -41,15 +43,16 @@ use crate::domain::ModelName;
 pub use crate::net::{CallContext, Gate, LONGEST_BACKOFF, Open, Wait, jittered};
 pub use catalogue::{Facts, KnownModels};
 pub use client::{Llm, ProbeReport};
+pub use endpoint::{Endpoint, Endpoints};
 pub use message::{
     ANSWER_TOKENS, Carry, Completion, Message, OutputFormat, Part, Request, StopReason, Text, ToolCall, ToolChoice,
     ToolSpec,
 };
 pub use server::{BadSetting, missing};
-pub use settings::{Endpoint, Endpoints, ProviderLimits, Settings};
+pub use settings::{ProviderLimits, Settings};
 pub use stream::{BrokenOff, Delta, ReplyStream};
+pub use tool_name::{MAX_TOOL_NAME, in_tool_name};
 pub use tuning::{Sending, Tuning, Tunings};
-pub use wire::{MAX_TOOL_NAME, in_tool_name};
 
 /// A model call that failed for good, named by what the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,8 +6,9 @@
 use super::access;
 pub use super::cloud_settings::Other;
 use super::cloud_settings::{AMAZON_CLOUD, GOOGLE_CLOUD};
+pub use super::endpoint::Auth;
+use super::endpoint::Endpoint;
 pub use super::quirks::{Carries, OutputLimit, Quirks};
-use super::settings::Endpoint;
 use super::structured::Strategy;
 use super::wire::Wire;
 
@@ -82,19 +83,6 @@ pub struct Variables {
 pub enum Key {
     Needed,
     Optional,
-}
-
-/// How the key is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Auth {
-    /// `Authorization: Bearer KEY`.
-    Bearer,
-    /// The key alone, in this header.
-    Header(&'static str),
-    /// A token of Google's cloud; a key, where one is set, in a header.
-    Google,
-    /// A signature of Amazon's cloud; a key, where one is set, as a bearer token.
-    Amazon,
 }
 
 /// What `GET models` says.

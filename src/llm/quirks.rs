@@ -1,7 +1,7 @@
 //! In what a provider differs from the dialect that it speaks. A row of `providers.rs` names what differs, and the
 //! dialect's file reads it.
 
-use super::{catalogue::Facts, structured::Strategy, wire};
+use super::{catalogue::Facts, structured::Strategy};
 
 /// The name of the field that limits the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl OutputLimit {
         match self {
             Self::MaxTokens => false,
             Self::MaxCompletionTokens => true,
-            Self::ByModel => wire::reasons(model),
+            Self::ByModel => reasons(model),
         }
     }
 
@@ -124,4 +124,10 @@ impl Quirks {
     pub(super) const OF_OPENAI: Self = Self { longest_id: 40, ..Self::LIKE_OPENAI };
     pub(super) const OPENAI: Self = Self { cache_key: true, ..Self::OF_OPENAI };
     pub(super) const NEW_LIMIT: Self = Self { output_limit: OutputLimit::MaxCompletionTokens, ..Self::NONE };
+}
+
+/// Returns whether a model of OpenAI's reasons. Such models refuse `max_tokens`, and others the question for their
+/// reasoning.
+pub(super) fn reasons(model: &str) -> bool {
+    ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|family| model.starts_with(family))
 }

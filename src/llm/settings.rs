@@ -3,14 +3,12 @@
 //! Plain data, filled by `config` and checked there; `server.rs` makes the running parts of it.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use secrecy::{ExposeSecret as _, SecretString};
-use url::Url;
+use secrecy::SecretString;
 
 use super::catalogue::KnownModels;
+use super::endpoint::{Endpoint, Endpoints};
 use super::providers::{PROVIDERS, Provider};
 use super::tuning::Tunings;
 use crate::domain::nearest::nearest;
@@ -32,59 +30,7 @@ const HARMLESS: [&str; 9] = [
     "x-title",
 ];
 
-/// How to reach one provider.
-#[derive(Clone, Default)]
-pub struct Endpoint {
-    /// Where its API begins, as `OPENAI_BASE_URL` means it: `https://host/v1`, a trailing slash or not. A URL without
-    /// a path gets the provider's usual one. `None` is the provider's own address.
-    pub base_url: Option<Url>,
-    /// Sent as the provider's row says ([`super::providers::Auth`]). `None` and the empty key are not sent at all,
-    /// which is what local servers expect.
-    pub api_key: Option<SecretString>,
-    /// Sent with every request, after our own, so that they may replace them.
-    pub headers: Vec<(String, SecretString)>,
-    /// The further settings of a cloud, by their names in its row.
-    pub others: BTreeMap<&'static str, SecretString>,
-    /// The home folder of who runs the service, where programs of clouds keep credentials.
-    pub home: Option<PathBuf>,
-    /// What programs are given that print credentials: names and values of the environment.
-    pub environment: Vec<(&'static str, String)>,
-    /// Whether a key is needed, although the server could do without one.
-    pub needs_key: bool,
-}
-
-/// How to reach providers, by name; others are at their own addresses, without a key.
-#[derive(Clone, Debug, Default)]
-pub struct Endpoints(BTreeMap<&'static str, Endpoint>);
-
-impl Endpoints {
-    pub fn get(&self, provider: &str) -> Option<&Endpoint> {
-        self.0.get(provider)
-    }
-
-    pub fn insert(&mut self, provider: &'static str, endpoint: Endpoint) {
-        self.0.insert(provider, endpoint);
-    }
-}
-
-impl FromIterator<(&'static str, Endpoint)> for Endpoints {
-    fn from_iter<I: IntoIterator<Item = (&'static str, Endpoint)>>(endpoints: I) -> Self {
-        Self(endpoints.into_iter().collect())
-    }
-}
-
 impl Endpoint {
-    /// Returns the key, unless it is blank.
-    pub fn key(&self) -> Option<&SecretString> {
-        self.api_key.as_ref().filter(|key| !key.expose_secret().trim().is_empty())
-    }
-
-    /// Returns the further setting of that name, unless it is blank.
-    pub fn other(&self, name: &str) -> Option<&str> {
-        let value = self.others.get(name)?.expose_secret().trim();
-        (!value.is_empty()).then_some(value)
-    }
-
     /// Returns the same place with another key and none of the server's credentials; without a key it cannot be used
     /// if the server has any there.
     pub(super) fn of_request(&self, provider: &Provider, key: Option<&SecretString>) -> Self {
@@ -106,21 +52,6 @@ impl Endpoint {
             || public.headers.len() < self.headers.len()
             || public.others.len() < self.others.len();
         Self { api_key: key.cloned(), needs_key: has_credentials || provider.place.is_some(), ..public }
-    }
-
-    /// Returns whether nothing is sent there that says who asks, and nothing needed.
-    pub(super) fn is_keyless(&self) -> bool {
-        self.key().is_none() && !self.needs_key
-    }
-
-    /// Returns a file in the home folder.
-    pub(super) fn in_home(&self, path: &str) -> Option<PathBuf> {
-        self.home.as_ref().map(|home| home.join(path))
-    }
-
-    /// Returns whether anything is set for it.
-    pub fn is_set(&self) -> bool {
-        self.api_key.is_some() || self.base_url.is_some()
     }
 }
 
@@ -229,41 +160,12 @@ impl Settings {
     }
 }
 
-impl fmt::Debug for Endpoint {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        formatter
-            .debug_struct("Endpoint")
-            .field("base_url", &self.base_url.as_ref().map(net::shown_url))
-            .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
-            .field("headers", &names)
-            .field("others", &self.others.keys())
-            .finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use secrecy::ExposeSecret as _;
+    use url::Url;
 
-    #[test]
-    fn debug_shows_no_secret() {
-        let endpoint = Endpoint {
-            base_url: Some(Url::parse("https://me:pa55@host/v1").unwrap()),
-            api_key: Some("sk-secret".into()),
-            headers: vec![("X-Token".into(), "t0ken".into())],
-            others: BTreeMap::from([("secret_access_key", "s3cret-key".into())]),
-            environment: vec![("PATH", "t0ken".to_owned())],
-            home: None,
-            needs_key: false,
-        };
-        let settings = Settings { endpoints: [("acme", endpoint)].into_iter().collect(), ..Settings::default() };
-        let shown = format!("{settings:?}");
-        for secret in ["sk-secret", "t0ken", "pa55", "s3cret-key"] {
-            assert!(!shown.contains(secret), "{shown}");
-        }
-        assert!(shown.contains("X-Token") && shown.contains("https://host/v1"), "{shown}");
-    }
+    use super::*;
 
     #[test]
     fn what_a_request_calls_has_none_of_the_servers_credentials() {

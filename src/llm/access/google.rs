@@ -16,7 +16,7 @@ use url::Url;
 use super::credential_cache::{CredentialCache, Fresh};
 use super::{Refused, is_name};
 use crate::files;
-use crate::llm::settings::Endpoint;
+use crate::llm::endpoint::Endpoint;
 use crate::net::{self, ApiClients};
 
 /// What tokens are for.

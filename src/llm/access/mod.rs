@@ -12,8 +12,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::Error;
-use super::providers::Auth;
-use super::settings::Endpoint;
+use super::endpoint::{Auth, Endpoint};
 use crate::domain::ModelName;
 use crate::net::ApiClients;
 

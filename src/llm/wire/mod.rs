@@ -23,7 +23,8 @@ use serde_json::{Map, Value};
 
 use super::assembly::{Assembly, malformed, unquoted};
 use super::failure::{self, Failure};
-use super::providers::Quirks;
+use super::quirks::{Quirks, reasons};
+use super::tool_name::tool_name;
 use super::{Message, Part, Request, Text, surrogates};
 use crate::domain::ModelName;
 
@@ -225,12 +226,6 @@ fn segment(model: &str) -> Cow<'_, str> {
     model.bytes().fold(String::new(), escaped).into()
 }
 
-/// Returns whether a model of OpenAI's reasons. Such models refuse `max_tokens`, and others the question for their
-/// reasoning.
-pub(super) fn reasons(model: &str) -> bool {
-    ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|family| model.starts_with(family))
-}
-
 /// Text that is written in one piece without being copied.
 enum Joined<'a> {
     One(&'a str),
@@ -349,35 +344,6 @@ impl Serialize for StrictEach<'_> {
     }
 }
 
-/// The most bytes of a tool's name that every vendor takes.
-pub const MAX_TOOL_NAME: usize = 64;
-
-/// Returns whether every vendor takes this as the name of a tool.
-pub(super) fn is_name(name: &str) -> bool {
-    (1..=MAX_TOOL_NAME).contains(&name.len()) && name.bytes().all(is_of_name)
-}
-
-fn is_of_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_-".contains(&byte)
-}
-
-/// Returns the letter, or what stands for it in the name of a tool, of which vendors take few.
-pub fn in_tool_name(letter: char) -> char {
-    if u8::try_from(letter).is_ok_and(is_of_name) { letter } else { '_' }
-}
-
-/// Returns the name of a tool as every vendor takes it. Models make up names, which stand in the history from then
-/// on.
-fn tool_name(name: &str) -> Cow<'_, str> {
-    if is_name(name) {
-        return name.into();
-    }
-    if name.trim().is_empty() {
-        return "unknown".into();
-    }
-    name.trim().chars().take(MAX_TOOL_NAME).map(in_tool_name).collect::<String>().into()
-}
-
 /// Returns the id of a call at a vendor that takes ids of at most so many bytes.
 fn bounded_id(id: &str, longest: usize) -> Cow<'_, str> {
     if id.len() <= longest { id.into() } else { short_id(id) }
@@ -421,23 +387,6 @@ mod tests {
         let short: std::collections::BTreeSet<_> = ids.iter().map(|id| short_id(id).into_owned()).collect();
         assert_eq!(short.len(), ids.len());
         assert!(short.iter().all(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())));
-    }
-
-    #[test]
-    fn names_of_tools_are_ones_that_every_vendor_takes() {
-        for (name, expected) in [
-            ("search_web", "search_web"),
-            ("get-Tides_2", "get-Tides_2"),
-            ("functions.search<|channel|>", "functions_search__channel__"),
-            ("sü\u{8336}x", "s__x"),
-            (" think ", "think"),
-            ("", "unknown"),
-            (" \n", "unknown"),
-        ] {
-            assert_eq!(tool_name(name), expected, "{name}");
-        }
-        assert_eq!(tool_name(&"ä".repeat(100)), "_".repeat(64));
-        assert!(is_name(&"a".repeat(64)) && !is_name(&"a".repeat(65)) && !is_name("a.b") && !is_name(""));
     }
 
     #[test]

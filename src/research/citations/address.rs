@@ -156,3 +156,14 @@ pub(super) fn without_scheme(text: &str) -> Option<String> {
     let name = host.split(':').next()?;
     (name.contains('.') && host.chars().all(is_host) && !path.starts_with('/')).then(|| format!("https://{text}"))
 }
+
+/// Returns whether one of the words is an address.
+pub(super) fn holds_address(text: &str) -> bool {
+    let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | '<' | '[' | '"' | '，' | '：'));
+    words.any(|word| is_address(word) || address_in_word(word).is_some())
+}
+
+/// Returns whether the last word of a line is an address.
+pub(super) fn ends_with_address(trimmed: &str) -> bool {
+    trimmed.split_whitespace().next_back().is_some_and(holds_address)
+}

@@ -3,10 +3,11 @@
 
 use super::{
     grammar::{Piece, Reader},
-    numbering::{Bare, Target},
+    numbering::Bare,
     numbers::{self, Around, Numbers},
     pinpoint,
     scan::OPENING,
+    target::Target,
 };
 
 impl Reader<'_, '_> {

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{address, ids, lines, scan};
+use super::{address, ids, scan};
 use crate::domain::Source;
 
 /// Bytes of a title.
@@ -108,7 +108,7 @@ impl Catalogue {
                 (&line[..start], line[end..].trim_start_matches(scan::CLOSING).trim_start_matches(')'));
             let behind = behind.trim_start_matches([' ', ':', '-', '–', '—', '(', '<', '：']);
             let cites = (before.ends_with(scan::OPENING) || before.ends_with('('))
-                && !lines::holds_address(before)
+                && !address::holds_address(before)
                 && !address::is_address(behind);
             cites && self.by_id.get(&id).is_some_and(|&index| !is_name_of(&self.sources[index], before))
         })

@@ -2,8 +2,7 @@
 //! `Source 1: …`.
 
 use super::{
-    address::{address_in_word, address_length, is_address},
-    lines,
+    address::{self, address_in_word, address_length, is_address},
     numbers::{self, Numbers},
     scan::CLOSING,
 };
@@ -198,7 +197,7 @@ pub(super) fn said_by_number(line: &str) -> Option<&str> {
     }
     let text = found.rest.trim_end_matches(['.', '。', '*', '_', ' ']);
     let (said, inside) = text.strip_suffix(']')?.rsplit_once('[')?;
-    let says = said.contains(char::is_alphabetic) && !lines::holds_address(said);
+    let says = said.contains(char::is_alphabetic) && !address::holds_address(said);
     (says && Numbers::read(inside).is_some_and(|read| !read.footnote)).then_some(said)
 }
 

@@ -8,9 +8,10 @@ use super::{
     address::{address_in_word, is_address},
     anchors,
     ids::{ids_in_bracket, only_ids},
-    numbering::{Numbering, Target},
+    numbering::Numbering,
     numbers::Numbers,
     scan::{CLOSING, OPENING},
+    target::Target,
 };
 
 /// Brackets in brackets that are looked into; deeper ones are text.

@@ -4,7 +4,7 @@
 //! text, which is the safe side: text is cleaned, code is not.
 
 use super::{
-    address::{address_in_word, is_address},
+    address::{self, is_address},
     entries::{Form, label},
     ids::ids_in,
     scan::OPENING,
@@ -374,7 +374,7 @@ pub(super) fn behind_title(line: &str) -> Option<&str> {
 pub(super) fn is_list_in_line(line: &str) -> bool {
     let Some(list) = behind_title(line.trim()) else { return false };
     let is_numbered = |form| matches!(form, Form::Bracket | Form::Ordered);
-    holds_address(list) && label(list).label.is_some_and(|label| is_numbered(label.form))
+    address::holds_address(list) && label(list).label.is_some_and(|label| is_numbered(label.form))
 }
 
 /// Returns whether the line says of what follows that it is sources, as `Sources consulted:`.
@@ -493,7 +493,7 @@ pub(super) fn is_reference(trimmed: &str) -> bool {
     let cites = rest.starts_with(OPENING)
         || rest.starts_with('^')
         || ids_in(rest).first().is_some_and(|(start, _, _)| *start == 0);
-    cites || holds_address(rest)
+    cites || address::holds_address(rest)
 }
 
 /// Returns whether a line begins with an address, behind markers of lists and words like `URL:`.
@@ -506,16 +506,6 @@ pub(super) fn begins_with_address(line: &str) -> bool {
 
 fn behind_marker(trimmed: &str) -> &str {
     without_containers(trimmed).trim_start_matches(['•', '*', '_', ' '])
-}
-
-pub(super) fn holds_address(text: &str) -> bool {
-    let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | '<' | '[' | '"' | '，' | '：'));
-    words.any(|word| is_address(word) || address_in_word(word).is_some())
-}
-
-/// Returns whether the last word of a line is an address.
-pub(super) fn ends_with_address(trimmed: &str) -> bool {
-    trimmed.split_whitespace().next_back().is_some_and(holds_address)
 }
 
 /// Returns the label whose target the line defines, as in `[label]: target`. The target is one word; a title in

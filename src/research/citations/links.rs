@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashSet};
 use super::{
     Catalogue,
     address::{address_length, is_address},
-    numbering::Target,
     numbers::Numbers,
+    target::Target,
 };
 
 /// Bytes of a number with its brackets.

@@ -1,6 +1,6 @@
 //! A source list of the model's own, as it may seem: judged when it ends, since prose under such a heading stays.
 
-use super::{bibliography::is_bibliographic, entries, lines};
+use super::{address, bibliography::is_bibliographic, entries, lines};
 
 /// A list is judged when it has grown to so many bytes, at the latest.
 pub(super) const LIST_BYTES: usize = 64 * 1024;
@@ -44,7 +44,7 @@ impl Line {
     fn names_a_source(&self) -> bool {
         let trimmed = self.text.trim();
         let is_entry = || self.is_cited && !trimmed.ends_with(['.', '。', '!', '?', '！', '？', ':', '：']);
-        self.is_title || lines::holds_address(trimmed) || is_bibliographic(trimmed) || is_entry()
+        self.is_title || address::holds_address(trimmed) || is_bibliographic(trimmed) || is_entry()
     }
 }
 
@@ -234,7 +234,7 @@ impl SourceList {
                 let is_known = line.is_title || ((line.is_cited || line.has_id) && is_item);
                 is_known || lines::is_reference(trimmed) || is_bibliographic(trimmed)
             }
-            false => is_entry(trimmed) || (line.is_cited && lines::ends_with_address(trimmed)),
+            false => is_entry(trimmed) || (line.is_cited && address::ends_with_address(trimmed)),
         };
         match is_reference {
             true if !line.states => Role::Reference,
@@ -249,7 +249,7 @@ impl SourceList {
         let Line { text, states, .. } = &self.lines[at];
         let next = self.lines.get(at + 1).is_some_and(|next| lines::begins_with_address(&next.text));
         let behind = at > 0 && roles[at - 1] == Role::Reference && (text.starts_with("  ") || text.starts_with('\t'));
-        let awaits = next && lines::is_list_line(text.trim()) && !lines::holds_address(text);
+        let awaits = next && lines::is_list_line(text.trim()) && !address::holds_address(text);
         !states && (behind || awaits)
     }
 }
@@ -259,5 +259,5 @@ fn is_blank(line: &Line) -> bool {
 }
 
 fn is_entry(trimmed: &str) -> bool {
-    entries::label(trimmed).label.is_some_and(|label| label.form.stands_alone()) && lines::holds_address(trimmed)
+    entries::label(trimmed).label.is_some_and(|label| label.form.stands_alone()) && address::holds_address(trimmed)
 }

@@ -5,9 +5,9 @@ use super::{
     address::{address_length, behind_scheme, has_numeric_host, host, is_address, paper},
     grammar::{DEPTH, Piece, Reader, tail},
     ids::{ids_in_bracket, only_ids},
-    numbering::Target,
     numbers::{self, Numbers},
     scan::{FORMULA_BYTES, RAISED_BYTES},
+    target::Target,
 };
 
 /// One of these stands between two dollar signs that are no prices.

@@ -39,6 +39,7 @@ mod pinpoint;
 mod proof;
 mod scan;
 mod tables;
+mod target;
 mod works;
 
 use std::{collections::BTreeSet, sync::Arc};

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
     Catalogue,
-    address::{address_length, is_address},
+    address::{self, address_length, is_address},
     anchors,
     bibliography::is_bibliographic,
     entries::{Form, Label, address_at_end, is_between_labels, label, next_number, several},
@@ -16,6 +16,7 @@ use super::{
     links::Links,
     numbers::Numbers,
     scan::OPENING,
+    target::Target,
     works::{Cited, Work, Works},
 };
 
@@ -37,27 +38,6 @@ pub(super) enum Kind {
     Heading,
     /// A line under such a heading.
     Listed,
-}
-
-/// The target of a number or label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
-    /// A retrieved source, by index.
-    Source(usize),
-    /// An address that was not retrieved, or none.
-    Foreign,
-    /// A footnote that says something; it stays.
-    Remark,
-}
-
-impl Target {
-    /// Returns the index of the source, if one was retrieved.
-    pub(super) fn source(self) -> Option<usize> {
-        match self {
-            Self::Source(index) => Some(index),
-            Self::Foreign | Self::Remark => None,
-        }
-    }
 }
 
 /// What a bracket is that has nothing but numbers, as `[3]` and `[8-15]`.
@@ -452,7 +432,7 @@ impl<'a> Reader<'a> {
         if is_title
             || address_at_end(rest)
             || self.ends_with_place(rest)
-            || (is_reference && lines::holds_address(rest))
+            || (is_reference && address::holds_address(rest))
         {
             self.footnote = is_footnote.then_some(at);
             let says = rest.trim().contains(char::is_whitespace);
@@ -609,7 +589,7 @@ impl<'a> Reader<'a> {
 /// Returns whether a line without an address cites by an id in brackets. Then it is text, with whatever it begins.
 fn cites_by_id(line: &str) -> bool {
     let is_cited = |(start, ..): (usize, usize, u32)| line[..start].ends_with(OPENING);
-    !lines::holds_address(line) && ids_in(line).into_iter().any(is_cited)
+    !address::holds_address(line) && ids_in(line).into_iter().any(is_cited)
 }
 
 /// Returns the name of an entry that is a link: `[name](https://…)`.

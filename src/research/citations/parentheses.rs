@@ -4,9 +4,9 @@
 use super::{
     address::{address_length, is_address},
     grammar::{Piece, Reader},
-    numbering::Target,
     numbers::is_citing_word,
     scan::LONGEST_CITATION,
+    target::Target,
     works::{self, Cited},
 };
 

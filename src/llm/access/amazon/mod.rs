@@ -8,6 +8,7 @@ mod remote;
 mod roles;
 mod sign_in;
 mod sources;
+mod timed;
 
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
@@ -16,7 +17,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use time::OffsetDateTime;
 
 use super::{Refused, is_name};
-use crate::llm::settings::Endpoint;
+use crate::llm::endpoint::Endpoint;
 use crate::net::ApiClients;
 use sources::Sources;
 

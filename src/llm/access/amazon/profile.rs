@@ -10,12 +10,11 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
 use super::remote::parse;
-use super::roles::{Assumed, By, Role};
 use super::sign_in::SignIn;
-use super::sources::TimedCredentials;
+use super::timed::TimedCredentials;
 use crate::files;
 use crate::llm::access::Refused;
-use crate::llm::settings::Endpoint;
+use crate::llm::endpoint::Endpoint;
 
 /// How long keys of a file are used before it is read again.
 const FILE_COUNTS: Duration = Duration::from_secs(60);
@@ -38,6 +37,34 @@ pub(super) enum Profile {
     Role(Role),
     Assumed(Assumed),
     SignIn(SignIn),
+}
+
+/// A role that a token of somebody else's entitles to.
+#[derive(Clone, Debug)]
+pub(super) struct Role {
+    pub arn: String,
+    /// Where the token is; read again each time, since it changes.
+    pub file: PathBuf,
+    pub session: Option<String>,
+}
+
+/// A role that other credentials entitle to.
+pub(super) struct Assumed {
+    pub arn: String,
+    pub session: Option<String>,
+    pub external_id: Option<String>,
+    /// How long its credentials shall count, in seconds; unset: as long as the role says.
+    pub seconds: Option<u32>,
+    pub by: By,
+}
+
+/// Whose credentials entitle to a role.
+pub(super) enum By {
+    Profile(Box<Profile>),
+    /// The access key of the settings.
+    Settings,
+    Container,
+    Machine,
 }
 
 /// The two files, and what programs that they name are given.

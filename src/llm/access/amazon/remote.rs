@@ -16,10 +16,10 @@ use serde::Deserialize;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use url::{Host, Url};
 
-use super::sources::TimedCredentials;
+use super::timed::TimedCredentials;
 use crate::files;
 use crate::llm::access::Refused;
-use crate::llm::settings::Endpoint;
+use crate::llm::endpoint::Endpoint;
 use crate::net::{self, ApiClients};
 
 /// The address that containers of ECS ask.

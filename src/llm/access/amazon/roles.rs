@@ -1,19 +1,17 @@
 //! Roles that are assumed: by a token of somebody else's, such as that of a Kubernetes service account, or by
 //! credentials that a profile leads to.
 
-use std::path::PathBuf;
-
 use aws_credential_types::Credentials;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use secrecy::ExposeSecret as _;
 use url::{Url, form_urlencoded};
 
-use super::profile::Profile;
+use super::profile::{Assumed, Role};
 use super::remote::{COUNTS, TIME, body, element, time_of, token_of, unreadable};
-use super::sources::TimedCredentials;
+use super::timed::TimedCredentials;
 use super::{Signing, add_signature};
 use crate::llm::access::Refused;
-use crate::llm::settings::Endpoint;
+use crate::llm::endpoint::Endpoint;
 use crate::net::ApiClients;
 
 /// What sessions of assumed roles are called in the account's log.
@@ -22,40 +20,12 @@ const SESSION: &str = "fathom";
 const SERVICE: &str = "sts";
 const WHO: &str = "the token service of Amazon";
 
-/// A role that a token of somebody else's entitles to.
-#[derive(Clone, Debug)]
-pub(super) struct Role {
-    pub arn: String,
-    /// Where the token is; read again each time, since it changes.
-    pub file: PathBuf,
-    pub session: Option<String>,
-}
-
 impl Role {
     pub fn of_settings(endpoint: &Endpoint) -> Option<Self> {
         let session = endpoint.other("role_session_name").map(str::to_owned);
         let file = endpoint.other("web_identity_token_file")?.into();
         Some(Self { arn: endpoint.other("role_arn")?.to_owned(), file, session })
     }
-}
-
-/// A role that other credentials entitle to.
-pub(super) struct Assumed {
-    pub arn: String,
-    pub session: Option<String>,
-    pub external_id: Option<String>,
-    /// How long its credentials shall count, in seconds; unset: as long as the role says.
-    pub seconds: Option<u32>,
-    pub by: By,
-}
-
-/// Whose credentials entitle to a role.
-pub(super) enum By {
-    Profile(Box<Profile>),
-    /// The access key of the settings.
-    Settings,
-    Container,
-    Machine,
 }
 
 /// The service that gives credentials of roles

@@ -19,11 +19,11 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use super::remote::{COUNTS, MAX_BYTES, TIME, body, unreadable};
-use super::sources::TimedCredentials;
+use super::timed::TimedCredentials;
 use crate::domain::digest::hex;
 use crate::files;
 use crate::llm::access::Refused;
-use crate::llm::settings::Endpoint;
+use crate::llm::endpoint::Endpoint;
 use crate::net::ApiClients;
 
 /// How long before its end a token is renewed, as Amazon's own programs do it.

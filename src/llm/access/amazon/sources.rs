@@ -1,39 +1,17 @@
 //! Where credentials are looked for, in order, and how long those that were found are used.
 
-use std::time::{Duration, SystemTime};
-
 use aws_credential_types::Credentials;
 use futures::FutureExt as _;
-use time::OffsetDateTime;
 
-use super::profile::{Profile, Profiles};
+use super::profile::{By, Profile, Profiles, Role};
 use super::remote::{Container, Machine};
-use super::roles::{By, Role, Sts};
+use super::roles::Sts;
 use super::sign_in::Portal;
+use super::timed::TimedCredentials;
 use crate::llm::access::Refused;
-use crate::llm::access::credential_cache::{CredentialCache, Fresh};
-use crate::llm::settings::Endpoint;
+use crate::llm::access::credential_cache::CredentialCache;
+use crate::llm::endpoint::Endpoint;
 use crate::net::ApiClients;
-
-/// The longest life that is believed.
-const LONGEST_LIFE: Duration = Duration::from_secs(7 * 24 * 3_600);
-
-/// Credentials, and how long they are used where they do not say it themselves.
-#[derive(Clone)]
-pub(super) struct TimedCredentials {
-    pub credentials: Credentials,
-    pub counts_for: Duration,
-}
-
-impl TimedCredentials {
-    fn fresh(self) -> Fresh<Credentials> {
-        let left = |end: SystemTime| end.duration_since(OffsetDateTime::now_utc().into()).unwrap_or_default();
-        match self.credentials.expiry().map(left) {
-            Some(left) => Fresh::ending_in(self.credentials, left.min(LONGEST_LIFE)),
-            None => Fresh { value: self.credentials, renew_in: self.counts_for, ends_in: self.counts_for },
-        }
-    }
-}
 
 /// All places of one account.
 #[derive(Debug)]
@@ -148,12 +126,10 @@ const NOTHING: &str = "there is no access key, no profile, and no role of a cont
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::net::Timeouts;
+    use std::time::Duration;
 
-    fn credentials(end: Option<Duration>) -> Credentials {
-        Credentials::new("AKIA1", "s1", None, end.map(|end| SystemTime::from(OffsetDateTime::now_utc()) + end), "test")
-    }
+    use super::*;
+    use crate::{llm::access::credential_cache::Fresh, net::Timeouts};
 
     /// Creates sources; nobody listens where the machine's credentials are.
     fn sources() -> Sources {
@@ -162,30 +138,17 @@ mod tests {
         Sources::new(&endpoint, "us-east-1", &ApiClients::new(Timeouts::default()).unwrap())
     }
 
-    #[test]
-    fn credentials_are_renewed_before_their_end() {
-        let check = |end: Option<u64>, renew_in: u64, ends_in: u64| {
-            let counts_for = Duration::from_secs(60);
-            let fresh = TimedCredentials { credentials: credentials(end.map(Duration::from_secs)), counts_for }.fresh();
-            let near = |left: Duration, seconds: u64| {
-                left <= Duration::from_secs(seconds) && left + Duration::from_secs(5) >= Duration::from_secs(seconds)
-            };
-            assert!(near(fresh.renew_in, renew_in) && near(fresh.ends_in, ends_in), "{end:?}: {fresh:?}");
-        };
-        check(Some(3_600), 3_300, 3_600);
-        check(Some(320), 30, 320);
-        check(Some(0), 30, 0);
-        check(None, 60, 60);
-        check(Some(1 << 40), LONGEST_LIFE.as_secs() - 300, LONGEST_LIFE.as_secs());
-    }
-
     #[tokio::test]
     async fn credentials_that_cannot_be_renewed_are_used_to_their_end() {
         let sources = sources();
         assert!(matches!(sources.credentials().await, Err(Refused::Credentials(_))), "nobody was ever there");
         let sources = self::sources();
         let ends_in = Duration::from_secs(60);
-        sources.kept.keep(Fresh { value: credentials(None), renew_in: Duration::ZERO, ends_in });
+        sources.kept.keep(Fresh {
+            value: Credentials::new("AKIA1", "s1", None, None, "test"),
+            renew_in: Duration::ZERO,
+            ends_in,
+        });
         assert_eq!(sources.credentials().await.unwrap().access_key_id(), "AKIA1");
         sources.forget();
         assert!(matches!(sources.credentials().await, Err(Refused::Unreachable(_))), "what was refused is not used");
