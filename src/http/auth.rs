@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::{
     extract::{FromRequestParts, Request, State as Shared},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     State, audit,
+    cookies::{COOKIE, cookie, is_over_tls, set_cookie, set_session_cookie},
     error::{ApiError, Code, Place},
     extract::JsonBody,
-    json, origin, sign_in,
+    json, sign_in,
 };
 use crate::{
     auth::{Kind, Principal, SESSION, Session, Unverified},
@@ -30,10 +31,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 const API: &str = "/api/";
 /// The path where browsers sign in, which needs no key before.
 const SESSIONS: &str = "/api/v1/session";
-const COOKIE: &str = "fathom_session";
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Lets a request through that needs no key, or has one that allows it.
 pub async fn check(Shared(state): Shared<State>, mut request: Request, next: Next) -> Response {
@@ -92,13 +90,6 @@ fn sent(headers: &HeaderMap) -> Option<(&str, Kind)> {
         return Some((key.trim(), Kind::Key));
     }
     cookie(headers, COOKIE).map(|value| (value, Kind::Session))
-}
-
-/// Returns the cookie of that name.
-pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 /// Returns whether the scope of the principal's key allows the request. Reading needs the least. Everybody who is
@@ -240,80 +231,12 @@ fn signed_in(key: &ApiKey, session: Session, cookie: &str, headers: &HeaderMap) 
     Ok(response)
 }
 
-/// Gives a browser its session.
-pub fn set_session_cookie(response: &mut Response, session: Session, cookie: &str, is_over_tls: bool) {
-    set_cookie(response, cookie, session.ends.after(Timestamp::now()).as_secs(), is_over_tls);
-}
-
-/// Returns whether the browser speaks TLS. Proxies in front say so, of several in a row the outermost one first; so
-/// does the address of the page that a change comes from; and so does what browsers add to requests (`Sec-Fetch-Site`),
-/// as they do over TLS and on their own machine alone.
-pub fn is_over_tls(headers: &HeaderMap) -> bool {
-    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let forwarded = text(&FORWARDED_PROTO).split(',').next().unwrap_or_default();
-    forwarded.trim().eq_ignore_ascii_case("https")
-        || text(&header::ORIGIN).starts_with("https://")
-        || headers.contains_key(&SEC_FETCH_SITE) && is_elsewhere(text(&header::HOST))
-}
-
-/// Returns whether a host, which may have a port, is known to be another machine than the browser's own.
-fn is_elsewhere(host: &str) -> bool {
-    let authority = host.parse::<Authority>().ok();
-    match authority.and_then(|authority| url::Host::parse(authority.host()).ok()) {
-        Some(url::Host::Domain(name)) => !origin::is_this_machine(&name),
-        Some(url::Host::Ipv4(address)) => !address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => !address.is_loopback(),
-        None => false,
-    }
-}
-
-/// Returns what a cookie says of TLS.
-pub fn secure(is_over_tls: bool) -> &'static str {
-    if is_over_tls { "; Secure" } else { "" }
-}
-
-/// Writes the session's cookie. No script reads it, and no other site's page sends it. Over TLS only, where the
-/// browser is known to speak it.
-fn set_cookie(response: &mut Response, value: &str, seconds: u64, is_over_tls: bool) {
-    let secure = secure(is_over_tls);
-    let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
-    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
-    }
-
-    #[test]
-    fn proxies_and_pages_say_that_a_browser_speaks_tls() {
-        let check = |name, value, expected| assert_eq!(is_over_tls(&headers(&[(name, value)])), expected, "{value}");
-        check("x-forwarded-proto", "https", true);
-        check("x-forwarded-proto", "HTTPS", true);
-        check("x-forwarded-proto", "https, http", true);
-        check("x-forwarded-proto", "http, https", false);
-        check("x-forwarded-proto", "", false);
-        check("origin", "https://research.example.com", true);
-        check("origin", "http://research.example.com", false);
-        check("referer", "https://research.example.com/", false);
-    }
-
-    /// A browser renews its session by a request without `Origin`.
-    #[test]
-    fn what_browsers_add_over_tls_says_so_but_on_their_own_machine() {
-        let of_host = |host| is_over_tls(&headers(&[("sec-fetch-site", "same-origin"), ("host", host)]));
-        for host in ["research.example.com", "research:8443", "10.0.0.7:8080", "[2001:db8::1]:443"] {
-            assert!(of_host(host), "{host}");
-        }
-        for host in ["localhost:8080", "a.localhost", "127.0.0.1:8080", "127.0.0.2", "[::1]:8080", "", "a b"] {
-            assert!(!of_host(host), "{host}");
-        }
-        assert!(!is_over_tls(&headers(&[("host", "research.example.com")])));
     }
 
     #[test]

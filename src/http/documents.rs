@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::{
     State, audit,
+    bodies::ThreadBody,
     error::{ApiError, Code, Place},
     extract::{self, Query},
     json,
-    threads::ThreadBody,
 };
 use crate::{
     domain::{Caller, DocumentId, Upload},

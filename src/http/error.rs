@@ -9,7 +9,7 @@ use axum::{
 };
 use serde::Serialize;
 
-use super::limits;
+use super::allowances;
 use crate::{
     domain::{Allowance, OptionError},
     runs::{Refusal, StoreError, UploadError},
@@ -411,7 +411,7 @@ impl IntoResponse for ApiError {
         {
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
-        limits::append(response.headers_mut(), &self.allowances);
+        allowances::append(response.headers_mut(), &self.allowances);
         response.extensions_mut().insert(Problem(self));
         response
     }

@@ -145,7 +145,8 @@ impl Written {
         {
             return Ok(page.clone());
         }
-        let page = pages.part(self).await?;
+        let text = self.settled().to_owned();
+        let page = pages.part(text, self.citations.clone(), self.urls.clone()).await?;
         self.rendered = Some((extent, page.clone()));
         Ok(page)
     }

@@ -12,7 +12,7 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-use super::{error::ApiError, extract::write_cursor};
+use super::{cursor::write_cursor, error::ApiError};
 use crate::{domain::shortened, runs::Page};
 
 /// A value of which no object has a name twice.

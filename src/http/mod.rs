@@ -7,11 +7,15 @@
 //!
 //! The contract is openapi.yaml at the top level; a test holds it against [`router`].
 
+mod allowances;
 pub mod audit;
 mod auth;
+mod bodies;
 mod changes;
 mod clients;
 mod collections;
+mod cookies;
+mod cursor;
 pub mod docs;
 mod documents;
 mod error;

@@ -17,7 +17,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 use tokio::sync::{OnceCell, Semaphore};
 use uuid::Uuid;
 
-use super::{error::ApiError, fragment::Written};
+use super::error::ApiError;
 use crate::domain::{
     RunId, Source,
     claim::{Claim, Verdict},
@@ -75,13 +75,13 @@ impl Pages {
     }
 
     /// Returns a page of the complete paragraphs of a report that is being written.
-    pub async fn part(&self, written: &Written) -> Result<Bytes, ApiError> {
-        let written = written.clone();
+    ///
+    /// `urls` are the addresses of what is cited.
+    pub async fn part(&self, text: String, citations: Vec<Citation>, urls: HashSet<String>) -> Result<Bytes, ApiError> {
         let render = move || {
-            let urls = written.urls.iter().map(String::as_str).collect();
-            let text = written.settled();
-            let (article, _) = article(text, &written.citations, &HashMap::new(), &urls);
-            Bytes::from(framed("", &attributes(wording::any_language_code(text), text), &article))
+            let urls = urls.iter().map(String::as_str).collect();
+            let (article, _) = article(&text, &citations, &HashMap::new(), &urls);
+            Bytes::from(framed("", &attributes(wording::any_language_code(&text), &text), &article))
         };
         self.alone(render).await
     }

@@ -11,110 +11,16 @@ use serde::Serialize;
 
 use super::{
     State, audit,
+    bodies::RunBody,
     error::ApiError,
     extract::{Preferences, Query, path_text},
     json::{ListBody, answer},
     started::waited,
 };
 use crate::{
-    domain::{
-        Caller, Failure, ModelUsage, Outcome, Progress, RunDetails, RunId, RunOptions, RunStatus, Source, SourceId,
-        ThreadId, Timestamp, Usage,
-    },
+    domain::{Caller, RunDetails, RunStatus, Source, SourceId, Timestamp, Usage},
     runs::{Cancelling, OwnedRun, RunFilter, Step},
 };
-
-#[derive(Serialize)]
-pub struct RunBody {
-    id: RunId,
-    thread_id: ThreadId,
-    status: RunStatus,
-    outcome: Option<Outcome>,
-    error: Option<Failure>,
-    options: RunOptions,
-    created_at: Timestamp,
-    started_at: Option<Timestamp>,
-    finished_at: Option<Timestamp>,
-    cancel_requested: bool,
-    limited_by: Option<String>,
-    queue_position: Option<u64>,
-    retry_of: Option<RunId>,
-    progress: Progress,
-    usage: UsageBody,
-    links: RunLinks,
-}
-
-#[derive(Serialize)]
-struct UsageBody {
-    #[serde(flatten)]
-    total: ModelUsage,
-    by_model: BTreeMap<String, ModelUsage>,
-}
-
-#[derive(Serialize)]
-struct RunLinks {
-    #[serde(rename = "self")]
-    own: String,
-    thread: String,
-    events: String,
-    report: String,
-    notes: String,
-    sources: String,
-    steps: String,
-    usage: String,
-    cancel: String,
-    retry: String,
-}
-
-impl From<RunDetails> for RunBody {
-    fn from(details: RunDetails) -> Self {
-        let RunDetails { run, usage, queue_position } = details;
-        Self {
-            links: RunLinks::of(run.id, run.thread_id),
-            id: run.id,
-            thread_id: run.thread_id,
-            status: run.status,
-            outcome: run.outcome,
-            error: run.error,
-            options: run.options,
-            created_at: run.created_at,
-            started_at: run.started_at,
-            finished_at: run.finished_at,
-            cancel_requested: run.cancel_requested,
-            limited_by: run.limited_by,
-            queue_position,
-            retry_of: run.retry_of,
-            progress: run.progress,
-            usage: UsageBody { total: total(&usage), by_model: usage },
-        }
-    }
-}
-
-impl RunLinks {
-    fn of(run_id: RunId, thread_id: ThreadId) -> Self {
-        let path = format!("/api/v1/runs/{run_id}");
-        Self {
-            thread: format!("/api/v1/threads/{thread_id}"),
-            events: format!("{path}/events"),
-            report: format!("{path}/report"),
-            notes: format!("{path}/notes"),
-            sources: format!("{path}/sources"),
-            steps: format!("{path}/steps"),
-            usage: format!("{path}/usage"),
-            cancel: format!("{path}/cancel"),
-            retry: format!("{path}/retry"),
-            own: path,
-        }
-    }
-}
-
-fn total(by_model: &BTreeMap<String, ModelUsage>) -> ModelUsage {
-    by_model.values().fold(ModelUsage::default(), |mut total, usage| {
-        total.calls += usage.calls;
-        total.tokens += usage.tokens;
-        total
-    })
-}
 
 pub async fn list(Shared(state): Shared<State>, caller: Caller, uri: Uri, query: Query) -> Result<Response, ApiError> {
     audit::list(&caller, None, &uri);

@@ -7,7 +7,7 @@ use axum::{
 };
 
 use super::{
-    State, audit, auth,
+    State, audit, cookies,
     error::{ApiError, Code},
     extract::Query,
 };
@@ -29,14 +29,14 @@ pub async fn begin(Shared(state): Shared<State>, headers: HeaderMap) -> Result<R
     let (url, begun) = issuer.begin(client).await.map_err(|error| failed(&error))?;
     let mut response = redirect(url.as_str());
     // The address that it comes back to does not count: a browser that is here without TLS would drop the cookie.
-    set_cookie(&mut response, &begun.text(), SECONDS, auth::is_over_tls(&headers));
+    set_cookie(&mut response, &begun.text(), SECONDS, cookies::is_over_tls(&headers));
     Ok(response)
 }
 
 /// Takes the browser back: the code that it brings gives a token, and that a session.
 pub async fn finish(Shared(state): Shared<State>, headers: HeaderMap, query: Query) -> Result<Response, ApiError> {
     let (issuer, client) = configured(&state)?;
-    let begun = auth::cookie(&headers, COOKIE).and_then(Begun::parse);
+    let begun = cookies::cookie(&headers, COOKIE).and_then(Begun::parse);
     let (Some(begun), Some(code), Some(brought)) = (begun, query.text("code"), query.text("state")) else {
         return Err(refused("the issuer did not sign you in, or it took too long; begin again at /"));
     };
@@ -44,10 +44,10 @@ pub async fn finish(Shared(state): Shared<State>, headers: HeaderMap, query: Que
     let bearer = issuer.key_of(&claims).map_err(|error| failed(&error))?;
     let (key, cookie, session) = state.keys.sign_in_through(bearer).await?;
     audit::signed_in(&key, session);
-    let is_over_tls = client.redirect_url.scheme() == "https" || auth::is_over_tls(&headers);
+    let is_over_tls = client.redirect_url.scheme() == "https" || cookies::is_over_tls(&headers);
     let mut response = redirect(HOME);
     set_cookie(&mut response, "", 0, is_over_tls);
-    auth::set_session_cookie(&mut response, session, &cookie, is_over_tls);
+    cookies::set_session_cookie(&mut response, session, &cookie, is_over_tls);
     Ok(response)
 }
 
@@ -87,7 +87,7 @@ fn redirect(to: &str) -> Response {
 }
 
 fn set_cookie(response: &mut Response, value: &str, seconds: u64, is_over_tls: bool) {
-    let secure = auth::secure(is_over_tls);
+    let secure = cookies::secure(is_over_tls);
     let cookie = format!("{COOKIE}={value}; Path=/auth; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().append(header::SET_COOKIE, cookie);

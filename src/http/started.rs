@@ -11,14 +11,12 @@ use axum::{
 use serde::Serialize;
 
 use super::{
-    State,
+    State, allowances,
+    bodies::{RunBody, ThreadBody},
     error::{ApiError, Code},
     extract::{Preferences, negotiate},
     json::json,
-    limits,
     report::{JSON, MARKDOWN, content_type},
-    runs::RunBody,
-    threads::ThreadBody,
 };
 use crate::{
     domain::{Caller, Message, Run, RunDetails, Thread, ThreadStatus, report::Report},
@@ -118,7 +116,7 @@ impl Starter {
                 let body = answered.map_or_else(queued, Ok)?;
                 let report = unless_later(self.report(&run).await)?.flatten();
                 let mut response = response(&started, &run, body, report);
-                limits::append(response.headers_mut(), &allowances);
+                allowances::append(response.headers_mut(), &allowances);
                 Ok(self.preferences.applied(response))
             }
             Accepted::Before(first) => self.repeated(state, &started, first).await,

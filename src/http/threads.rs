@@ -5,19 +5,19 @@ use axum::{
     http::{StatusCode, Uri},
     response::Response,
 };
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::{
     State, audit,
+    bodies::{RunBody, ThreadBody},
     error::{ApiError, Place},
     extract::{JsonBody, Query, keys, line},
     json::{ListBody, answer},
-    runs::RunBody,
     started::{Started, Starter},
 };
 use crate::{
-    domain::{Caller, GivenKeys, RunId, Thread, ThreadId, ThreadStatus, Timestamp},
+    domain::{Caller, GivenKeys, ThreadStatus},
     runs::{NewThread, OwnedThread, Submission, ThreadChange, ThreadFilter},
 };
 
@@ -63,51 +63,6 @@ pub struct ThreadChangeBody {
 /// Reads a value that may be missing but not null: a title cannot be taken away.
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     String::deserialize(deserializer).map(Some)
-}
-
-#[derive(Serialize)]
-pub struct ThreadBody {
-    id: ThreadId,
-    status: ThreadStatus,
-    title: String,
-    created_at: Timestamp,
-    last_seq: i64,
-    latest_run_id: Option<RunId>,
-    metadata: Map<String, Value>,
-    options: Map<String, Value>,
-    links: ThreadLinks,
-}
-
-#[derive(Serialize)]
-struct ThreadLinks {
-    #[serde(rename = "self")]
-    own: String,
-    messages: String,
-    events: String,
-    runs: String,
-}
-
-impl From<Thread> for ThreadBody {
-    fn from(thread: Thread) -> Self {
-        let path = format!("/api/v1/threads/{}", thread.id);
-        let links = ThreadLinks {
-            messages: format!("{path}/messages"),
-            events: format!("{path}/events"),
-            runs: format!("{path}/runs"),
-            own: path,
-        };
-        Self {
-            id: thread.id,
-            status: thread.status,
-            title: thread.title,
-            created_at: thread.created_at,
-            last_seq: thread.last_seq,
-            latest_run_id: thread.latest_run_id,
-            metadata: thread.metadata,
-            options: thread.options,
-            links,
-        }
-    }
 }
 
 pub async fn create(
