@@ -3,7 +3,7 @@
 //! Plain async code over one door to the outside, [`Cx`]: whatever a stage learns from outside is a step of the
 //! journal, so the same code, run again after a crash, goes the same way. Knows no HTTP and no SQL.
 //!
-//! `agent.rs` is the tool loop of both agents, `calls.rs` the calls of a turn. `statements.rs` takes notes apart and
+//! `turns.rs` is the tool loop of both agents, `calls.rs` the calls of a turn. `statements.rs` takes notes apart and
 //! holds them against their sources; `material.rs` gathers what the writer is given, `evidence.rs` makes its cards.
 //! `citations/` makes citations real, `claims/` holds cited statements against their sources, `verify.rs` has what
 //! fails written once more, `questions.rs` says how far each sub-question is answered.

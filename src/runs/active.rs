@@ -12,10 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    dispatcher::LastLook,
-    marks::{Mark, Marks},
-};
+use super::marks::{Mark, Marks};
 use crate::{domain::RunId, store::Lease};
 
 /// The first pause between two tries at a run that cannot be worked on.
@@ -52,6 +49,21 @@ pub enum Leaving {
     ToOthers,
     /// It waits until somebody asks for it: who stops a command does not want a service to go on paying.
     Parked,
+}
+
+/// The time when the claim loop last looked for work and the database answered.
+#[derive(Debug, Default)]
+pub struct LastLook(Mutex<Option<Instant>>);
+
+impl LastLook {
+    /// Returns the time since then; `None` when there was none.
+    pub fn age(&self) -> Option<Duration> {
+        self.0.lock().map(|at| at.elapsed())
+    }
+
+    pub fn now(&self) {
+        *self.0.lock() = Some(Instant::now());
+    }
 }
 
 /// The runs at work in this process.

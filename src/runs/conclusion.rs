@@ -4,7 +4,7 @@ use tokio::{task::JoinError, time::Instant};
 
 use super::{
     DATABASE_PAUSE, DATABASE_TIMEOUT, Parts, WorkError,
-    worker::{Ended, root, stopped},
+    ended::{Ended, root, stopped},
 };
 use crate::{
     context::Error,

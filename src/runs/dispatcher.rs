@@ -5,13 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
 use tokio::{task::JoinSet, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Runs,
     active::Leaving,
+    ended::Ended,
     stuck::{self, Stuck},
     submit::KEY_LIFE,
     worker,
@@ -43,7 +43,7 @@ const CLOCK_STEP: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Dispatcher {
     runs: Runs,
-    working: JoinSet<(RunId, Result<worker::Ended, super::WorkError>)>,
+    working: JoinSet<(RunId, Result<Ended, super::WorkError>)>,
     /// The one that delivers webhooks; what it drops at the end is delivered by others, or later.
     delivering: JoinSet<()>,
     /// At most one cleaning, beside the claiming; dropped at the end, which harms nothing.
@@ -57,21 +57,6 @@ pub struct Dispatcher {
     /// Workers of this machine that were dead at the last look, and whether their leases were ended.
     dead: HashMap<String, bool>,
     stuck: Stuck,
-}
-
-/// The time when the claim loop last looked for work and the database answered.
-#[derive(Debug, Default)]
-pub struct LastLook(Mutex<Option<Instant>>);
-
-impl LastLook {
-    /// Returns the time since then; `None` when there was none.
-    pub fn age(&self) -> Option<Duration> {
-        self.0.lock().map(|at| at.elapsed())
-    }
-
-    fn now(&self) {
-        *self.0.lock() = Some(Instant::now());
-    }
 }
 
 impl Dispatcher {
@@ -343,7 +328,7 @@ fn interval(period: Duration) -> tokio::time::Interval {
 }
 
 /// Logs how work on a run ended, where the worker does not.
-fn log_end(joined: Result<(RunId, Result<worker::Ended, super::WorkError>), tokio::task::JoinError>) {
+fn log_end(joined: Result<(RunId, Result<Ended, super::WorkError>), tokio::task::JoinError>) {
     match joined {
         // Logged by the worker.
         Ok((_, Ok(_))) => {}

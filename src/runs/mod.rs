@@ -14,6 +14,7 @@ mod collections;
 mod conclusion;
 mod condition;
 mod dispatcher;
+mod ended;
 mod estimate;
 mod lease_renewer;
 mod marks;
@@ -58,6 +59,7 @@ pub use breakdown::{Breakdown, PeriodBreakdown, Sums, breakdown, breakdown_of_pe
 pub use collections::OwnedCollection;
 pub use condition::Database;
 pub use dispatcher::Dispatcher;
+pub use ended::Ended;
 use marks::Marks;
 pub use means::Means;
 pub use owned::{OwnedEvents, OwnedRun, OwnedThread};
@@ -72,7 +74,6 @@ pub use stuck::longest_silence;
 pub use submit::{Accepted, Key, Submission};
 pub use uploads::{HasDocuments, OwnedDocuments};
 pub use usage::{OwnerUsage, Period, usage};
-pub use worker::Ended;
 
 /// Wrong options of one request that are looked into.
 const MAX_WRONG_OPTIONS: usize = 32;

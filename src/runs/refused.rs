@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Parts, Refusal, worker::root};
+use super::{Parts, Refusal, ended::root};
 use crate::{
     domain::{Event, Moment, Timestamp, Wait, WaitKind, Waiting, WarningCode},
     journal::Journal,

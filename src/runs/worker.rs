@@ -8,16 +8,17 @@ use tokio::{task::JoinSet, time::Instant};
 use super::{
     DATABASE_PAUSE, Leaving, Means, Parts, Refusal, RunSignals, WorkError, collections,
     conclusion::{End, TaskEnd, conclude, corrupt, task_end},
+    ended::{Ended, root, stopped},
     lease_renewer::{LeaseRenewer, Renewed},
     refused, retry,
 };
 use crate::{
     context::{Cx, EarlierLives, Services, Snapshots, Spending},
     domain::{
-        Event, Failure, FailureCode, FollowUp, MessageRole, Note, Outcome, Run, RunId, RunStatus, Scope, Source,
-        Timestamp, WarningCode, report::Report,
+        Event, Failure, FailureCode, FollowUp, MessageRole, Note, Outcome, Run, RunId, RunStatus, Source, Timestamp,
+        WarningCode, report::Report,
     },
-    journal::{self, Journal, Stop},
+    journal::{Journal, Stop},
     research::{self, Conversation, Earlier},
     search::Engine,
     store::{self, Clock, Lease, NewEvent, Step},
@@ -37,32 +38,6 @@ const SKIPPED_SHOWN: usize = 20;
 
 /// The longest time of a run that is kept for compressing notes and writing the report: a quarter, and at most this.
 const LONGEST_WRITING: Duration = Duration::from_secs(900);
-
-/// How work on a run ended.
-#[derive(Debug)]
-pub enum Ended {
-    /// The run is final.
-    Completed(Outcome),
-    Failed(Failure),
-    Cancelled,
-    /// This process was asked to stop; the run waits to be resumed.
-    Interrupted,
-    /// Somebody else may own it, or the database was away for longer than the lease.
-    Lost,
-}
-
-impl Ended {
-    /// Names the end in one word, for logs.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Completed(outcome) => outcome.as_str(),
-            Self::Failed(_) => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Interrupted => "interrupted",
-            Self::Lost => "lost",
-        }
-    }
-}
 
 /// Works on a claimed run until it is final, lost, or interrupted.
 ///
@@ -408,17 +383,4 @@ async fn unfinished(parts: &Parts, before: &[Run]) -> Result<Option<(Vec<Source>
 fn texts_cite(texts: &[(RunId, Report)], source: &Source) -> bool {
     let mut cited = texts.iter().flat_map(|(_, report)| &report.citations).map(|citation| citation.source_id);
     cited.any(|id| source.ids().any(|known| known == id))
-}
-
-pub fn root(event: Event) -> NewEvent {
-    journal::now(&Scope::ROOT, event)
-}
-
-pub fn stopped(stop: Stop) -> WorkError {
-    match stop {
-        Stop::Storage(error) => error.into(),
-        Stop::Mismatch { key } => store::Error::Corrupt(format!("step '{key}' was made by a different request")).into(),
-        // Only steps end so, and their verdict is made elsewhere.
-        Stop::TimeOver | Stop::Interrupted => store::Error::Corrupt(stop.to_string()).into(),
-    }
 }
