@@ -8,9 +8,11 @@ use super::{
     lower,
     ordinals::numbering,
     page::{Page, PlacedNumber, WordKey, word_keys},
+    parts,
     phrases::{self, TEMPERATURE},
     quarters,
     roles::Roles,
+    rows, swaps,
     tokens::Token,
     units::Unit,
     versions,
@@ -19,7 +21,7 @@ use super::{
 use crate::text::{Language, is_in};
 
 /// Smaller numbers stand on every page, so theirs has to be about the same.
-const SMALL: i128 = 100 * ONE;
+pub const SMALL: i128 = 100 * ONE;
 /// Places of a number that are looked at.
 const MOST_PLACES: usize = 200;
 /// The most of these that are read closely.
@@ -30,6 +32,9 @@ const COUNTED: i128 = 12 * ONE;
 /// Numbers that share one word for so many, as in `4, 5 or 6 million`, and bytes between the first and the last one.
 const MOST_IN_RANGE: usize = 4;
 const LONGEST_RANGE: usize = 24;
+
+/// Between the ends of a range.
+const IN_RANGE: &str = "and to or und bis oder et à ou y a o e - – — ~ 至 到";
 
 /// Joins those whose shares a statement adds up.
 const AND: &str = "and und et y e ed en и";
@@ -66,6 +71,7 @@ pub struct Statement<'a> {
     computes: OnceCell<bool>,
     joins: OnceCell<bool>,
     language: OnceCell<Option<Language>>,
+    labels: OnceCell<BTreeSet<WordKey>>,
 }
 
 /// The standing of a figure of a statement in a page.
@@ -74,6 +80,8 @@ pub enum Standing {
     /// In this sentence; beyond the last one: in what is known around the text.
     In(usize),
     Missing,
+    /// The page says it of another matter.
+    Swapped,
     /// It need not stand anywhere.
     Free,
 }
@@ -83,7 +91,7 @@ impl Standing {
     pub fn place(self) -> Option<usize> {
         match self {
             Self::In(sentence) => Some(sentence),
-            Self::Missing | Self::Free => None,
+            Self::Missing | Self::Swapped | Self::Free => None,
         }
     }
 }
@@ -96,6 +104,7 @@ impl<'a> Statement<'a> {
                 number.precision = bounds::precision(text, tokens, &(found.start..found.end));
             }
         }
+        add_multiples_of_ranges(text, &mut figures);
         let parts = parts_of_year(text, &figures);
         // The number of `3-м квартале` counts nothing.
         let is_within = |found: &PlacedFigure, part: &PlacedFigure| part.start <= found.start && found.end <= part.end;
@@ -121,6 +130,7 @@ impl<'a> Statement<'a> {
             computes: OnceCell::new(),
             joins: OnceCell::new(),
             language: OnceCell::new(),
+            labels: OnceCell::new(),
         }
     }
 
@@ -135,8 +145,22 @@ impl<'a> Statement<'a> {
             let years = self.figures.iter().zip(&mut standings);
             let years = years.filter(|(found, _)| matches!(&found.figure, Figure::Number(number) if number.is_year()));
             years.for_each(|(_, standing)| *standing = Standing::Missing);
+            return standings;
+        }
+        let swapped = swaps::swapped(self, page, &standings);
+        for at in swapped.into_iter().chain(rows::strayed(self, page, &standings)) {
+            standings[at] = Standing::Swapped;
         }
         standings
+    }
+
+    pub fn tokens(&self) -> &[Token<'a>] {
+        self.tokens
+    }
+
+    /// Returns the keys of the words that tell something.
+    pub fn labels(&self) -> &BTreeSet<WordKey> {
+        self.labels.get_or_init(|| parts::word_labels(self.text, self.tokens).map(|(label, _)| label.key).collect())
     }
 
     /// Returns the numbers among its figures.
@@ -371,6 +395,26 @@ impl<'a> Statement<'a> {
     }
 }
 
+/// Adds to the first sum of a range what it is with the word for so many behind the second one: `between $19.2 and
+/// $19.6 billion`.
+fn add_multiples_of_ranges(text: &str, figures: &mut [PlacedFigure]) {
+    for at in 1..figures.len() {
+        let [first, second] = &mut figures[at - 1..=at] else { continue };
+        let between = text.get(first.end..second.start).unwrap_or_default();
+        let (Figure::Number(first), Figure::Number(second)) = (&mut first.figure, &second.figure) else { continue };
+        let joint = between.trim_matches(|char: char| char.is_whitespace() || "$€£¥".contains(char));
+        let is_range = first.multiple == 1 && first.unit.is_some_and(Unit::is_money) && first.unit == second.unit;
+        if is_range && second.multiple > 1 && is_in(IN_RANGE, &joint.to_lowercase()) {
+            let raised = |reading: &Reading| {
+                let [value, step] = [reading.value, reading.step].map(|part| part.saturating_mul(second.multiple));
+                Reading { value, step }
+            };
+            let raised: Vec<Reading> = first.readings.iter().map(raised).collect();
+            first.readings.extend(raised);
+        }
+    }
+}
+
 /// Returns the parts of a year that a text names in words, as their codes: those beside a year, and all where it is of
 /// business. A match has two halves, too.
 fn parts_of_year(text: &str, figures: &[PlacedFigure]) -> Vec<PlacedFigure> {
@@ -448,6 +492,18 @@ fn are_same(number: &Number, other: &Number) -> bool {
         readings.any(|there| same_amount(number, *here, other, *there))
     };
     number.readings.iter().any(is_same)
+}
+
+/// Returns whether a number of a page is the one of a statement: the same amount, or the same without the word for so
+/// many that the head of a table may have.
+pub fn is_same(number: &Number, there: &PlacedNumber, page: &Page) -> bool {
+    let values = || number.readings.iter().map(|reading| reading.value);
+    let is_written = || values().any(|value| there.number.is(value) || there.number.is(value / number.multiple));
+    let is_counted = |multiple: i128| number.counted_in(multiple).is_some_and(|own| are_same(&own, &there.number));
+    let is_bare = there.number.unit.is_none() && !there.number.is_percent;
+    number.is_year() == there.number.is_year()
+        && number.counts_as(&there.number)
+        && (is_written() || are_same(number, &there.number) || is_bare && page.heads().any(is_counted))
 }
 
 fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -> bool {

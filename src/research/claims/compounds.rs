@@ -4,6 +4,7 @@ use super::{
     figures::{EMPTY, Figure, Number, Reader, Reading, readings},
     phrases, quarters,
     tokens::Token,
+    units::Unit,
     words::{self, ONE},
 };
 
@@ -43,15 +44,30 @@ impl Reader<'_> {
         phrases::AND_A_HALF.iter().find(stands).map(|words| (ONE / 2, words.len()))
     }
 
-    /// Reads the fraction of `1 1/2`.
+    /// Reads the fraction of `1 1/2`, or of `1-1/2`.
     pub fn fraction_behind(self, ahead: usize) -> Option<(i128, usize)> {
+        let first = self.token(ahead)?;
+        let hyphen = usize::from((first.is('-') || first.is('‑')) && self.is_glued(ahead - 1) && self.is_glued(ahead));
+        let fraction = self.fraction(ahead + hyphen).filter(|_| hyphen == 1 || !self.is_glued(ahead - 1))?;
+        Some((fraction, hyphen + 3))
+    }
+
+    /// Reads the fraction of `1/4 percentage point`, which stands alone.
+    pub fn fraction_of_point(self) -> Option<i128> {
+        let is_part = self.back(1).is_some_and(|before| before.is_glued(0));
+        let is_of_point = || self.unit(3).is_some_and(|unit| unit == Unit::PERCENTAGE_POINT);
+        let is_whole = || self.back(1).is_none_or(|before| before.token(0).is_none_or(|token| !token.is_number()));
+        self.fraction(0).filter(|_| !is_part && is_of_point() && is_whole())
+    }
+
+    fn fraction(self, ahead: usize) -> Option<i128> {
         let digit = |ahead: usize| {
             let token = self.token(ahead).filter(|token| token.is_number() && token.text.len() == 1)?;
             token.text.parse::<i128>().ok().filter(|digit| *digit > 0)
         };
         let (over, under) = (digit(ahead)?, digit(ahead + 2)?);
         let is_fraction = self.token(ahead + 1)?.is('/') && self.is_glued(ahead) && self.is_glued(ahead + 1);
-        (is_fraction && over < under && !self.is_glued(ahead - 1)).then(|| (over * ONE / under, 3))
+        (is_fraction && over < under).then(|| over * ONE / under)
     }
 
     /// Reads `half a litre` and `eine halbe Stunde`, if a unit follows.

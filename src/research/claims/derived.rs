@@ -3,30 +3,71 @@
 //! Among a dozen numbers some two have nearly any ratio. So only what is of one kind is computed with: amounts in one
 //! unit, shares of a hundred, years.
 
+use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
+
 use super::{
     bounds::Precision,
     check::{Statement, rounds_to},
     figures::{Number, Reading},
     ordinals,
-    page::{Page, PlacedNumber},
+    page::{Page, PlacedNumber, WordKey},
+    rows,
+    swaps::Reader,
     units::Unit,
     words::{self, ONE},
 };
+use crate::text::is_in;
 
 /// Sentences around the best one whose numbers may be computed with, how many numbers of all pages, and of one at
 /// least.
 const NEAR: usize = 3;
 const MOST_OPERANDS: usize = 24;
 const LEAST_OPERANDS: usize = 6;
+/// Rows that a statement names whose numbers may be computed with, how many of each, and how many are looked at.
+const MOST_ROWS: usize = 4;
+const MOST_CELLS: usize = 8;
+const MOST_PLACES: usize = 60;
 /// Digits of a year: `1,450` is none.
 const YEAR_DIGITS: usize = 4;
+
+/// Behind a number that says how many times something is something else.
+const TIMES: &str = "times fold mal fach fache fachen faches fois veces volte vezes keer maal раза раз 倍 x";
+/// Behind a number that is the difference of two shares.
+const POINTS: &str = "point points punkt punkte punkten punto puntos punti ponto pontos punt";
+
+/// What the word behind a number says of how it was computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Any,
+    /// `1.8 times as many`: as a ratio.
+    Times,
+    /// `4 points more`: as a difference of two shares.
+    Points,
+}
+
+impl Way {
+    fn of(text: &str, place: &Range<usize>) -> Self {
+        let behind = text.get(place.end..).unwrap_or_default().trim_start_matches([' ', '\u{a0}', '-', '‑']);
+        let end = behind.find(|char: char| !char.is_alphabetic()).unwrap_or(behind.len());
+        let word = if behind.starts_with('倍') { "倍" } else { &behind[..end] };
+        match word.to_lowercase() {
+            word if is_in(TIMES, &word) => Self::Times,
+            word if is_in(POINTS, &word) => Self::Points,
+            _ => Self::Any,
+        }
+    }
+}
 
 /// A number that may be computed with.
 #[derive(Clone, Copy, Debug)]
 struct Operand<'a> {
+    page: &'a Page,
+    placed: &'a PlacedNumber,
     number: &'a Number,
     value: i128,
     sentence: usize,
+    /// The column of a table that it stands in.
+    column: Option<usize>,
     /// It is a part of the one before.
     is_part: bool,
     /// It is written as years are, in four digits.
@@ -46,8 +87,10 @@ impl Operand<'_> {
 
     /// Returns whether a sum or difference of such numbers may be the one of the statement. Those of shares are often
     /// called points, and the cells of tables say nothing of what they are.
-    fn adds_up_to(&self, number: &Number, is_said: bool) -> bool {
+    fn adds_up_to(&self, number: &Number, is_said: bool, way: Way) -> bool {
         match (is_share(number), is_share(self.number)) {
+            (false, of_shares) if way == Way::Points => of_shares && number.unit.is_none(),
+            _ if way == Way::Times => false,
             (true, false) => is_points(number) && self.number.unit.is_none() && !self.number.is_year(),
             (false, true) => is_said && number.unit.is_none(),
             (true, true) => true,
@@ -60,25 +103,47 @@ impl Operand<'_> {
     }
 }
 
-/// Does a number of the statement follow from those near the best sentences of the pages?
-pub fn is_derived(statement: &Statement<'_>, number: &Number, pages: &[(&Page, Option<usize>)]) -> bool {
-    // Each page has its share, however many numbers another one has.
-    let share = (MOST_OPERANDS / pages.len().max(1)).max(LEAST_OPERANDS);
-    let best = pages.iter().filter_map(|&(page, best)| Some((page, best?)));
-    let operands: Vec<Operand<'_>> = best.flat_map(|(page, best)| operands(page, best, share)).collect();
-    // Of two years, or two small numbers, anything follows.
-    let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
-    let is_said = number.is_percent || statement.says_it_computes();
-    let allowed = is_said || is_points(number) || number.readings.iter().any(is_long);
-    // `more` of `more than 4 billion` speaks of no computing.
-    let is_bound = matches!(number.precision, Precision::AtLeast | Precision::AtMost) && !is_share(number);
-    if number.readings.iter().any(|reading| is_span(number, *reading, &operands)) {
-        return true;
+/// The numbers near the best sentences of the pages, from which those of a statement may follow.
+pub struct Derivation<'a> {
+    statement: &'a Statement<'a>,
+    pages: Vec<(&'a Page, Option<usize>)>,
+    operands: OnceCell<Vec<Operand<'a>>>,
+    named: OnceCell<Named>,
+}
+
+impl<'a> Derivation<'a> {
+    pub fn of(statement: &'a Statement<'a>, pages: Vec<(&'a Page, Option<usize>)>) -> Self {
+        Self { statement, pages, operands: OnceCell::new(), named: OnceCell::new() }
     }
-    allowed
-        && !is_bound
-        && !(number.is_percent && are_points(number, pages))
-        && number.readings.iter().any(|reading| follows(statement, number, *reading, &operands, is_said))
+
+    fn operands(&self) -> &[Operand<'a>] {
+        self.operands.get_or_init(|| {
+            // Each page has its share, however many numbers another one has.
+            let share = (MOST_OPERANDS / self.pages.len().max(1)).max(LEAST_OPERANDS);
+            let best = self.pages.iter().filter_map(|&(page, best)| Some((page, best?)));
+            best.flat_map(|(page, best)| operands(page, best, share, self.statement.labels())).collect()
+        })
+    }
+
+    fn named(&self) -> &Named {
+        self.named.get_or_init(|| Named::of(self.statement.labels(), self.operands()))
+    }
+
+    /// Does a number of the statement, at these bytes, follow from them?
+    pub fn has(&self, number: &Number, place: &Range<usize>) -> bool {
+        let way = Way::of(self.statement.text, place);
+        // Of two years, or two small numbers, anything follows.
+        let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
+        let is_said = number.is_percent || way == Way::Times || self.statement.says_it_computes();
+        let allowed = is_said || is_points(number) || way == Way::Points || number.readings.iter().any(is_long);
+        // `more` of `more than 4 billion` speaks of no computing.
+        let is_bound = matches!(number.precision, Precision::AtLeast | Precision::AtMost) && !is_share(number);
+        if number.readings.iter().any(|reading| is_span(number, *reading, self.operands())) {
+            return true;
+        }
+        let may_follow = allowed && !is_bound && !(number.is_percent && are_points(number, &self.pages));
+        may_follow && Sought { of: self, number, way, is_said }.follows(self.operands())
+    }
 }
 
 /// Returns whether both count in one unit, as far as they say in which.
@@ -103,13 +168,15 @@ fn are_points(number: &Number, pages: &[(&Page, Option<usize>)]) -> bool {
     near.any(|placed| is_points(&placed.number) && number.readings.iter().any(|own| placed.number.is(own.value)))
 }
 
-/// Returns the numbers nearest to a sentence, in their order.
-fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand<'_>> {
+/// Returns the numbers nearest to a sentence, and those of rows that the statement names, in their order.
+fn operands<'a>(page: &'a Page, best: usize, most: usize, said: &BTreeSet<WordKey>) -> Vec<Operand<'a>> {
     // The number of an article counts nothing.
     let counts = |placed: &&PlacedNumber| !page.text().get(..placed.place.start).is_some_and(ordinals::ends_with_label);
     let mut near: Vec<_> = page.numbers_near(best, NEAR).filter(counts).collect();
     near.sort_by_key(|placed| placed.sentence.abs_diff(best));
     near.truncate(most);
+    let of_rows = named_rows(page, said).into_iter().flat_map(|row| page.numbers_in(row).iter().take(MOST_CELLS));
+    near.extend(of_rows.filter(|placed| placed.sentence.abs_diff(best) > NEAR));
     near.sort_by_key(|placed| placed.place.start);
     let operand = |at: usize| {
         let is_part = || {
@@ -121,9 +188,27 @@ fn operands(page: &Page, best: usize, most: usize) -> Vec<Operand<'_>> {
         let value = number.readings.first()?.value;
         let written = page.text().get(near[at].place.clone()).unwrap_or_default();
         let may_be_year = written.len() == YEAR_DIGITS && written.bytes().all(|byte| byte.is_ascii_digit());
-        Some(Operand { number, value, sentence, is_part: is_part().unwrap_or_default(), may_be_year })
+        let column = rows::column(page, near[at]);
+        Some(Operand {
+            page,
+            placed: near[at],
+            number,
+            value,
+            sentence,
+            column,
+            is_part: is_part().unwrap_or_default(),
+            may_be_year,
+        })
     };
     (0..near.len()).filter_map(operand).collect()
+}
+
+/// Returns the rows of tables whose first cells have words of the statement.
+fn named_rows(page: &Page, said: &BTreeSet<WordKey>) -> Vec<usize> {
+    let is_named = |row: &usize| rows::row_labels(page, *row).iter().any(|label| said.contains(&label.key));
+    let shared = page.shared_words(said);
+    let rows = (0..shared.len()).filter(|at| shared[*at] > 0 && page.sentence(*at).starts_with('|'));
+    rows.take(MOST_PLACES).filter(is_named).take(MOST_ROWS).collect()
 }
 
 /// Returns whether so many years lie between two that stand next to each other. Of the last one only a part may count.
@@ -142,53 +227,101 @@ fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool 
     number.unit.is_some_and(Unit::is_years) && operands.windows(2).any(is_it)
 }
 
-/// Returns whether the reading is sum or difference of two of the numbers, or the sum of several in a row; or, where
-/// the statement says that it computes, ratio or share of two amounts. What is a part of another number is not added to
-/// it.
-fn follows(
-    statement: &Statement<'_>,
-    number: &Number,
-    reading: Reading,
-    operands: &[Operand<'_>],
+/// Which numbers stand beside words of the statement.
+struct Named(Vec<bool>);
+
+impl Named {
+    fn of(said: &BTreeSet<WordKey>, operands: &[Operand<'_>]) -> Self {
+        let is_named = |operand: &Operand<'_>| {
+            let labels = match operand.column {
+                Some(_) => rows::row_labels(operand.page, operand.sentence),
+                None => Reader::of(operand.page).labels_of(operand.placed),
+            };
+            labels.iter().any(|label| said.contains(&label.key))
+        };
+        Self(operands.iter().map(is_named).collect())
+    }
+
+    /// Returns whether the two of these may be compared: if some are named, one of them, and both if others are too.
+    fn allow(&self, [one, other]: [usize; 2], others: impl Iterator<Item = usize>) -> bool {
+        let count = others.filter(|at| self.0[*at]).count();
+        let are = [self.0[one], self.0[other]];
+        if count > 1 { are == [true; 2] } else { count == 0 || are.contains(&true) }
+    }
+}
+
+/// A number that is sought as what follows from others.
+struct Sought<'d, 'a> {
+    of: &'d Derivation<'a>,
+    number: &'d Number,
+    way: Way,
+    /// The statement says that it computes.
     is_said: bool,
-) -> bool {
-    let is_it = |value: Option<i128>| value.and_then(i128::checked_abs).is_some_and(|value| rounds_to(value, reading));
-    let pairs = (0..operands.len()).flat_map(|one| (one + 1..operands.len()).map(move |other| (one, other)));
-    let mut of_pairs = pairs.filter(|(at, next)| operands[*at].is_like(&operands[*next])).flat_map(|(at, next)| {
+}
+
+impl Sought<'_, '_> {
+    /// Returns whether the number is sum or difference of two of the numbers, or the sum of several in a row; or, where
+    /// the statement says that it computes, ratio or share of two amounts. What is a part of another number is not
+    /// added to it.
+    fn follows(&self, operands: &[Operand<'_>]) -> bool {
+        let pairs = (0..operands.len()).flat_map(|one| (one + 1..operands.len()).map(move |other| (one, other)));
+        let mut alike = pairs.filter(|(at, next)| operands[*at].is_like(&operands[*next]));
+        alike.any(|(at, next)| self.number.readings.iter().any(|reading| self.is_of_pair(*reading, operands, at, next)))
+            || (0..operands.len()).any(|from| self.is_sum_from(operands, from))
+    }
+
+    /// Returns whether a reading is the sum, the difference or a ratio of two numbers, as far as these may be meant.
+    fn is_of_pair(&self, reading: Reading, operands: &[Operand<'_>], at: usize, next: usize) -> bool {
+        let is_it = |value: i128| value.checked_abs().is_some_and(|value| rounds_to(value, reading));
         let (one, other) = (operands[at], operands[next]);
         // Next to a number, a far smaller one tells nothing.
         let least = one.value.unsigned_abs().min(other.value.unsigned_abs());
-        let may_sum = one.adds_up_to(number, is_said) && least >= reading.value.unsigned_abs() / 50;
+        let may_sum = one.adds_up_to(self.number, self.is_said, self.way) && least >= reading.value.unsigned_abs() / 50;
         let is_part = next == at + 1 && other.is_part;
         // What two shares differ by are points.
-        let are_points = number.is_percent && one.number.is_percent && other.number.is_percent;
-        let sum = one
-            .value
-            .checked_add(other.value)
-            .filter(|_| may_sum && !is_part && (!are_points || statement.may_add_shares()));
+        let are_points = self.number.is_percent && one.number.is_percent && other.number.is_percent;
+        let may_add = may_sum && !is_part && (!are_points || self.of.statement.may_add_shares());
+        let sum = one.value.checked_add(other.value).filter(|_| may_add && self.way == Way::Any);
         let difference = one.value.checked_sub(other.value).filter(|_| may_sum && !are_points);
-        let ratios = Some(ratios(number, one.value, other.value)).filter(|_| is_said && one.is_amount());
-        [sum, difference].into_iter().chain(ratios.into_iter().flatten())
-    });
-    let sums = || {
-        let may_begin = |from: &usize| {
-            let first = operands[*from];
-            let are_shares = number.is_percent && first.number.is_percent;
-            first.adds_up_to(number, is_said) && (!are_shares || statement.may_add_shares())
-        };
-        (0..operands.len()).filter(may_begin).any(|from| {
-            let first = operands[from];
-            let mut sum = first.value;
-            // Years may stand between them, other numbers may not.
-            let counts = |next: &&Operand<'_>| !next.is_part && (first.number.is_year() || !next.number.is_year());
-            let mut alike = operands[from + 1..].iter().filter(counts).take_while(|next| first.is_like(next));
-            alike.any(|next| {
-                sum = sum.saturating_add(next.value);
-                rounds_to(sum, reading)
-            })
+        let may_compare = self.is_said && one.is_amount() && self.may_compare(operands, [at, next]);
+        let ratios = if may_compare { ratios(self.number, one.value, other.value) } else { [None; 4] };
+        [sum, difference].into_iter().chain(ratios).flatten().any(is_it)
+    }
+
+    /// Returns whether the ratio of two numbers may be meant. Those of two cells tell something in one row or column
+    /// alone.
+    fn may_compare(&self, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
+        let (one, other) = (operands[at], operands[next]);
+        let all = || 0..operands.len();
+        match (one.column, other.column) {
+            (Some(column), Some(next_column)) if one.sentence != other.sentence => {
+                let is_beside = |known: &usize| operands[*known].column == Some(column);
+                column == next_column && self.of.named().allow([at, next], all().filter(is_beside))
+            }
+            (Some(_), Some(_)) => true,
+            _ if self.way == Way::Times => {
+                self.of.named().allow([at, next], all().filter(|known| operands[*known].is_like(&one)))
+            }
+            _ => true,
+        }
+    }
+
+    fn is_sum_from(&self, operands: &[Operand<'_>], from: usize) -> bool {
+        let first = operands[from];
+        let are_shares = self.number.is_percent && first.number.is_percent;
+        let may_begin = first.adds_up_to(self.number, self.is_said, self.way) && self.way == Way::Any;
+        if !may_begin || are_shares && !self.of.statement.may_add_shares() {
+            return false;
+        }
+        let mut sum = first.value;
+        // Years may stand between them, other numbers may not.
+        let counts = |next: &&Operand<'_>| !next.is_part && (first.number.is_year() || !next.number.is_year());
+        let mut alike = operands[from + 1..].iter().filter(counts).take_while(|next| first.is_like(next));
+        alike.any(|next| {
+            sum = sum.saturating_add(next.value);
+            self.number.readings.iter().any(|reading| rounds_to(sum, *reading))
         })
-    };
-    of_pairs.any(is_it) || sums()
+    }
 }
 
 /// Returns what a number without a unit may be of two amounts: how many times one is the other, or, if it is one of a

@@ -218,6 +218,7 @@ impl<'a> Reader<'a> {
             return Some(found);
         }
         match token.kind {
+            Kind::Number if self.is_of_gas() => None,
             Kind::Number => {
                 let named = || self.part_of_year().or_else(|| self.decade_of_century());
                 let power = || self.with_power().or_else(|| Some(self.number()));
@@ -228,6 +229,13 @@ impl<'a> Reader<'a> {
             Kind::Mark('.') => self.begins_fraction(),
             Kind::Mark(_) => None,
         }
+    }
+
+    /// Returns whether the digit of `gCO2/kWh` stands here, which counts nothing.
+    fn is_of_gas(self) -> bool {
+        let before = self.back(1).filter(|before| before.is_glued(0)).and_then(|before| before.token(0));
+        let weight = before.and_then(|before| GASES.iter().find_map(|gas| before.text.strip_suffix(gas)));
+        weight.is_some_and(|weight| units::unit_as_written(weight, &lower(weight)).is_some())
     }
 
     pub fn token(self, ahead: usize) -> Option<Token<'a>> {
@@ -321,6 +329,10 @@ impl<'a> Reader<'a> {
         let text = self.tokens[self.at].text;
         let (readings, parts) = readings(text);
         let (mut number, mut used) = (Number { readings, parts, ..EMPTY }, 1);
+        if let Some(value) = self.fraction_of_point() {
+            number.readings = vec![Reading { value, step: ONE / 100 }];
+            return self.with_words(number, 3);
+        }
         let fraction = self.token(1).filter(|_| self.is_glued(0)).and_then(|token| words::fraction(token.text));
         if let Some(fraction) = fraction {
             add(&mut number, fraction);
@@ -499,6 +511,9 @@ pub const EMPTY: Number = Number {
     is_word: false,
     precision: Precision::Exact,
 };
+
+/// What units of weight are written in front of, before a digit.
+const GASES: [&str; 3] = ["CO", "CH", "SO"];
 
 /// Returns whether a word may be the beginning of a chemical formula such as `TiO2`: a capital and at most one small
 /// letter for each element, and not capitals alone.

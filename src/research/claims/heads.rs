@@ -98,14 +98,17 @@ impl Page {
         named.peek().is_some() && named.all(|unit| unit.alike(money).is_none())
     }
 
-    /// Returns the units in a head. Of single letters signs alone are some: `$m` are no metres.
+    /// Returns the units in a head. Of single letters signs alone are some, or what stands in brackets: `$m` are no
+    /// metres, and `(m)` are.
     fn units_of_head(&self, line: usize) -> Vec<Unit> {
         let line = self.sentence(line);
         let line = &line[..line.floor_char_boundary(LONGEST_HEAD)];
+        let is_in_brackets =
+            |token: Token<'_>| line[..token.at].ends_with(['(', '[']) && line[token.end()..].starts_with([')', ']']);
         let of_token = |token: Token<'_>| match token.text.starts_with(is_unspaced) {
             true => units::currency_of_signs(&line[token.at..]).map(|(unit, _)| unit),
             false => units::unit_as_written(token.text, &token.text.to_lowercase())
-                .filter(|unit| unit.is_money() || token.text.chars().nth(1).is_some()),
+                .filter(|unit| unit.is_money() || token.text.chars().nth(1).is_some() || is_in_brackets(token)),
         };
         tokens(line).into_iter().filter_map(of_token).collect()
     }

@@ -7,7 +7,8 @@
 //! `phrases.rs`, `quarters.rs`, `names.rs`, `quotations.rs`), `bounds.rs` how exact a number is, `versions.rs` what is
 //! no amount, `page.rs` reads a source once (`lower.rs`, `heads.rs`, `shares.rs`, `lookup.rs`), `check.rs` compares,
 //! `ordinals.rs` tells numbers that number something from those that count, `roles.rs` the number that is meant from
-//! the same one of another matter, `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares
+//! the same one of another matter, `parts.rs` which words of a sentence belong to which number, by which `swaps.rs`
+//! finds numbers that were exchanged and `rows.rs` those of another row, `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares
 //! statements in different languages.
 //! Everything takes time that grows with the length of the texts alone, but that each quotation is looked for in all of
 //! what it cites.
@@ -27,13 +28,16 @@ mod measures;
 mod names;
 mod ordinals;
 mod page;
+mod parts;
 mod phrases;
 mod powers;
 mod quarters;
 mod quotations;
 mod roles;
+mod rows;
 mod shares;
 mod statements;
+mod swaps;
 mod tokens;
 mod units;
 mod verbatim;
@@ -50,6 +54,7 @@ pub use statements::{Cited, cited, plain, without_marks};
 
 use self::{
     check::{Standing, Statement},
+    derived::Derivation,
     figures::Figure,
     page::{Page, WordKey, word_keys},
     quotations::{Letters, Quotation},
@@ -249,7 +254,11 @@ impl Reference {
         let tokens = tokens(text);
         let statement = Statement::read(text, &tokens);
         let standings = statement.standings(&self.0);
-        let missing = statement.figures.iter().zip(standings).filter(|(_, standing)| *standing == Standing::Missing);
+        let missing = statement
+            .figures
+            .iter()
+            .zip(standings)
+            .filter(|(_, standing)| matches!(standing, Standing::Missing | Standing::Swapped));
         missing.map(|(found, _)| text[found.start..found.end].to_owned()).collect()
     }
 }
@@ -289,6 +298,8 @@ struct PageMatch<'a> {
     page: &'a Page,
     /// Of what is checked, figures first, then names, then quotations.
     found: HashSet<usize>,
+    /// Of these, what the page says of another matter.
+    swapped: HashSet<usize>,
     /// Whether the statement is a sentence of the page.
     is_verbatim: bool,
     /// The sentence that is nearest to the statement.
@@ -420,11 +431,12 @@ fn held_against<'a>(
     names: &[Name],
     checkable: &mut HashSet<usize>,
 ) -> PageMatch<'a> {
-    let (mut found, mut sentences) = (HashSet::new(), Vec::new());
+    let (mut found, mut swapped, mut sentences) = (HashSet::new(), HashSet::new(), Vec::new());
     for (number, standing) in statement.standings(page).into_iter().enumerate() {
         match standing {
             Standing::Free => continue,
             Standing::Missing => {}
+            Standing::Swapped => _ = swapped.insert(number),
             Standing::In(sentence) => {
                 found.insert(number);
                 sentences.push(sentence);
@@ -440,17 +452,18 @@ fn held_against<'a>(
     }
     let is_whole = !found.is_empty() && found.len() == checkable.len();
     let is_verbatim = !is_whole && page.states(statement.text, &statement.keys);
-    PageMatch { page, found, is_verbatim, best: page.best_sentence(&statement.keys, &sentences) }
+    PageMatch { page, found, swapped, is_verbatim, best: page.best_sentence(&statement.keys, &sentences) }
 }
 
 /// Adds what stands nowhere, but follows from what stands in all of the pages together.
-fn add_derived(statement: &Statement<'_>, checkable: &HashSet<usize>, held: &mut [Option<PageMatch<'_>>]) {
-    let pages: Vec<(&Page, Option<usize>)> = held.iter().flatten().map(|held| (held.page, held.best)).collect();
+fn add_derived<'a>(statement: &'a Statement<'a>, checkable: &HashSet<usize>, held: &mut [Option<PageMatch<'a>>]) {
+    let pages: Vec<(&'a Page, Option<usize>)> = held.iter().flatten().map(|held| (held.page, held.best)).collect();
+    let derivation = Derivation::of(statement, pages);
     for (number, figure) in statement.figures.iter().enumerate().filter(|(number, _)| checkable.contains(number)) {
-        let is_found = held.iter().flatten().any(|held| held.found.contains(&number));
+        let is_found = held.iter().flatten().any(|held| held.found.contains(&number) || held.swapped.contains(&number));
         if let Figure::Number(value) = &figure.figure
             && !is_found
-            && derived::is_derived(statement, value, &pages)
+            && derivation.has(value, &(figure.start..figure.end))
         {
             held.iter_mut().flatten().for_each(|held| _ = held.found.insert(number));
         }
@@ -509,5 +522,7 @@ mod spellings;
 
 #[cfg(test)]
 mod amounts;
+#[cfg(test)]
+mod exchanged;
 #[cfg(test)]
 mod kinds;

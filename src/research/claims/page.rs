@@ -344,6 +344,11 @@ impl Page {
         self.sentences.get(sentence).map_or("", |range| &self.text[range.clone()])
     }
 
+    /// Returns the first byte of a sentence.
+    pub fn start_of(&self, sentence: usize) -> usize {
+        self.sentences.get(sentence).map_or(self.text.len(), |range| range.start)
+    }
+
     /// Returns the clause of its sentence in which a number stands.
     pub fn clause(&self, placed: &PlacedNumber) -> &str {
         let Some(range) = self.sentences.get(placed.sentence) else { return "" };

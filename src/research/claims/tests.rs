@@ -15,7 +15,7 @@ fn source(id: u32, text: &str) -> Source {
 }
 
 /// Returns the verdict on a statement that cites a page, and what is missing there.
-fn judged(statement: &str, page: &str) -> (Verdict, Vec<String>) {
+pub fn judged(statement: &str, page: &str) -> (Verdict, Vec<String>) {
     judged_after("", statement, page)
 }
 
