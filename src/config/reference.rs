@@ -475,7 +475,7 @@ mod tests {
     #[test]
     fn every_table_says_what_it_is_about() {
         for table in tables().iter().filter(|table| !table.key.is_empty()) {
-            assert!(ABOUT.iter().any(|(name, _)| *name == first(&table.key)), "{}", table.key);
+            assert!(ABOUT.iter().any(|(name, _)| *name == first(&table.key)), "`ABOUT` says nothing of {}", table.key);
         }
     }
 }

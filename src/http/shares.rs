@@ -281,6 +281,7 @@ mod tests {
         let folder = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("web/words")).unwrap();
         let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
         let of_page: BTreeSet<String> = folder.map(|file| name(&file.unwrap().path())).collect();
-        assert_eq!(WORDS.iter().map(|words| words.language.to_owned()).collect::<BTreeSet<_>>(), of_page);
+        let of_links: BTreeSet<String> = WORDS.iter().map(|words| words.language.to_owned()).collect();
+        assert_eq!(of_links, of_page, "the languages of `WORDS`, and of the files in web/words/");
     }
 }

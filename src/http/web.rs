@@ -133,7 +133,17 @@ mod tests {
     fn every_file_of_the_page_is_served() {
         let mut files = below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("web"), "");
         files.retain(|name| !UNSERVED.contains(&name.as_str()));
-        assert_eq!(files, SOURCES.iter().map(|(name, _, _)| (*name).to_owned()).collect());
+        let served = SOURCES.iter().map(|(name, _, _)| (*name).to_owned()).collect();
+        assert_eq!(files, served, "the files in web/, and those in `SOURCES`");
+    }
+
+    #[test]
+    fn the_page_knows_each_language_that_it_has_words_in() {
+        let (_, _, text) = SOURCES.iter().find(|(name, _, _)| *name == "words.js").unwrap();
+        let list = text.lines().find_map(|line| line.strip_prefix("const LANGUAGES = [")?.strip_suffix("];")).unwrap();
+        let known: BTreeSet<&str> = list.split(", ").map(|name| name.trim_matches('"')).collect();
+        let written = SOURCES.iter().filter_map(|(name, _, _)| name.strip_prefix("words/")?.strip_suffix(".js"));
+        assert_eq!(known, written.collect(), "LANGUAGES in web/words.js, and the files of web/words/");
     }
 
     /// Each module that the page begins with is asked for at once, not when another one that imports it has come.

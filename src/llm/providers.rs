@@ -487,7 +487,9 @@ mod tests {
                 Wire::Gemini => &["ANY"],
             };
             let word = provider.quirks.required;
-            assert!(word == Quirks::UNFORCED || words.contains(&word), "{}: {word}", provider.name);
+            assert!(Wire::ALL.contains(&provider.wire), "`Wire::ALL` lacks {:?}", provider.wire);
+            let is_known = word == Quirks::UNFORCED || words.contains(&word);
+            assert!(is_known, "{}: `required` is {word}; its dialect has {words:?}", provider.name);
         }
     }
 

@@ -44,7 +44,15 @@ pub trait Tool: Send + Sync {
     /// Returns the tool as models see it.
     fn spec(&self) -> ToolSpec;
 
+    /// Returns what its calls do, which decides how they are counted and announced; [`ToolKind::External`] for what no
+    /// other kind names.
     fn kind(&self) -> ToolKind;
+
+    /// Returns whether its calls use a key or an account of the operator's. A run that brought keys of its own has no
+    /// such tool.
+    fn is_paid(&self) -> bool {
+        false
+    }
 
     /// Returns the MCP server that has it.
     fn server(&self) -> Option<&str> {
@@ -335,6 +343,8 @@ pub struct Toolbox {
     /// Of the run, once they have been asked.
     mcp: Option<mcp::Loaded>,
     more: Vec<MakeTool>,
+    /// Whether tools that the operator pays for are left out.
+    is_unpaid: bool,
 }
 
 impl Toolbox {
@@ -346,7 +356,7 @@ impl Toolbox {
 
     /// Leaves out what the operator's keys pay for beside models and search engines.
     pub fn unpaid(self) -> Self {
-        Self { web: self.web.map(Web::without_reader), ..self }
+        Self { web: self.web.map(Web::without_reader), is_unpaid: true, ..self }
     }
 
     /// Sets the MCP servers that runs may use.
@@ -388,7 +398,8 @@ impl Toolbox {
             open_document::OpenDocument::offered(cx).map(boxed),
         ];
         let last = [boxed(think::Think::new(cx.prompts())), boxed(complete::Complete::of_researcher(cx.prompts()))];
-        let own: Vec<_> = own.into_iter().chain(self.more.iter().map(|make| make(cx))).flatten().collect();
+        let own = own.into_iter().chain(self.more.iter().map(|make| make(cx))).flatten();
+        let own: Vec<_> = own.filter(|tool| !(self.is_unpaid && tool.is_paid())).collect();
         let specs: Vec<ToolSpec> = own.iter().chain(&last).map(|tool| tool.spec()).collect();
         let taken: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
         let mcp = self.mcp.as_ref().map(|mcp| mcp.tools(cx, &taken)).unwrap_or_default();

@@ -9,7 +9,10 @@ use std::{
 };
 
 use fathom::{
-    llm::providers::{PROVIDERS, Provider},
+    llm::{
+        providers::{PROVIDERS, Provider},
+        wire::Wire,
+    },
     search::{Corpus, ROWS},
 };
 
@@ -76,7 +79,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("process", &[]),
     ("net", &[]),
     // It fills the settings of each room.
-    ("config", &["auth", "files", "llm", "mcp", "net", "pages", "runs", "search", "store", "telemetry", "webhooks"]),
+    (
+        "config",
+        &["auth", "files", "llm", "mcp", "net", "pages", "runs", "search", "store", "telemetry", "tools", "webhooks"],
+    ),
     ("prompts", &["llm"]),
     ("journal", &["events", "store", "telemetry"]),
     ("events", &["store", "telemetry"]),
@@ -186,6 +192,13 @@ fn the_readme_counts_what_there_is() {
     ] {
         assert!(text.contains(&expected), "README.md must say: {expected}");
     }
+}
+
+#[test]
+fn the_page_of_providers_has_a_column_for_each_dialect() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/providers.md")).unwrap();
+    let head = format!("| | {} |", Wire::ALL.map(Wire::title).join(" | "));
+    assert!(page.lines().any(|line| line == head), "the table of dialects in docs/providers.md must begin: {head}");
 }
 
 #[test]
@@ -366,11 +379,17 @@ fn opens_function(line: &str) -> bool {
 /// A tool is its file: nothing else knows it by name.
 #[test]
 fn the_name_of_a_tool_stands_in_its_file_alone() {
-    let tools = ["open_document", "read_page", "search_web", "think_tool", "ConductResearch", "ResearchComplete"];
+    const NAMED: &str = "\nconst NAME: &str = \"";
+    let files: Vec<Source> = sources().into_iter().filter(|source| source.path.starts_with("src/tools/")).collect();
+    let of_file = |source: &Source| Some(source.text.split_once(NAMED)?.1.split_once('"')?.0.to_owned());
+    let tools: Vec<String> = files.iter().filter_map(of_file).collect();
+    // Those of MCP servers have names of their own.
+    let is_own = |source: &&Source| source.text.contains("\nimpl Tool for ") && source.path != "src/tools/mcp.rs";
+    assert_eq!(tools.len(), files.iter().filter(is_own).count(), "the file of a tool has its name as `const NAME`");
     // The model that is no model calls tools by their names, as any model does.
     let homes = ["src/tools/", "src/offline/", "src/llm/fuzzing.rs"];
-    let elsewhere = tools.map(|tool| named_outside(tool, &homes));
-    assert_eq!(elsewhere.concat(), [""; 0]);
+    let elsewhere: Vec<String> = tools.iter().flat_map(|tool| named_outside(tool, &homes)).collect();
+    assert!(elsewhere.is_empty(), "these name a tool, which its file alone does: {elsewhere:?}");
 }
 
 /// Where a name stands in quotation marks outside these folders and files, unit tests aside.
@@ -395,7 +414,7 @@ fn the_name_of_a_provider_stands_in_its_row_alone() {
     let homes =
         ["src/llm/providers.rs", "src/llm/access/", "src/llm/catalogue.rs", "src/llm/limits.rs", "src/search/engines/"];
     let elsewhere: Vec<_> = PROVIDERS.iter().flat_map(|provider| named_outside(provider.name, &homes)).collect();
-    assert_eq!(elsewhere, [""; 0]);
+    assert!(elsewhere.is_empty(), "these name a provider, which its row alone does: {elsewhere:?}");
     let examples = [include_str!("../../.env.example"), include_str!("../../fathom.example.toml")];
     assert!(examples.iter().all(|example| example.to_lowercase().contains("openrouter")));
 }
@@ -412,7 +431,7 @@ fn the_name_of_an_engine_stands_in_its_file_alone() {
         "src/domain/owner.rs",
     ];
     let elsewhere: Vec<_> = ROWS.iter().flat_map(|row| named_outside(row.name, &homes)).collect();
-    assert_eq!(elsewhere, [""; 0]);
+    assert!(elsewhere.is_empty(), "these name an engine, which its file alone does: {elsewhere:?}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::{
 };
 use fathom::llm::{
     Endpoint, Llm, Message, OutputFormat, Request, Sending, Settings, ToolCall, ToolChoice, ToolSpec, Tuning,
+    wire::Wire,
 };
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wires/validate.py");
@@ -288,6 +289,12 @@ pub async fn problems(lines: String) -> BTreeMap<String, Vec<String>> {
     said.lines().map(answer).collect()
 }
 
+#[test]
+fn every_dialect_is_held_against_its_vendor() {
+    let held = DIALECTS.each_ref().map(|dialect| dialect.wire);
+    assert_eq!(held[..], Wire::ALL.map(Wire::title)[..], "`DIALECTS` has those of `Wire::ALL`, by their titles");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_have_the_shapes_that_vendors_publish() {
     let (mut lines, mut right, mut wrong) = (String::new(), Vec::new(), Vec::new());
@@ -300,7 +307,7 @@ async fn requests_have_the_shapes_that_vendors_publish() {
             }
         }
     }
-    assert_eq!(right.len(), 5 * 2 * 2 * 8);
+    assert_eq!(right.len(), DIALECTS.len() * 2 * 2 * 8);
     let problems = problems(lines).await;
     let refused: Vec<_> =
         right.iter().map(|name| (name, &problems[name])).filter(|(_, found)| !found.is_empty()).collect();

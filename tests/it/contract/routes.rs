@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use super::{Contract, checker::Operation};
+use super::{Contract, agree, checker::Operation};
 use crate::{
     database::TestDatabase,
     stories::engine::Engine,
@@ -71,14 +71,14 @@ fn the_router_and_the_document_have_the_same_operations() {
         .chain(PAGES.map(|path| Operation { method: "GET".to_owned(), path: path.to_owned() }))
         .collect();
     let documented: BTreeSet<Operation> = Contract::get().operations().into_iter().collect();
-    assert_eq!(documented, routed);
+    agree("operations", &documented, &routed);
 }
 
 #[test]
 fn the_document_has_the_codes_of_the_service() {
     let schema = &Contract::get().document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"];
     let documented: BTreeSet<&str> = schema.as_array().unwrap().iter().map(|code| code.as_str().unwrap()).collect();
-    assert_eq!(documented, Code::ALL.into_iter().map(Code::as_str).collect());
+    agree("codes of problems", &documented, &Code::ALL.into_iter().map(Code::as_str).collect());
 }
 
 #[tokio::test(flavor = "multi_thread")]

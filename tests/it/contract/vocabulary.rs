@@ -15,7 +15,7 @@ use fathom::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Contract;
+use super::{Contract, agree};
 
 /// One value of each variant. A variant that is missing here does not compile.
 macro_rules! one_of_each {
@@ -181,11 +181,11 @@ fn every_event_has_a_schema_and_the_other_way_round() {
     let mapping = schema["discriminator"]["mapping"].as_object().unwrap();
     let documented: BTreeSet<String> = mapping.keys().cloned().collect();
     let existing: BTreeSet<String> = events().iter().map(|event| event.name().to_owned()).collect();
-    assert_eq!(documented, existing);
+    agree("events in the mapping of Envelope", &documented, &existing);
     let targets: BTreeSet<_> = mapping.values().map(Value::to_string).collect();
     let choices = schema["oneOf"].as_array().unwrap().iter().map(|choice| choice["$ref"].to_string());
     let choices: BTreeSet<_> = choices.collect();
-    assert_eq!(targets, choices);
+    agree("events in oneOf of Envelope", &choices, &targets);
     for event in events() {
         let pointer = mapping[event.name()].as_str().unwrap()[1..].to_owned();
         let envelope = envelope(event);
@@ -218,7 +218,7 @@ fn the_words_of_the_domain_are_those_of_the_document() {
     fn same<T: Serialize>(pointer: &str, values: Vec<T>) {
         let document = &Contract::get().document;
         let schema = document.pointer(pointer).unwrap_or_else(|| panic!("there is no {pointer}"));
-        assert_eq!(names(&schema["enum"]), names(&json!(values)), "{pointer}");
+        agree(pointer, &names(&schema["enum"]), &names(&json!(values)));
     }
     same("/components/schemas/Scope/properties/agent", agents());
     same("/components/schemas/Phase", phases());

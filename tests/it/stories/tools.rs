@@ -9,10 +9,10 @@ use std::sync::{
 use fathom::{
     app::App,
     context::Cx,
-    domain::{Event, FailureCode, Outcome, Source, SourceId, ToolKind, WarningCode},
+    domain::{Caller, Event, FailureCode, Outcome, Source, SourceId, ToolKind, WarningCode},
     llm::ToolSpec,
     research::Toolbox,
-    runs::Ended,
+    runs::{Accepted, Ended, NewThread, Submission},
     store::Store,
     tools::{Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, arguments},
 };
@@ -31,6 +31,7 @@ use crate::{
 /// An archive, which is asked by signature.
 struct Archive {
     asked: Arc<AtomicU32>,
+    is_paid: bool,
 }
 
 impl Archive {
@@ -67,6 +68,10 @@ impl Tool for Archive {
         ToolKind::External
     }
 
+    fn is_paid(&self) -> bool {
+        self.is_paid
+    }
+
     fn admit(&mut self, _cx: &Cx, _turn: &str, call: &fathom::llm::ToolCall) -> Result<Admitted, Refusal> {
         let given: Value = arguments(call)?;
         match given["signature"].as_str() {
@@ -90,12 +95,22 @@ impl Tool for Archive {
 
 /// The service with the archive in it, and how often that was asked.
 async fn with_archive(world: &World, database: &TestDatabase, options: &[&str]) -> (Engine, Arc<AtomicU32>) {
-    let config = config(world, database, options, &[]).unwrap();
+    archive_of(world, database, options, &[], false).await
+}
+
+async fn archive_of(
+    world: &World,
+    database: &TestDatabase,
+    options: &[&str],
+    variables: &[(&'static str, String)],
+    is_paid: bool,
+) -> (Engine, Arc<AtomicU32>) {
+    let config = config(world, database, options, variables).unwrap();
     let asked = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&asked);
     let toolbox = Toolbox::default().with(move |cx| {
         // Any option will do.
-        cx.options().read_pages.then(|| Archive { asked: Arc::clone(&counted) })
+        cx.options().read_pages.then(|| Archive { asked: Arc::clone(&counted), is_paid })
     });
     let store = Store::open(&config.database).await.unwrap();
     let app = App::with_tools(store, &config, toolbox).await.unwrap();
@@ -158,6 +173,35 @@ async fn a_tool_may_be_in_some_runs_alone() {
     assert!(story.report.is_some());
     engine.app.close().await;
     world.finish();
+}
+
+/// A run with keys of its user has every tool but those that the operator pays for; a run without them has all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_with_keys_of_its_own_has_no_tool_that_the_operator_pays_for() {
+    let database = TestDatabase::sqlite();
+    let secret = "a secret of the server, long enough".to_owned();
+    let variables = [("FATHOM_REQUEST_KEYS", "allowed".to_owned()), ("FATHOM_REQUEST_KEYS_SECRET", secret)];
+    for (is_paid, has_keys, calls) in [(true, true, 0), (true, false, 1), (false, true, 1)] {
+        let world = World::start(asking(["B-12"])).await;
+        let (engine, asked) = archive_of(&world, &database, &[], &variables, is_paid).await;
+        let given = [("openai", "sk-scripted-world"), ("tavily", "tvly-scripted-world")];
+        let keys = given.into_iter().filter(|_| has_keys).map(|(name, key)| (name.to_owned(), key.into()));
+        let submission = Submission {
+            content: QUESTION.to_owned(),
+            options: Default::default(),
+            key: None,
+            webhook_url: None,
+            api_keys: keys.collect(),
+        };
+        let accepted = engine.app.runs.create_thread(&Caller::local(), submission, NewThread::default()).await.unwrap();
+        // What it holds of the service would keep that open.
+        let run = if let Accepted::New { run, .. } = accepted { run.run().clone() } else { panic!("it is new") };
+        let story = engine.tell(run).await;
+        assert_eq!(asked.load(Ordering::Relaxed), calls, "paid: {is_paid}, keys: {has_keys}");
+        assert!(story.report.is_some());
+        engine.app.close().await;
+        world.finish();
+    }
 }
 
 /// The process ends while the notes are written; the next one has the archive's answer in its journal.
