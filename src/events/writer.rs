@@ -13,6 +13,7 @@ use tokio::{
     time::MissedTickBehavior,
 };
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use super::EventLog;
 use crate::{
@@ -27,6 +28,9 @@ const GROUP: usize = 256;
 /// Bytes of texts in a transaction of several commits: on their way into the database they stand in memory several
 /// times over.
 const GROUP_BYTES: usize = 1024 * 1024;
+
+/// Leases of which the newest commit is known at the same time.
+const MOST_KNOWN: usize = 10_000;
 
 /// How long commits that nobody waits for are held, in case one comes that somebody waits for: most then need no
 /// transaction of their own.
@@ -158,6 +162,7 @@ pub struct Writer {
     /// Leases under which a commit failed that nobody waited for, and why. At most one per run, gone when somebody has
     /// heard of it or the run is claimed again.
     unheard: HashMap<RunId, (i64, Error)>,
+    newest: Newest,
     stores: watch::Sender<bool>,
     /// What the database refused while it took other writes, and what follows it, in order.
     aside: Vec<Job>,
@@ -168,7 +173,10 @@ impl Writer {
     pub fn start(store: Store, log: EventLog, retry: CommitRetry, tasks: &TaskTracker) -> WriterHandle {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let (stores, stores_now) = watch::channel(true);
-        tasks.spawn(Self { store, log, retry, unheard: HashMap::new(), stores, aside: Vec::new() }.run(jobs));
+        tasks.spawn(
+            Self { store, log, retry, unheard: HashMap::new(), newest: Newest::default(), stores, aside: Vec::new() }
+                .run(jobs),
+        );
         WriterHandle { queue, stores: stores_now }
     }
 
@@ -279,11 +287,13 @@ impl Writer {
 
     /// Commits once and settles what is decided; returns what should be tried again.
     async fn attempt(&mut self, group: Vec<Job>, last: bool) -> Refused {
-        let (entries, answers): (Vec<Entry>, Vec<_>) = group.into_iter().map(|job| (job.entry, job.answer)).unzip();
+        let (mut entries, answers): (Vec<Entry>, Vec<_>) = group.into_iter().map(|job| (job.entry, job.answer)).unzip();
+        self.newest.link(&mut entries);
         let results = self.store.commit_numbered(&entries).await;
         let mut refused = Refused::default();
         let mut written = Written::default();
         for ((entry, answer), result) in entries.into_iter().zip(answers).zip(results) {
+            self.newest.note(&entry, &result);
             let result = match result {
                 Err(error) if error.may_be_resolved() && !last => {
                     refused.jobs.push(Job { entry, answer });
@@ -331,6 +341,42 @@ fn settle(answer: Option<oneshot::Sender<Result<(), Error>>>, result: Result<(),
     if let Some(answer) = answer {
         let _ = answer.send(result);
     }
+}
+
+/// The newest commit that the database has confirmed, by the run and the epoch of its lease.
+#[derive(Default, Debug)]
+struct Newest(HashMap<(RunId, i64), Uuid>);
+
+impl Newest {
+    /// Makes each commit follow the one before it.
+    fn link(&self, entries: &mut [Entry]) {
+        let mut before = HashMap::new();
+        for entry in entries {
+            let key = key(entry);
+            let newest = before.insert(key, entry.stamp()).or_else(|| self.0.get(&key).copied());
+            entry.follow(newest);
+        }
+    }
+
+    /// Takes note of what became of a commit.
+    fn note(&mut self, entry: &Entry, result: &Result<Option<i64>, Error>) {
+        match result {
+            Ok(_) if entry.commit.finish.is_none() => {
+                // Of runs that were given back, something is left behind. Who is forgotten is only not checked once.
+                if self.0.len() >= MOST_KNOWN {
+                    self.0.clear();
+                }
+                self.0.insert(key(entry), entry.stamp());
+            }
+            Ok(_) => _ = self.0.remove(&key(entry)),
+            // What comes after a lost commit is refused like that one.
+            Err(_) => {}
+        }
+    }
+}
+
+fn key(entry: &Entry) -> (RunId, i64) {
+    (entry.commit.lease.run_id, entry.commit.lease.epoch)
 }
 
 /// The events of a group that is stored, by thread.

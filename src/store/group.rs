@@ -38,6 +38,8 @@ pub struct RunRow {
     pub lease: Lease,
     /// Of its newest entry.
     pub stamp: Uuid,
+    /// The stamp that its oldest entry follows, in hexadecimal digits.
+    pub after: Option<String>,
     /// How many events it gets.
     pub events: i64,
     /// Steps were stored: a worker that died before did not die of the next one.
@@ -75,7 +77,7 @@ impl<'a> Group<'a> {
         for entry in entries {
             let lease = entry.commit.lease;
             let run = *places.entry((lease.run_id, lease.epoch)).or_insert_with(|| {
-                group.runs.push(RunRow::new(lease));
+                group.runs.push(RunRow::new(lease, entry.after));
                 group.runs.len() - 1
             });
             group.stamps.push(entry.stamp);
@@ -135,8 +137,9 @@ impl<'a> Group<'a> {
 }
 
 impl RunRow {
-    fn new(lease: Lease) -> Self {
-        Self { lease, stamp: Uuid::nil(), events: 0, has_steps: false, change: ProgressChange::default() }
+    fn new(lease: Lease, after: Option<Uuid>) -> Self {
+        let (after, change) = (after.map(|stamp| stamp.simple().to_string()), ProgressChange::default());
+        Self { lease, stamp: Uuid::nil(), after, events: 0, has_steps: false, change }
     }
 
     fn take(&mut self, entry: &Entry) {

@@ -127,6 +127,9 @@ impl Commit {
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub(super) stamp: Uuid,
+    /// The stamp of the commit before it under the same lease, which has to be the newest one of the run; `None`: the
+    /// first one of this process.
+    pub(super) after: Option<Uuid>,
     pub commit: Commit,
     /// The events as they are stored, still without their numbers.
     pub(super) events: Vec<EventRow>,
@@ -135,11 +138,21 @@ pub struct Entry {
 impl From<Commit> for Entry {
     fn from(commit: Commit) -> Self {
         let events = commit.events.iter().map(|new| EventRow::new(commit.lease.run_id, new)).collect();
-        Self { stamp: Uuid::now_v7(), commit, events }
+        Self { stamp: Uuid::now_v7(), after: None, commit, events }
     }
 }
 
 impl Entry {
+    /// Returns what the next commit under the same lease follows.
+    pub fn stamp(&self) -> Uuid {
+        self.stamp
+    }
+
+    /// Makes it follow that commit: it is refused where a database has lost what it had confirmed.
+    pub fn follow(&mut self, stamp: Option<Uuid>) {
+        self.after = stamp;
+    }
+
     /// Returns the events as they are stored, numbered from `first` on.
     pub fn numbered(self, first: i64) -> impl Iterator<Item = EventRow> {
         self.events.into_iter().zip(first..).map(|(event, seq)| EventRow { seq, ..event })

@@ -100,6 +100,7 @@ impl Engine {
     pub async fn open(url: &SecretString, max_connections: u32) -> Result<Self, Error> {
         let options = connect_options(url).await?;
         let mut connection = connect(&options).await?;
+        check_encoding(&mut connection).await?;
         // It takes an advisory lock while it works, so that replicas that start together do not collide.
         migrations::migrator(scripts!("postgres")).run_direct(&mut connection).await?;
         queries::check_schema(&mut connection).await?;
@@ -161,6 +162,7 @@ impl Engine {
 /// Compares the schema with what this program needs, and tries what it will do: write, or make what is missing.
 pub async fn look(url: &SecretString) -> Result<Schema, Error> {
     let mut connection = connect(&connect_options(url).await?).await?;
+    check_encoding(&mut connection).await?;
     let schema = queries::read_schema(&mut connection).await?;
     match schema {
         Schema::Fits => queries::probe_write(&mut connection).await?,
@@ -169,6 +171,20 @@ pub async fn look(url: &SecretString) -> Result<Schema, Error> {
     }
     connection.close().await?;
     Ok(schema)
+}
+
+/// Refuses a database that cannot store every character: a question or a page would be one too many for it, and a run
+/// would fail once it is paid for. `SQL_ASCII` takes all bytes as they are.
+async fn check_encoding(connection: &mut PgConnection) -> Result<(), Error> {
+    let encoding: String =
+        query_scalar("SELECT current_setting('server_encoding')").fetch_one(&mut *connection).await?;
+    if ["UTF8", "SQL_ASCII"].contains(&encoding.as_str()) {
+        return Ok(());
+    }
+    Err(Error::Unusable(format!(
+        "its encoding {encoding} lacks most characters: create one with ENCODING 'UTF8' TEMPLATE template0, and restore \
+         a dump of this one into it if it holds anything"
+    )))
 }
 
 /// Tries to create a table, of which nothing stays: a user may lack the right, and a server may only read.

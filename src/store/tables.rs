@@ -41,11 +41,12 @@ const fn text<T>(name: &'static str, of: for<'a> fn(&'a T) -> Option<Cow<'a, str
 }
 
 /// What is known of a run at the beginning of a statement, and what is added to its row.
-pub static RUNS: [Column<RunRow>; 9 + COUNTS.len()] = [
+pub static RUNS: [Column<RunRow>; 10 + COUNTS.len()] = [
     id("run_id", |run| run.lease.run_id.0),
     id("thread_id", |run| run.lease.thread_id.0),
     number("epoch", |run| Some(run.lease.epoch)),
     id("stamp", |run| run.stamp),
+    text("after", |run| run.after.as_deref().map(Cow::Borrowed)),
     number("events", |run| Some(run.events)),
     text("phase", |run| run.change.phase.map(Phase::as_str).map(Cow::Borrowed)),
     number("keeps_deaths", |run| Some(i64::from(!run.has_steps))),

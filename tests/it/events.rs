@@ -10,7 +10,7 @@ use std::{
 use fathom::{
     domain::{Envelope, Event, RunId, RunStatus, ThreadId},
     events::{CommitRetry, EventLog, Frame, Opening, Subject, Writer, WriterHandle},
-    store::{ClaimFilter, Commit, Error, Lease, NewRun, Store},
+    store::{ClaimFilter, Claimed, Clock, Commit, Error, Lease, NewRun, Store},
 };
 use futures::{Stream, StreamExt as _};
 use test_case::test_case;
@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     database::TestDatabase,
-    store::{added, claimant, claimed, commit_of, finish_of, new_run, thought},
+    store::{NOW, added, claimant, claimed, commit_of, finish_of, new_run, step, thought},
 };
 
 mod notify {
@@ -611,4 +611,38 @@ async fn a_run_ends_behind_a_commit_that_nobody_waits_for(database: TestDatabase
     assert_eq!(world.store.journal(lease.run_id).await.unwrap(), []);
     let run = world.store.run(lease.run_id).await.unwrap().unwrap();
     assert_eq!(run.status, RunStatus::Completed);
+}
+
+/// As a standby server that was behind when it took over: a run whose newest commit is gone is not written on, by
+/// whichever of its branches, until it is claimed again and goes on from what is there.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_follows_a_commit_that_the_database_has_lost(database: TestDatabase) {
+    const LOST: &str = "DELETE FROM steps WHERE key = 'b'; DELETE FROM events WHERE seq = 3; \
+        UPDATE runs SET last_commit = (SELECT last_commit FROM runs JOIN threads ON threads.id = runs.thread_id \
+        WHERE last_seq = 2) WHERE thread_id IN (SELECT id FROM threads WHERE last_seq = 3); \
+        UPDATE threads SET last_seq = 2 WHERE last_seq = 3";
+    let world = world(&database, CommitRetry::default()).await;
+    let (lease, neighbour) = (claimed(&world.store).await, claimed(&world.store).await);
+    world.writer.commit(commit_of(neighbour, "a")).await.unwrap();
+    for key in ["a", "b"] {
+        world.writer.commit(commit_of(lease, key)).await.unwrap();
+    }
+    database.execute(LOST).await;
+    let commits = [commit_of(lease, "c"), commit_of(neighbour, "c"), commit_of(lease, "d")];
+    let answers = futures::future::join_all(commits.map(|commit| world.writer.commit(commit))).await;
+    assert_eq!(answers, [Err(Error::Fenced), Ok(()), Err(Error::Fenced)]);
+    assert_eq!(world.writer.commit(finish_of(lease)).await, Err(Error::Fenced));
+    assert_eq!(world.store.journal(lease.run_id).await.unwrap(), [step("a")]);
+
+    world.store.release(lease.run_id, lease.epoch, None, Duration::ZERO, Clock::At(NOW)).await.unwrap();
+    let Claimed::Yes { lease, .. } = world.store.claim(lease.run_id, &claimant("a")).await.unwrap() else {
+        panic!("not claimed")
+    };
+    for key in ["b", "c"] {
+        world.writer.commit(commit_of(lease, key)).await.unwrap();
+    }
+    world.writer.commit(finish_of(lease)).await.unwrap();
+    assert_eq!(world.store.journal(lease.run_id).await.unwrap(), ["a", "b", "c"].map(step));
 }

@@ -42,6 +42,7 @@ static WRITE: LazyLock<String> = LazyLock::new(|| {
              SELECT runs.id FROM given JOIN runs ON runs.id = given.run_id \
              WHERE runs.status = 'running' AND runs.epoch = given.epoch \
              AND (runs.last_commit IS NULL OR runs.last_commit <> ALL ({stamps})) \
+             AND (given.after IS NULL OR runs.last_commit = given.after::uuid) \
              AND NOT EXISTS (SELECT 1 FROM known_pages WHERE known_pages.place = given.place) \
              ORDER BY runs.id FOR UPDATE OF runs), \
          advanced AS ( \

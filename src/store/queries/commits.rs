@@ -174,13 +174,14 @@ fn judge(fences: &HashMap<RunId, Fence>, entries: &[Entry]) -> Vec<Verdict> {
         .map(|(place, entry)| (entry.commit.lease.run_id, place))
         .collect();
     let mut finished: HashSet<RunId> = HashSet::new();
+    let torn = torn(fences, entries, &newest_written);
     let judge_one = |(place, entry): (usize, &Entry)| {
         let lease = &entry.commit.lease;
         if newest_written.get(&lease.run_id).is_some_and(|newest| place <= *newest) {
             return Verdict::Written;
         }
         let held = fences.get(&lease.run_id).is_some_and(|fence| fence.active && fence.epoch == lease.epoch);
-        if !held || finished.contains(&lease.run_id) {
+        if !held || finished.contains(&lease.run_id) || torn.contains(&(lease.run_id, lease.epoch)) {
             return Verdict::Refused;
         }
         if entry.commit.finish.is_some() {
@@ -189,6 +190,33 @@ fn judge(fences: &HashMap<RunId, Fence>, entries: &[Entry]) -> Vec<Verdict> {
         Verdict::Write
     };
     entries.iter().enumerate().map(judge_one).collect()
+}
+
+/// Returns the runs, by their leases, of which the database lacks commits that it had confirmed, such as a standby
+/// server that was behind when it took over. What follows these would be a log and a journal with a hole, so its worker
+/// loses the run, which goes on from what is stored.
+fn torn(
+    fences: &HashMap<RunId, Fence>,
+    entries: &[Entry],
+    newest_written: &HashMap<RunId, usize>,
+) -> HashSet<(RunId, i64)> {
+    let (mut seen, mut torn) = (HashSet::new(), HashSet::new());
+    for entry in entries {
+        let lease = &entry.commit.lease;
+        let is_first = seen.insert((lease.run_id, lease.epoch));
+        let Some(fence) = fences.get(&lease.run_id).filter(|fence| fence.active && fence.epoch == lease.epoch) else {
+            continue;
+        };
+        let follows = entry.after.is_none() || fence.last_commit == entry.after;
+        if is_first && !follows && !newest_written.contains_key(&lease.run_id) {
+            tracing::warn!(
+                run_id = %lease.run_id,
+                "the database has lost steps of a run that it had stored; the run goes on from what is there"
+            );
+            torn.insert((lease.run_id, lease.epoch));
+        }
+    }
+    torn
 }
 
 /// Writes entries whose leases hold; answers with the number of the first event of each.

@@ -50,6 +50,7 @@ pub(super) static OBJECTS: LazyLock<String> = LazyLock::new(|| {
          SELECT RAISE(ABORT, 'not all of the group can be written') WHERE EXISTS ( \
              SELECT 1 FROM {given} AS given LEFT JOIN runs ON runs.id = given.run_id \
              WHERE runs.id IS NULL OR runs.status <> 'running' OR runs.epoch <> given.epoch \
+             OR (given.after IS NOT NULL AND runs.last_commit IS NOT unhex(given.after)) \
              OR runs.last_commit IN (SELECT unhex(value) FROM json_each(NEW.stamps))); \
          UPDATE runs SET {advanced} FROM {given} AS given WHERE runs.id = given.run_id; \
          UPDATE threads SET last_seq = last_seq + given.events FROM {given} AS given \

@@ -123,6 +123,28 @@ async fn a_server_that_is_gone_is_what_the_error_speaks_of() {
     tokio::task::block_in_place(|| drop(cluster));
 }
 
+/// Otherwise a run would fail at the first such character, once it is paid for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_cannot_store_every_character_is_refused() {
+    let database = TestDatabase::postgres().await;
+    let mut admin = PgConnection::connect(&url(&database)).await.unwrap();
+    let cluster = Cluster::of_this_process();
+    for (encoding, is_taken) in [("LATIN1", false), ("SQL_ASCII", true)] {
+        let name = format!("of_{}", encoding.to_lowercase());
+        let made = format!("CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0");
+        sqlx::raw_sql(&made).execute(&mut admin).await.unwrap();
+        let database = Database::Postgres { url: cluster.url(&name).into(), max_connections: 2 };
+        match (Store::open(&database).await, is_taken) {
+            (Ok(store), true) => store.close().await,
+            (Err(Error::Unusable(text)), false) => {
+                assert!(text.contains(encoding) && text.contains("ENCODING 'UTF8' TEMPLATE template0"), "{text}");
+            }
+            (answer, _) => panic!("{encoding}: {answer:?}"),
+        }
+        sqlx::raw_sql(&format!("DROP DATABASE {name} WITH (FORCE)")).execute(&mut admin).await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_that_are_all_in_use_are_counted() {
     let database = TestDatabase::postgres().await;
