@@ -34,9 +34,12 @@ impl Owner {
     /// # Errors
     /// [`BadName`].
     pub fn of_person(name: &str) -> Result<Self, BadName> {
-        let name = name.trim();
         if !(1..=Self::MAX_CHARS).contains(&name.chars().count()) {
             return Err(BadName::Length);
+        }
+        // Neither is stored as it came: the owner would be that of another name.
+        if name.trim() != name || name.contains(char::is_control) {
+            return Err(BadName::Characters);
         }
         let owner = Self(name.into());
         if owner == Self::local() { Err(BadName::Local) } else { Ok(owner) }
@@ -52,6 +55,8 @@ impl Owner {
 pub enum BadName {
     #[error("a user's name has 1 to {} characters", Owner::MAX_CHARS)]
     Length,
+    #[error("a user's name has no space at its ends and no control characters")]
+    Characters,
     #[error("no user may have the name local, which is that of requests without a user and of the command line")]
     Local,
 }
@@ -125,11 +130,15 @@ mod tests {
             let owner = Owner::of_person(name);
             assert_eq!(owner.as_ref().map(Owner::as_str).map_err(|bad| *bad), expected, "{name}");
         };
-        check(" ann ", Ok("ann"));
+        check("ann", Ok("ann"));
+        check("Ann de Vries", Ok("Ann de Vries"));
         check("Local", Ok("Local"));
         check(&"ü".repeat(200), Ok(&"ü".repeat(200)));
         check(&"ü".repeat(201), Err(BadName::Length));
-        check(" ", Err(BadName::Length));
-        check(" local ", Err(BadName::Local));
+        check("", Err(BadName::Length));
+        check("local", Err(BadName::Local));
+        for name in [" ", " ann", "ann ", "\u{a0}ann", "ann\u{3000}", "an\u{0}n", "an\nn", " local "] {
+            check(name, Err(BadName::Characters));
+        }
     }
 }

@@ -60,7 +60,8 @@ fn named(settings: &HttpSettings, peer: Option<IpAddr>, headers: &HeaderMap) -> 
         let detail = format!("{header} came more than once; the proxy has to replace what clients send");
         return Err(ApiError::new(Code::ProxyNotTrusted, detail));
     }
-    match str::from_utf8(name.as_bytes()).map(str::trim) {
+    // Spaces and tabs around a value are no part of it (RFC 9110, 5.5), but over HTTP/2 they arrive.
+    match str::from_utf8(name.as_bytes()).map(|name| name.trim_matches([' ', '\t'])) {
         Ok("") => Ok(None),
         Ok(name) => Owner::of_person(name).map(Some).map_err(|bad| not_allowed(header, &bad.to_string())),
         Err(_) => Err(not_allowed(header, "a user's name is text in UTF-8")),

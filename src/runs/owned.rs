@@ -132,7 +132,8 @@ impl Runs {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<Page<RunDetails>, store::Error> {
-        let filter = RunFilter { owner: caller.sees_only().cloned(), ..filter };
+        let owner = caller.sees_only();
+        let filter = RunFilter { owner: owner.cloned(), thread_owner: owner.cloned(), ..filter };
         let page = self.parts.store.runs_page(&filter, after, limit).await?;
         Ok(Page { items: self.parts.store.details(page.items).await?, next: page.next })
     }

@@ -176,7 +176,10 @@ pub struct Load {
 /// Which runs are listed.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
+    /// The owner who started them.
     pub owner: Option<Owner>,
+    /// The owner of their threads, which an administrator may continue, too.
+    pub thread_owner: Option<Owner>,
     pub thread_id: Option<ThreadId>,
     pub status: Option<RunStatus>,
 }

@@ -298,7 +298,7 @@ mod tests {
         let (ann, here) = (Owner::named("ann"), Cursor { at: 1, id: uuid::Uuid::nil() });
         let words = ThreadFilter { words: Some("gate".to_owned()), ..ThreadFilter::default() };
         let idle = ThreadFilter { status: Some(ThreadStatus::Idle), ..ThreadFilter::default() };
-        let of_ann = RunFilter { owner: Some(ann.clone()), ..RunFilter::default() };
+        let of_ann = RunFilter { owner: Some(ann.clone()), thread_owner: Some(ann.clone()), ..RunFilter::default() };
         let failed = RunFilter { status: Some(RunStatus::Failed), ..of_ann.clone() };
         let month = UsageFilter { from: Timestamp(0), to: Timestamp(1), owner: Some(ann.clone()) };
         let owner = Some(&ann);

@@ -9,6 +9,7 @@ use super::{
     Connection, Db, Engine, FOR_UPDATE,
     commits::padded,
     log::{insert_event, usage_from},
+    owned::push_owner,
     rows::{named, owned, run, run_columns, unsigned},
 };
 use crate::{
@@ -211,6 +212,8 @@ pub fn page(filter: &RunFilter, after: Option<Cursor>, limit: u32) -> QueryBuild
         }
         None => {}
     }
+    // No join: the database would begin with the threads, and sort all their runs.
+    push_owner(&mut select, "(SELECT owner FROM threads WHERE id = runs.thread_id)", filter.thread_owner.as_ref());
     if let Some(status) = filter.status {
         push_status(&mut select, "status", status);
     }

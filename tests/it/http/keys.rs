@@ -145,6 +145,49 @@ async fn a_key_sees_what_its_owner_has() {
     world.finish();
 }
 
+/// An administrator may go on with anybody's thread. What they started there is its owner's to see, and theirs only as
+/// long as they administer.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_in_a_thread_of_another_owner_is_not_listed(database: TestDatabase) {
+    let (world, service) = service(&database).await;
+    let admin = service.key("root", KeyScope::Admin, None).await;
+    let (root, ann) =
+        (service.key("root", KeyScope::Write, None).await, service.key("ann", KeyScope::Write, None).await);
+    let ended = async |answer: Answer| {
+        let run = answer.json()["run"]["id"].as_str().unwrap().to_owned();
+        let headers = [("x-api-key", &*admin), ("prefer", "wait=25")];
+        let ended = service.ask("GET", &format!("/api/v1/runs/{run}"), &headers, "").await.expect(200).json();
+        assert_eq!(ended["status"], "completed");
+        run
+    };
+    let question = json!({ "message": QUESTION });
+    let started = ask(&service, &ann, "POST", "/api/v1/threads", &question).await.expect(201);
+    let thread = started.started().thread_path();
+    let of_ann = ended(started).await;
+    let more = json!({ "content": "And who repairs it?" });
+    let of_admin = ask(&service, &admin, "POST", &format!("{thread}/messages"), &more).await.expect(202);
+    let of_admin = ended(of_admin).await;
+    let own = ended(ask(&service, &root, "POST", "/api/v1/threads", &question).await.expect(201)).await;
+    let all = [own, of_admin, of_ann];
+    let listed = async |key: &str, path: &str| {
+        let list = ask(&service, key, "GET", path, &Value::Null).await.expect(200).json();
+        let runs = list["data"].as_array().unwrap().iter();
+        runs.map(|run| run["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for path in ["/api/v1/runs", "/api/v1/runs?status=completed"] {
+        assert_eq!(listed(&root, path).await, all[..1], "{path}");
+        assert_eq!(listed(&ann, path).await, all[2..], "{path}");
+        assert_eq!(listed(&admin, path).await, all, "{path}");
+    }
+    assert_eq!(listed(&ann, &format!("{thread}/runs")).await, all[1..]);
+    let run = format!("/api/v1/runs/{}", all[1]);
+    ask(&service, &root, "GET", &run, &Value::Null).await.refused(404, "not_found");
+    service.stop().await;
+    world.finish();
+}
+
 /// A browser's session: from its sign-in to its end, which comes with the end of the key at the latest.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]

@@ -220,8 +220,14 @@ async fn a_name_that_would_have_to_be_changed_is_refused() {
         let (status, body) = session(name.as_bytes()).await;
         assert_eq!((status, body["owner"].as_str()), (200, Some(owner)), "{body}");
     }
-    let refused: [(&[u8], &str); 4] =
-        [(b"zo\xeb", "UTF-8"), (b"zo\xea", "UTF-8"), (&[long.as_bytes(), b"a"].concat(), "200"), (b"local", "local")];
+    let refused: [(&[u8], &str); 6] = [
+        (b"zo\xeb", "UTF-8"),
+        (b"zo\xea", "UTF-8"),
+        (&[long.as_bytes(), b"a"].concat(), "200"),
+        (b"local", "local"),
+        ("zoë\u{a0}".as_bytes(), "space"),
+        ("zo\u{85}ë".as_bytes(), "control"),
+    ];
     for (name, why) in refused {
         let (status, problem) = session(name).await;
         assert_eq!((status, problem["code"].as_str()), (403, Some("owner_not_allowed")), "{problem}");
