@@ -30,8 +30,8 @@ const USED_UP: [&str; 11] = [
     "exceeded_current_quota_error",
 ];
 /// What some say in words alone: Anthropic of accounts and of limits that their owners set, in a 400; OpenRouter of its
-/// free models until midnight (UTC), in a 429; xAI in a 403 or 429; LiteLLM of budgets, in a 400 or 429; Azure's gateway
-/// of what its owner allots to each caller, in a 403.
+/// free models until midnight (UTC), in a 429; xAI in a 403 or 429; LiteLLM of budgets, in a 400 or 429; Azure's
+/// gateway of what its owner allots to each caller, in a 403.
 const USED_UP_WORDS: [&str; 11] = [
     "credit balance is too low",
     "reached your specified API usage limits",
@@ -45,8 +45,8 @@ const USED_UP_WORDS: [&str; 11] = [
     "Quota will be replenished in",
     "Token quota is exceeded.",
 ];
-/// Words of a limit of the day or the month, in lower case: Bedrock's, Cerebras', Cohere's. OpenAI and Groq, whose limits
-/// fill up again all the time, say how long to wait.
+/// Words of a limit of the day or the month, in lower case: Bedrock's, Cerebras', Cohere's. OpenAI and Groq, whose
+/// limits fill up again all the time, say how long to wait.
 const LONG_LIMITS: [&str; 5] =
     ["tokens per day", "requests per day", "calls / month", "calls per month", "requests per month"];
 

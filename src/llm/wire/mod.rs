@@ -198,8 +198,8 @@ fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> F
     }
 }
 
-/// Fails an answer that lacks what every answer has, and shows it: some gateways say there what is wrong, under names of
-/// their own. Whole, since a cut through a secret would hide its end from who looks for it.
+/// Fails an answer that lacks what every answer has, and shows it: some gateways say there what is wrong, under names
+/// of their own. Whole, since a cut through a secret would hide its end from who looks for it.
 fn incomplete(json: &str, what: &str, assembly: &Assembly) -> Failure {
     let shown = if json.len() <= MAX_SHOWN { json } else { "" };
     malformed(assembly.model(), format!("an answer without {what}: {shown}").trim_end_matches([':', ' '])).into()
