@@ -40,7 +40,8 @@ impl Unanswered {
             llm::Error::RateLimited { retry_after, .. } => retry_after.map(|wait| wait.as_millis() as u64),
             _ => None,
         };
-        Self { failure: failure(error), is_final: false, retry_after_ms }
+        let is_final = matches!(error, llm::Error::Quota { .. });
+        Self { failure: failure(error), is_final, retry_after_ms }
     }
 }
 

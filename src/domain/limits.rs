@@ -61,6 +61,8 @@ pub struct Limits {
     pub excerpts_only: BTreeSet<String>,
     /// The output limit cut off the text itself.
     pub is_cut: bool,
+    /// The provider's filter withheld the rest of the text itself.
+    pub is_withheld: bool,
     pub ended_by: Option<EndedBy>,
     /// Engines, with the number of searches of each that failed.
     pub failed_searches: Vec<(String, usize)>,
@@ -130,6 +132,7 @@ impl Limits {
     pub fn resting_on(self, research: &Self) -> Self {
         Self {
             is_cut: self.is_cut,
+            is_withheld: self.is_withheld,
             missing_collections: self.missing_collections.max(research.missing_collections),
             repaired: self.repaired,
             still_unsupported: self.still_unsupported,
@@ -162,6 +165,7 @@ impl Limits {
         let unread = self.unread_pages.iter().filter(|(key, _)| !self.read_pages.contains(*key));
         let lines = [
             line(words.cut_off, cut.into_iter().chain(self.cut_notes.iter().map(|text| quoted(text)))),
+            line(words.withheld, self.is_withheld.then(|| words.the_end.to_owned())),
             line(unanswered, self.unanswered.iter().map(|text| quoted(text))),
             line(words.partly, self.partly_answered.iter().map(|text| quoted(text))),
             line(words.nothing_found, self.empty_topics.iter().map(|text| quoted(text))),
@@ -383,11 +387,13 @@ mod tests {
             cut_notes: BTreeSet::from(["The dues".to_owned()]),
             excerpts_only: BTreeSet::from(["The quay".to_owned()]),
             is_cut: true,
+            is_withheld: true,
             ..Limits::default()
         };
         let section = limits.section(&[], &[], Wording::of(""));
         let expected = "## Limits of this report\n\n\
             - Cut off at the model's output limit: the end of this report; “The dues”\n\
+            - Withheld by the provider's filter: the end of this report\n\
             - Left open, as part of the research is missing: “Who pays?”\n\
             - Nothing was found about: “The moon”\n\
             - Could not be researched: “The loan” (a technical failure); “The gate” (the time was over)\n\

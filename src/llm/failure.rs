@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
+use url::Url;
 
 use super::Error;
 use crate::domain::{ModelName, Usage};
@@ -139,7 +140,23 @@ impl Asked {
 
 /// Returns the failure that an HTTP answer reports.
 pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
-    Reported::from_body(body).failure(model, Some(status)).asked(Asked::of(headers))
+    let (asked, reported) = (Asked::of(headers), Reported::from_body(body));
+    if (300..400).contains(&status) {
+        return moved(model, status, headers);
+    }
+    Reported { wait: asked.wait.or(reported.wait), ..reported }.failure(model, Some(status)).asked(asked)
+}
+
+/// Fails a call whose server says that it is elsewhere: a redirected POST arrives without its body, and the key would
+/// go wherever it leads.
+fn moved(model: &ModelName, status: u16, headers: &HeaderMap) -> Failure {
+    let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).map(|to| match Url::parse(to) {
+        Ok(url) => net::shown_url(&url),
+        Err(_) => to.split('?').next().unwrap_or_default().to_owned(),
+    });
+    let to = to.map(|to| format!(", {to}")).unwrap_or_default();
+    let detail = format!("{status} it is at another address{to}; Fathom follows no redirects: correct its base URL");
+    Error::BadRequest { model: model.clone(), detail }.into()
 }
 
 /// Returns the failure reported by the `error` field of a body or stream chunk that came with status 200, as
@@ -319,7 +336,8 @@ impl Reported {
             if let Some((_, status)) = words.iter().find(|(word, _)| *word == self.word) {
                 return *status;
             }
-            kinds.iter().find(|(names, _)| self.is(names)).map_or(500, |(_, status)| *status)
+            let other = || if self.says_used_up() { 429 } else { 500 };
+            kinds.iter().find(|(names, _)| self.is(names)).map_or_else(other, |(_, status)| *status)
         })
     }
 
@@ -356,7 +374,7 @@ impl Reported {
             // A provider refuses keys in words of its own.
             403 if self.is_page => Error::Transport { model, detail: format!("{detail}, of a firewall before it") },
             401 | 403 => Error::Auth { model, detail },
-            429 if self.number.is_some_and(net::is_used_up_by_number) => Error::Quota { model, detail },
+            429 if self.is_used_up_for_long() => Error::Quota { model, detail },
             429 => Error::RateLimited { model, retry_after: self.wait },
             408 | 409 | 424 | 425 | 500.. => Error::Overloaded { model, detail },
             402 => Error::Quota { model, detail },
@@ -366,6 +384,12 @@ impl Reported {
 
     fn says_used_up(&self) -> bool {
         net::is_used_up([&*self.code, &*self.kind, &*self.limit], &self.message)
+    }
+
+    /// Returns whether a 429 is one that no wait of ours heals.
+    fn is_used_up_for_long(&self) -> bool {
+        let says = || self.wait.is_none_or(|wait| wait.is_zero()) && net::is_used_up_for_long(&self.message);
+        self.number.is_some_and(net::is_used_up_by_number) || says()
     }
 
     /// Returns `Some` when the request was too long; inside, the window in tokens when known.
@@ -527,6 +551,11 @@ const OVERFLOWS: &[(&str, &str)] = &[
     ("too many tokens: size limit exceeded", ""),
     // TGI: "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096."
     ("`max_new_tokens` must be <=", "<="),
+    // TGI: "Input validation error: `inputs` must have less than 4096 tokens. Given: 5034"
+    ("`inputs` must have less than", "less than"),
+    // Cloudflare: "The estimated number of input and maximum output tokens (33000) exceeded this model context window
+    // limit (32000)."
+    ("exceeded this model context window limit", "window limit"),
     // LiteLLM, before the words of the provider that it called.
     ("contextwindowexceedederror", ""),
 ];
@@ -682,6 +711,11 @@ mod tests {
         check("cannot truncate prompt with n_keep (5034) >= n_ctx (4096)", 4096);
         check("<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]", 30_720);
         check("Prompt exceeds max length", None);
+        check("Input validation error: `inputs` must have less than 4096 tokens. Given: 5034", 4096);
+        check(
+            "The estimated number of input and maximum output tokens (33000) exceeded this model context window limit (32000).",
+            32_000,
+        );
         check("litellm.ContextWindowExceededError: litellm.BadRequestError: model=m. fallbacks=None.", None);
         check("litellm.ContextWindowExceededError: maximum context length is 8192 tokens. However, …", 8192);
     }
@@ -763,6 +797,56 @@ mod tests {
             assert_eq!(error, Error::Quota { model: model(), detail: format!("{status} {message}") });
             assert!(error.is_of_provider(), "another model is asked");
         }
+    }
+
+    #[test]
+    fn a_budget_and_a_day_that_are_used_up_are_not_waited_for() {
+        let used_up = |status: u16, body: Value| matches!(reported(status, &body.to_string()), Error::Quota { .. });
+        let budget = |code: &str| {
+            let message = "Budget has been exceeded! Current cost: 26.075, Max budget: 0.25";
+            json!({"error": {"message": message, "type": "budget_exceeded", "param": null, "code": code}})
+        };
+        assert!(used_up(429, budget("429")) && used_up(400, budget("400")));
+        let limit = json!({"error": {"message": "Max budget limit reached.", "type": "None", "code": "429"}});
+        assert!(used_up(429, limit));
+        let allotted =
+            json!({"statusCode": 403, "message": "Out of call volume quota. Quota will be replenished in 01:23:45."});
+        assert!(used_up(403, allotted));
+        let day = json!({"message": "Too many tokens per day, please wait before trying again."});
+        assert!(used_up(429, day.clone()));
+        let minute = json!({"message": "Too many tokens, please wait before trying again."});
+        assert!(!used_up(429, minute));
+        // A day that fills up again all the time.
+        let rolling =
+            "Rate limit reached for model m on tokens per day (TPD): Limit 100, Used 99. Please try again in 7m12s.";
+        let wait = Some(Duration::from_secs(432));
+        assert_eq!(
+            openai(429, "tokens", json!("rate_limit_exceeded"), rolling),
+            Error::RateLimited { model: model(), retry_after: wait }
+        );
+        let headers =
+            HeaderMap::from_iter([(reqwest::header::RETRY_AFTER, reqwest::header::HeaderValue::from_static("30"))]);
+        assert!(matches!(of_status(&model(), 429, &headers, &day.to_string()).error, Error::RateLimited { .. }));
+    }
+
+    #[test]
+    fn a_quota_in_a_stream_is_said_with_a_status_that_fits() {
+        let error = json!({"message": "You exceeded your current quota", "code": "insufficient_quota"});
+        let detail = "429 insufficient_quota: You exceeded your current quota".to_owned();
+        assert_eq!(of_error_field(&model(), &error).error, Error::Quota { model: model(), detail });
+    }
+
+    #[test]
+    fn a_server_that_is_elsewhere_says_where() {
+        fn check(location: Option<&'static str>, to: &str) {
+            let value = location.map(|to| (LOCATION, reqwest::header::HeaderValue::from_static(to)));
+            let failure = of_status(&model(), 308, &HeaderMap::from_iter(value), "<html>moved</html>");
+            let detail = format!("308 it is at another address{to}; Fathom follows no redirects: correct its base URL");
+            assert_eq!(failure.error, bad_request(&detail));
+        }
+        check(Some("https://u:p@new.test/v1/chat?key=k"), ", https://new.test/v1/chat");
+        check(Some("/login?next=secret"), ", /login");
+        check(None, "");
     }
 
     /// Z.ai's accounts without money and plans that are used up; with other statuses such numbers may be anybody's.

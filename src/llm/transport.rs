@@ -203,8 +203,9 @@ impl Body {
     }
 }
 
-/// Returns a body as text, whatever is in it.
-pub(super) fn text_of(body: Vec<u8>) -> String {
+/// Returns a body as text, whatever is in it, without the mark of its encoding that some servers begin it with.
+pub(super) fn text_of(mut body: Vec<u8>) -> String {
+    body.drain(..body.len() - net::unmarked(&body).len());
     String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
@@ -230,7 +231,7 @@ const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
 impl Pieces {
     /// Returns how a stream is cut that begins so; `None` when none does.
     fn of_stream(wire: Wire, body: &[u8]) -> Option<Self> {
-        let body = body.trim_ascii_start();
+        let body = net::unmarked(body).trim_ascii_start();
         let is_array = wire.streams_arrays() && body.starts_with(b"[");
         let is_lines = FIELDS.iter().any(|field| body.starts_with(field));
         match (is_array, is_lines) {
@@ -349,6 +350,7 @@ impl Frames {
     /// that are none, and the other way round.
     fn begin(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         let Pieces::Lines(_) = self.pieces else { return Ok(()) };
+        let chunk = net::unmarked(chunk);
         match chunk.trim_ascii_start().first() {
             // A page; no event begins so.
             Some(b'<') => return Err(failure::web_page(&self.model)),
@@ -410,6 +412,10 @@ pub(super) fn of_reqwest(model: &ModelName, problem: &reqwest::Error) -> Failure
 }
 
 fn unreachable_server(model: &ModelName, problem: net::Error) -> Failure {
+    // The model may have been paid for it, so it counts among the answers that nobody can read.
+    if let net::Error::Garbled(problem) = problem {
+        return malformed(model, problem).into();
+    }
     Error::Transport { model: model.clone(), detail: problem.to_string() }.into()
 }
 

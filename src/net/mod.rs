@@ -35,13 +35,13 @@ pub use gate::{Gate, Open, Rest};
 pub use guard::{Networks, Reach, guarded, is_public};
 pub use limiter::{Limiter, Limits, Permit};
 pub use oauth::{form, refusal_code};
-pub use quota::{Quota, is_used_up, is_used_up_by_number, span};
+pub use quota::{Quota, is_used_up, is_used_up_by_number, is_used_up_for_long, span};
 pub use redact::{
     HIDDEN, MIN_SECRET_BYTES, hidden_address, redact, secrets_of_address, shown_url, without, without_credentials,
     without_user,
 };
 pub use retry::{Attempt, CallContext, GaveUp, NoWait, RetryAdvice, Wait, retry};
-pub use sse::Events;
+pub use sse::{Events, unmarked};
 
 /// How long an outbound call may take.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +72,9 @@ pub enum Error {
     Transport(String),
     #[error("the answer is longer than {max_bytes} bytes")]
     TooLarge { max_bytes: usize },
+    /// It came, and its compression is none.
+    #[error("{0}")]
+    Garbled(String),
 }
 
 impl From<reqwest::Error> for Error {
@@ -82,7 +85,10 @@ impl From<reqwest::Error> for Error {
 
 impl From<&reqwest::Error> for Error {
     fn from(error: &reqwest::Error) -> Self {
-        Self::Transport(describe(error))
+        match is_garbled(error) {
+            true => Self::Garbled(describe(error)),
+            false => Self::Transport(describe(error)),
+        }
     }
 }
 
@@ -215,6 +221,7 @@ fn describe(error: &reqwest::Error) -> String {
     let what = match error {
         error if error.is_timeout() => "it took too long".to_owned(),
         error if error.is_connect() => "no connection".to_owned(),
+        error if is_garbled(error) => "the answer cannot be unpacked".to_owned(),
         error if error.is_decode() || error.is_body() => "the answer broke off".to_owned(),
         _ => "the request failed".to_owned(),
     };
@@ -222,6 +229,13 @@ fn describe(error: &reqwest::Error) -> String {
         Some(cause) => format!("{what} ({cause})"),
         None => what,
     }
+}
+
+/// Returns whether a body is not compressed as its server says: the trouble of the unpacking itself, since that of a
+/// connection stands behind another error of the client's.
+fn is_garbled(error: &reqwest::Error) -> bool {
+    let source = std::error::Error::source(error);
+    error.is_decode() && source.is_some_and(|source| source.is::<std::io::Error>())
 }
 
 fn root_cause(error: &reqwest::Error) -> Option<String> {

@@ -15,8 +15,10 @@ use time::format_description::well_known::Rfc3339;
 const SHARE: u32 = 10;
 
 /// Codes and types of failures for which a provider wants money, or somebody's consent to a higher limit.
-const USED_UP: [&str; 10] = [
+const USED_UP: [&str; 11] = [
     "insufficient_quota",
+    // LiteLLM's of keys, teams and users, with a 400, 402 or 429.
+    "budget_exceeded",
     "billing_hard_limit_reached",
     "billing_error",
     "credit_balance_exhausted",
@@ -28,14 +30,25 @@ const USED_UP: [&str; 10] = [
     "exceeded_current_quota_error",
 ];
 /// What some say in words alone: Anthropic of accounts and of limits that their owners set, in a 400; OpenRouter of its
-/// free models until midnight (UTC), in a 429; xAI in a 403 or 429.
-const USED_UP_WORDS: [&str; 5] = [
+/// free models until midnight (UTC), in a 429; xAI in a 403 or 429; LiteLLM of budgets, in a 400 or 429; Azure's
+/// gateway of what its owner allots to each caller, in a 403.
+const USED_UP_WORDS: [&str; 11] = [
     "credit balance is too low",
     "reached your specified API usage limits",
     "reached your specified workspace API usage limits",
     "free-models-per-day",
     "used all available credits or reached its monthly spending limit",
+    "Budget has been exceeded!",
+    "ExceededBudget:",
+    "crossed budget:",
+    "Max budget limit reached.",
+    "Quota will be replenished in",
+    "Token quota is exceeded.",
 ];
+/// Words of a limit of the day or the month, in lower case: Bedrock's, Cerebras', Cohere's. OpenAI and Groq, whose
+/// limits fill up again all the time, say how long to wait.
+const LONG_LIMITS: [&str; 5] =
+    ["tokens per day", "requests per day", "calls / month", "calls per month", "requests per month"];
 
 /// What a vendor of plans has in place of such codes, in a 429: no money, a plan that is used up or over, an account
 /// that is held back. The number between them is that of a model with too much to do, which passes.
@@ -50,6 +63,12 @@ pub fn is_used_up_by_number(number: u64) -> bool {
 /// calls it.
 pub fn is_used_up<'a>(codes: impl IntoIterator<Item = &'a str>, message: &str) -> bool {
     codes.into_iter().any(|code| USED_UP.contains(&code)) || USED_UP_WORDS.iter().any(|words| message.contains(words))
+}
+
+/// Returns whether a failure with status 429 that names no wait speaks of a limit of the day or the month.
+pub fn is_used_up_for_long(message: &str) -> bool {
+    let message = message.to_lowercase();
+    LONG_LIMITS.iter().any(|words| message.contains(words))
 }
 
 /// The headers that say how much is left of something, and when all of it is there again.
@@ -145,6 +164,12 @@ mod tests {
             "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
             "You have reached your specified workspace API usage limits. You will regain access on 2026-12-01.",
             "Your team t has either used all available credits or reached its monthly spending limit.",
+            "Budget has been exceeded! Current cost: 26.075, Max budget: 0.25",
+            "ExceededBudget: End User=u over budget. Spend=0.9, Budget=0.1",
+            "No deployments available - crossed budget: Exceeded budget for deployment model_name: m",
+            "Max budget limit reached.",
+            "Out of call volume quota. Quota will be replenished in 01:23:45.",
+            "Token quota is exceeded. Try again in 3 hours.",
         ] {
             assert!(is_used_up([], words), "{words}");
         }

@@ -2,6 +2,11 @@
 
 use std::ops::Range;
 
+/// Returns a body in UTF-8 without the mark of its encoding that some servers begin it with.
+pub fn unmarked(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body)
+}
+
 /// Takes server-sent events apart, each byte once however they are cut.
 #[derive(Debug)]
 pub struct Events {
@@ -17,6 +22,8 @@ pub struct Events {
     data: String,
     has_data: bool,
     is_complete: bool,
+    /// Whether a line has been taken: the first one may begin with the mark of the encoding.
+    has_begun: bool,
 }
 
 impl Events {
@@ -31,6 +38,7 @@ impl Events {
             data: String::new(),
             has_data: false,
             is_complete: false,
+            has_begun: false,
         }
     }
 
@@ -82,8 +90,11 @@ impl Events {
             self.taken = to + 1;
             self.scanned = self.taken;
             let is_second = std::mem::replace(&mut self.after_return, end == b'\r') && end == b'\n';
+            let is_first = !std::mem::replace(&mut self.has_begun, true);
             if !(is_second && from == to) {
-                return Some(from..to);
+                let line = &self.buffer[from..to];
+                let mark = if is_first { line.len() - unmarked(line).len() } else { 0 };
+                return Some(from + mark..to);
             }
         }
     }
@@ -137,11 +148,12 @@ mod tests {
         check("data: half", &[]);
         check("<html>\n\n", &[]);
         check("\n\n\ndata:\n\n", &[""]);
+        check("\u{feff}data: a\n\n\u{feff}data: b\n\ndata: \u{feff}c\n\n", &["a", "\u{feff}c"]);
     }
 
     proptest! {
         #[test]
-        fn cuts_do_not_matter(text in "(data: ?[aä€]{0,3}|:|\r?\n|\r|[x ]){0,20}", size in 1_usize..9) {
+        fn cuts_do_not_matter(text in "\u{feff}?(data: ?[aä€]{0,3}|:|\r?\n|\r|[x ]){0,20}", size in 1_usize..9) {
             prop_assert_eq!(events(text.as_bytes().chunks(size)), events([text.as_bytes()]));
         }
     }

@@ -130,6 +130,7 @@ pub async fn compose(cx: &Cx, name: &'static str, about: About<'_>, prompt: Text
         if completion.stop == StopReason::Refused {
             let detail = format!("the {name} was cut off by the provider's filter");
             cx.warn(&format!("{name}/filtered"), WarningCode::OutputCut, detail).await?;
+            cx.limit(|limits| limits.is_withheld = true);
         }
         if completion.stop != StopReason::Length {
             break;

@@ -11,6 +11,7 @@ mod filters;
 mod markup;
 mod merged;
 mod native;
+mod objects;
 mod pace;
 mod registry;
 mod row;

@@ -108,7 +108,12 @@ impl<W: Native> Searcher<W> {
             request = self.web.wire().next(&next, &body);
             bodies.push(body);
         }
-        let found = self.web.found(move |wire| wire.read_all(&bodies)).await?;
+        let read = move |wire: &W| {
+            let found = wire.read_all(&bodies);
+            Ok((found, bodies.pop().unwrap_or_default()))
+        };
+        let (found, answer) = self.web.found(read).await?;
+        let found = found.map_err(|error| self.web.explained(error, &answer))?;
         let found = self.resolved(found).await?;
         Ok(self.web.hits(found, limits, caller).await)
     }

@@ -4,7 +4,6 @@
 //! without an address is left out; every other missing field is tolerated.
 
 use std::{
-    collections::HashMap,
     fmt,
     sync::{
         Arc,
@@ -18,7 +17,7 @@ use reqwest::{
     header::{HeaderMap, WWW_AUTHENTICATE},
 };
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use time::OffsetDateTime;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
@@ -26,9 +25,11 @@ use tokio::{
 };
 use url::Url;
 
+pub use super::objects::{Object, objects, objects_if_any};
 use super::{
     Error, Filter, Hit, Limits, Results, Row, Search, Settings,
     markup::{author, unmarked},
+    objects::{MAX_LOOKED_AT, beginning},
     pace::Pace,
 };
 use crate::{
@@ -43,8 +44,6 @@ const MAX_SNIPPET_CHARS: usize = 4_000;
 /// Answers of one engine read at the same time, from the body to its texts, over all runs: each is large. Others wait
 /// in the network's buffers.
 const READ_AT_ONCE: usize = 32;
-/// Results looked at in an answer that has more than were asked for.
-const MAX_LOOKED_AT: usize = 50;
 /// Characters of a page that stand in for an excerpt.
 const EXCERPT_CHARS: usize = 300;
 /// How many times the results are asked for of an engine that cannot restrict all sites itself.
@@ -69,6 +68,8 @@ const COMPLAINTS: [&str; 10] = [
     "/errMsg",
     "/readableMessage",
 ];
+/// The same in answers that have results otherwise.
+const ERRORS: [&str; 4] = ["/error/message", "/error/detail", "/error", "/error/0/message"];
 /// Where they name it in a word, with a space between two places.
 const CODES: &str = "/code /detail/code /error/code /error/type /error/status /error/0/code /error_name /name /tag";
 /// The words of a refusal that is of the key, or of what its account may do.
@@ -297,8 +298,30 @@ impl<W: Wire> Web<W> {
     async fn ask(&self, query: &str, limits: &Limits, caller: &dyn CallContext) -> Result<Vec<Hit>, Error> {
         let request = self.asks(query, limits)?;
         let Some(Answer { body, _permit }) = self.answer(&request, caller).await? else { return Ok(Vec::new()) };
-        let found = self.found(move |wire| wire.read(&body)).await?;
+        let read = move |wire: &W| {
+            let found = wire.read(&body);
+            let is_nothing = found.as_ref().map_or(true, Vec::is_empty);
+            (found, is_nothing.then(|| beginning(&body)).flatten())
+        };
+        let found = match self.found(move |wire| Ok(read(wire))).await? {
+            (Err(error), Some(answer)) => return Err(self.explained(error, &answer)),
+            // What failed is not for nothing to be found.
+            (Ok(_), Some(answer)) if let Some(said) = self.said(&ERRORS, &answer) => {
+                return Err(Error::Unavailable(said));
+            }
+            (found, _) => found?,
+        };
         Ok(self.hits(found, limits, caller).await)
+    }
+
+    /// Returns the error with what the engine says in an answer of status 200 that has no results.
+    pub(super) fn explained(&self, error: Error, answer: &Value) -> Error {
+        match (error, self.complaint(answer)) {
+            (Error::Unavailable(problem), Some(said)) if !problem.contains(&said) => {
+                Error::Unavailable(format!("{problem}: {said}"))
+            }
+            (error, _) => error,
+        }
     }
 
     /// Returns the request for a query.
@@ -380,10 +403,12 @@ impl<W: Wire> Web<W> {
         if status != 200 {
             return self.refused(status, &headers, &body.unwrap_or_default()).map_or(Ok(None), Err);
         }
-        let body = body.map_err(|error| match error {
+        let mut body = body.map_err(|error| match error {
             net::Error::TooLarge { .. } => Problem::lasting(Error::Unavailable(error.to_string())),
+            net::Error::Garbled(problem) => Problem::passing(Error::Unavailable(problem), Trouble::Unreadable, None),
             other => Problem::broken_off(other),
         })?;
+        body.drain(..body.len() - net::unmarked(&body).len());
         if let Some(pause) = self.wire.pause(&body) {
             self.pace.hold(pause.min(LONGEST_PAUSE));
         }
@@ -444,7 +469,12 @@ impl<W: Wire> Web<W> {
     /// Returns what the body of a refusal says, one short line, without the engine's keys, and the secrets of its
     /// addresses, should they be quoted there.
     fn complaint(&self, body: &Value) -> Option<String> {
-        let detail = COMPLAINTS.iter().find_map(|place| body.pointer(place)?.as_str())?;
+        self.said(&COMPLAINTS, body)
+    }
+
+    /// Returns the first text at one of these places of a body, as [`Self::complaint`] does.
+    fn said(&self, places: &[&str], body: &Value) -> Option<String> {
+        let detail = places.iter().find_map(|place| body.pointer(place)?.as_str())?;
         let addresses = self.row.addresses().filter_map(|setting| self.settings.text(setting.key));
         let of_addresses: Vec<String> = addresses.flat_map(net::secrets_of_address).collect();
         let long = of_addresses.iter().map(String::as_str).filter(|secret| secret.len() >= net::MIN_SECRET_BYTES);
@@ -600,70 +630,6 @@ impl Problem {
             400 | 413 | 414 | 422 => Self::lasting(Error::BadQuery(said)),
             _ => Self::lasting(Error::Unavailable(said)),
         }
-    }
-}
-
-/// Returns the objects of the list at that place of an answer, such as `["web", "results"]`; each field read when
-/// asked for, so that one of another kind than documented costs nothing else.
-///
-/// # Errors
-/// [`Error::Unavailable`]: it is no JSON, or has no list there.
-pub fn objects<'a>(body: &'a [u8], path: &[&str]) -> Result<Vec<Object<'a>>, Error> {
-    let mut at: &RawValue = serde_json::from_slice(body).map_err(|_| Error::unreadable("its answer is not JSON"))?;
-    let none = || Error::unreadable("its answer has no results");
-    for name in path {
-        at = fields(at).and_then(|object| object.get(name)).ok_or_else(none)?;
-    }
-    let list: Vec<&RawValue> = serde_json::from_str(at.get()).map_err(|_| none())?;
-    Ok(list.into_iter().take(MAX_LOOKED_AT).filter_map(fields).collect())
-}
-
-/// Reads as [`objects`] does; none when the list is missing from an answer that has the field `sign`.
-///
-/// # Errors
-/// As [`objects`].
-pub fn objects_if_any<'a>(body: &'a [u8], path: &[&str], sign: &str) -> Result<Vec<Object<'a>>, Error> {
-    let signed =
-        || serde_json::from_slice::<&RawValue>(body).ok().and_then(fields).is_some_and(|all| all.get(sign).is_some());
-    objects(body, path).or_else(|error| if signed() { Ok(Vec::new()) } else { Err(error) })
-}
-
-fn fields(value: &RawValue) -> Option<Object<'_>> {
-    serde_json::from_str(value.get()).ok().map(Object)
-}
-
-/// A JSON object, its values not read yet.
-#[derive(Clone, Debug)]
-pub struct Object<'a>(HashMap<String, &'a RawValue>);
-
-impl<'a> Object<'a> {
-    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.get(name).copied()
-    }
-
-    /// Returns the value, when it is one of the kind that is asked for.
-    pub fn read<T: serde::Deserialize<'a>>(&self, name: &str) -> Option<T> {
-        serde_json::from_str(self.get(name)?.get()).ok()
-    }
-
-    pub fn text(&self, name: &str) -> Option<String> {
-        self.read(name)
-    }
-
-    pub fn object(&self, name: &str) -> Option<Object<'a>> {
-        fields(self.get(name)?)
-    }
-
-    /// Returns the objects of a list, whatever else is in it left out.
-    pub fn objects(&self, name: &str) -> Vec<Object<'a>> {
-        let values: Vec<&RawValue> = self.read(name).unwrap_or_default();
-        values.into_iter().filter_map(fields).collect()
-    }
-
-    /// Returns the texts of a list, whatever else is in it left out.
-    pub fn texts(&self, name: &str) -> Vec<String> {
-        let values: Vec<Value> = self.read(name).unwrap_or_default();
-        values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 }
 

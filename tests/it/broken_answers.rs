@@ -375,3 +375,69 @@ fn names_in(body: &Value, found: &mut Vec<String>) {
         _ => {}
     }
 }
+
+/// The model has been paid for each of them.
+#[tokio::test]
+async fn an_answer_that_is_packed_wrongly_is_asked_for_as_one_that_nobody_can_read() {
+    let packed = || Reply::bytes("application/json", vec![b"\x1f\x8b\x08 no archive at all".to_vec()]);
+    let asked = ask(&request(CHAT), vec![packed().header("content-encoding", "gzip"); 9]).await;
+    let failed = asked.done.unwrap_err();
+    assert!(
+        matches!(&failed.error, Error::Malformed { detail, .. } if detail.contains("cannot be unpacked")),
+        "{failed:?}"
+    );
+    assert_eq!(asked.bodies.len(), 8);
+}
+
+#[tokio::test]
+async fn a_mark_of_the_encoding_before_an_answer_says_nothing() {
+    let answer = json!({"choices": [{"message": {"content": "Fifteen metres."}, "finish_reason": "stop"}]});
+    let whole = Reply::text(200, "application/json", format!("\u{feff}{answer}"));
+    assert_eq!(ask(&question(CHAT), [whole]).await.done.unwrap().text, "Fifteen metres.");
+    let chunks = [chunk(json!({"content": "Fifteen"}), None), chunk(json!({"content": " metres."}), Some("stop"))];
+    let streamed = Reply::text(200, "text/event-stream", format!("\u{feff}{}{DONE}", chunks.concat()));
+    assert_eq!(ask(&question(CHAT), [streamed]).await.done.unwrap().text, "Fifteen metres.");
+}
+
+/// MiniMax's errors come so, with status 200.
+#[tokio::test]
+async fn an_answer_without_what_all_have_is_shown() {
+    let body = json!({"choices": null, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}});
+    let asked = ask(&request(CHAT), vec![Reply::json(200, &body.to_string()); 8]).await;
+    let failed = asked.done.unwrap_err();
+    let is_said =
+        |detail: &str| detail.starts_with("an answer without choices") && detail.contains("insufficient balance");
+    assert!(matches!(&failed.error, Error::Malformed { detail, .. } if is_said(detail)), "{failed:?}");
+}
+
+/// One field of another kind than documented costs nothing else.
+#[tokio::test]
+async fn fields_of_another_kind_cost_no_answer() {
+    let function = json!({"name": "search_web", "arguments": "{\"q\":\"depth\"}"});
+    let body = json!({
+        "choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "refusal": false,
+            "content": ["Look", {"type": "text", "text": "ing."}, null],
+            "tool_calls": [{"id": 7, "index": "0", "type": "function", "function": function}, null, "none"]}}],
+        "usage": {"prompt_tokens": 40.0, "completion_tokens": "2", "prompt_tokens_details": [],
+            "completion_tokens_details": {"reasoning_tokens": 1.0}},
+    });
+    let asked = ask(&request(CHAT), [Reply::json(200, &body.to_string())]).await;
+    let completion = asked.done.unwrap();
+    assert_eq!((&*completion.text, completion.tool_calls.len()), ("Looking.", 1));
+    assert_eq!(completion.tool_calls[0].arguments, "{\"q\":\"depth\"}");
+    let usage = completion.usage;
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.reasoning_tokens), (40, 2, 1));
+}
+
+/// No wait heals it, so a report is not begun again.
+#[tokio::test]
+async fn a_quota_that_ends_in_the_middle_of_a_stream_is_known() {
+    let error = json!({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}});
+    let body = chunk(json!({"content": "Fifteen"}), None) + &format!("data: {error}\n\n");
+    let vendor = FakeVendor::start([Reply::text(200, "text/event-stream", body)]).await;
+    let model = llm(&vendor, CHAT);
+    let mut stream = model.stream(&question(CHAT), &Patient::default()).await.unwrap();
+    assert_eq!(stream.next().await, Some(Ok(Delta::Text("Fifteen".to_owned()))));
+    let Some(Err(BrokenOff { error, .. })) = stream.next().await else { panic!("it goes on") };
+    assert!(matches!(error, Error::Quota { .. }), "{error:?}");
+}

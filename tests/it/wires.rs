@@ -445,6 +445,21 @@ mod responses {
         assert_eq!(input[3], call);
     }
 
+    /// Of gateways that stream what their provider gave them as a whole: LiteLLM's first had but the last event.
+    #[tokio::test]
+    async fn a_stream_without_pieces_or_items_is_read_from_what_there_is() {
+        let is = |event: &Value, word: &str| event["type"].as_str().is_some_and(|kind| kind.contains(word));
+        let without = |words: &'static [&'static str]| -> Vec<Value> {
+            stream_of_turn().into_iter().filter(|event| !words.iter().any(|word| is(event, word))).collect()
+        };
+        for words in [&[][..], &["delta"], &["item"], &["delta", "item"]] {
+            let (text, end) = streamed("openai-responses", events(&without(words)), &with_tools(MODEL)).await;
+            let completion = end.unwrap();
+            assert_eq!((&*text, completion.tool_calls.len()), ("Looking.", 2), "without {words:?}");
+            assert!(completion.carry.is_some(), "without {words:?}");
+        }
+    }
+
     #[tokio::test]
     async fn reports_stream_and_forms_are_asked_for() {
         let (text, end) = streamed("openai-responses", events(&stream_of_turn()), &request(MODEL)).await;

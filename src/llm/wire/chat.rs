@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::fields::{Content, First, Word};
-use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, kept, short_id, tool_name, unreadable};
+use super::fields::{self, Content, First, Readable, Word};
+use super::{
+    Encoded, Joined, Source, Strict, arguments, bounded_id, carried, incomplete, kept, short_id, tool_name, unreadable,
+};
 use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -276,8 +278,8 @@ struct Choice<'a> {
     /// What chunks have in place of `message`.
     #[serde(borrow, default)]
     delta: Option<Spoken<'a>>,
-    #[serde(default)]
-    finish_reason: Option<String>,
+    #[serde(borrow, default)]
+    finish_reason: Word<'a>,
     /// A router's place for an error of the provider behind it.
     #[serde(default)]
     error: Value,
@@ -288,10 +290,10 @@ struct Choice<'a> {
 struct Spoken<'a> {
     #[serde(borrow, default)]
     content: Content<'a>,
+    #[serde(borrow, default)]
+    refusal: Word<'a>,
     #[serde(default)]
-    refusal: Option<String>,
-    #[serde(default)]
-    tool_calls: Option<Vec<Piece>>,
+    tool_calls: Readable<Piece>,
     #[serde(borrow, default)]
     reasoning_content: Word<'a>,
     #[serde(default)]
@@ -394,9 +396,9 @@ const GROWS: [&str; 3] = ["text", "summary", "data"];
 
 #[derive(Deserialize)]
 struct Piece {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     index: Option<usize>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::if_readable")]
     id: Option<String>,
     #[serde(default)]
     function: Option<FunctionPiece>,
@@ -406,7 +408,7 @@ struct Piece {
 
 #[derive(Default, Deserialize)]
 struct FunctionPiece {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::if_readable")]
     name: Option<String>,
     /// JSON text, or from some servers the object itself.
     #[serde(default)]
@@ -420,13 +422,13 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
         return Err(failure::of_body(assembly.model(), json));
     }
     if answer.error.is_null() && answer.choices.as_ref().is_none_or(|choices| choices.0.is_none()) {
-        return Err(malformed(assembly.model(), "an answer without choices").into());
+        return Err(incomplete(json, "choices", assembly));
     }
     let choice = answer.choices.as_mut().and_then(|choices| choices.0.as_mut());
     if let Some(message) = choice.and_then(|choice| choice.message.as_mut()) {
         message.content = Content(Cow::Owned(thinking::after_unopened(&message.content.0).to_owned()));
         // Each a call of its own, whatever ids and indices the server gave them.
-        for (index, piece) in message.tool_calls.iter_mut().flatten().enumerate() {
+        for (index, piece) in message.tool_calls.0.iter_mut().enumerate() {
             piece.index = Some(index);
         }
     }
@@ -471,15 +473,15 @@ fn take_in(answer: Answer<'_>, is_marked: bool, state: &mut State, assembly: &mu
     if !choice.error.is_null() {
         return Err(failure::of_error_field(assembly.model(), &choice.error));
     }
-    if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-        assembly.stop(stop(&reason));
+    if !choice.finish_reason.0.is_empty() {
+        assembly.stop(stop(&choice.finish_reason.0));
     }
     let message = choice.delta.or(choice.message).unwrap_or_default();
     state.is_marked |= is_marked;
     state.think(&message.reasoning_content.0, message.reasoning_details, assembly)?;
-    assembly.refuse(&message.refusal.unwrap_or_default())?;
+    assembly.refuse(&message.refusal.0)?;
     assembly.say(&message.content.0, is_marked)?;
-    for piece in message.tool_calls.into_iter().flatten() {
+    for piece in message.tool_calls.0 {
         let function = piece.function.unwrap_or_default();
         let arguments = match function.arguments {
             Value::String(text) => text,
@@ -513,18 +515,18 @@ fn stop(reason: &str) -> WireStop {
 
 #[derive(Default, Deserialize)]
 struct RawUsage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     prompt_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     completion_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     total_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::if_readable")]
     prompt_tokens_details: Option<Details>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::if_readable")]
     completion_tokens_details: Option<Details>,
     /// DeepSeek's.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     prompt_cache_hit_tokens: Option<u64>,
     /// OpenRouter's, in dollars; what others call so is something else.
     #[serde(default)]
@@ -533,11 +535,11 @@ struct RawUsage {
 
 #[derive(Default, Deserialize)]
 struct Details {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     cached_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     cache_write_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     reasoning_tokens: Option<u64>,
 }
 

@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::fields::Word;
+use super::fields::{self, Word};
 use super::turns::{self, Turn, called, instructions, turns};
-use super::{Encoded, Joined, RawObject, Source, Strict, object, segment, short_id, tool_name, unreadable, written};
+use super::{
+    Encoded, Joined, RawObject, Source, Strict, incomplete, object, segment, short_id, tool_name, unreadable, written,
+};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -278,7 +280,7 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
     let source = Source::new(json);
     let mut answer: Whole = source.read().map_err(|problem| unreadable(json, assembly, &problem))?;
     let Value::Array(blocks) = answer.output["message"]["content"].take() else {
-        return Err(malformed(assembly.model(), "an answer without content").into());
+        return Err(incomplete(json, "content", assembly));
     };
     state.is_marked = source.is_marked();
     for (index, block) in blocks.into_iter().enumerate() {
@@ -476,9 +478,13 @@ fn append(value: &mut Value, more: &str) {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawUsage {
+    #[serde(default, deserialize_with = "fields::count")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "fields::count")]
     output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "fields::count")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "fields::count")]
     cache_write_input_tokens: Option<u64>,
 }
 

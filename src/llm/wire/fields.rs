@@ -7,6 +7,8 @@ use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// A text; empty where something else stands.
 #[derive(Clone, Debug, Default)]
@@ -98,16 +100,62 @@ impl<'de> Visitor<'de> for AnyContent {
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
         let mut text = String::new();
         while let Some(part) = parts.next_element::<ContentPart>()? {
-            text.extend(part.text);
+            match part {
+                ContentPart::Text(part) => text.push_str(&part),
+                ContentPart::Chunk { text: Some(part) } => text.push_str(&part),
+                ContentPart::Chunk { text: None } | ContentPart::Other(_) => {}
+            }
         }
         Ok(Content(Cow::Owned(text)))
     }
 }
 
 #[derive(Deserialize)]
-struct ContentPart {
-    #[serde(default)]
-    text: Option<String>,
+#[serde(untagged)]
+enum ContentPart {
+    Text(String),
+    Chunk {
+        #[serde(default)]
+        text: Option<String>,
+    },
+    Other(IgnoredAny),
+}
+
+/// Reads a count of tokens, which gateways that are written in other languages may send as `12.0` or `"12"`; none where
+/// something else stands.
+pub(super) fn count<'de, N: TryFrom<u64>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<N>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let text = || value.as_str()?.trim().parse().ok();
+    let number = value.as_f64().or_else(text).filter(|number| *number >= 0.0);
+    let count = value.as_u64().or(number.map(|number| number as u64));
+    Ok(count.and_then(|count| N::try_from(count).ok()))
+}
+
+/// Reads a field that may be missing; none where something of another form stands.
+pub(super) fn if_readable<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: serde::de::DeserializeOwned,
+    D: Deserializer<'de>,
+{
+    let value = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).ok())
+}
+
+/// The objects of a list that can be read; none where something else stands.
+pub(super) struct Readable<T>(pub Vec<T>);
+
+impl<T> Default for Readable<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for Readable<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let list = Box::<RawValue>::deserialize(deserializer)?;
+        let all: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
+        Ok(Self(all.into_iter().filter_map(|one| serde_json::from_str(one.get()).ok()).collect()))
+    }
 }
 
 /// The first of a list, of which the others are not looked at; `None` for an empty one.
@@ -153,6 +201,36 @@ mod tests {
         assert!(serde_json::from_str::<Word<'_>>(r#"["a""#).is_err());
         let Word(plain) = serde_json::from_str(r#""plain""#).unwrap();
         assert!(matches!(plain, Cow::Borrowed(_)), "texts without escapes are not copied");
+    }
+
+    #[test]
+    fn counts_are_numbers_however_they_are_written() {
+        #[derive(Deserialize)]
+        struct Counted(#[serde(deserialize_with = "count")] Option<u64>);
+        fn check(json: &str, expected: Option<u64>) {
+            let Counted(count) = serde_json::from_str(json).unwrap();
+            assert_eq!(count, expected, "{json}");
+        }
+        for json in ["12", "12.0", "1.2e1", r#""12""#, r#"" 12.0 ""#] {
+            check(json, Some(12));
+        }
+        for json in ["null", "-1", "-0.5", r#""""#, r#""many""#, r#""NaN""#, "[12]", r#"{"a": 12}"#, "true"] {
+            check(json, None);
+        }
+        check("18446744073709551615", Some(u64::MAX));
+        check("1e30", Some(u64::MAX));
+    }
+
+    #[test]
+    fn of_chunks_the_texts_are_read_and_of_a_list_what_can_be() {
+        let read = |json: &str| serde_json::from_str::<Content<'_>>(json).unwrap().0.into_owned();
+        assert_eq!(
+            read(r#"["a", {"type": "text", "text": "b"}, {"type": "thinking"}, null, 7, {"text": null}]"#),
+            "ab"
+        );
+        let read = |json: &str| serde_json::from_str::<Readable<u8>>(json).unwrap().0;
+        assert_eq!(read(r#"[1, null, "x", {}, 2]"#), [1, 2]);
+        assert_eq!([read("null"), read("{}"), read(r#""""#)], [vec![], vec![], vec![]]);
     }
 
     #[test]

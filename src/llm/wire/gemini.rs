@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::fields::First;
-use super::{Encoded, Joined, RawObject, Source, Strict, carried, object, segment, tool_name, unreadable, written};
+use super::fields::{self, First};
+use super::{
+    Encoded, Joined, RawObject, Source, Strict, carried, incomplete, object, segment, tool_name, unreadable, written,
+};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -297,7 +299,7 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
     let answer: Answer<'_> = source.read().map_err(|problem| unreadable(json, assembly, &problem))?;
     let is_nothing = answer.error.is_null() && answer.candidates.is_none() && answer.prompt_feedback.is_null();
     if is_nothing {
-        return Err(malformed(assembly.model(), "an answer without candidates").into());
+        return Err(incomplete(json, "candidates", assembly));
     }
     state.take_in(answer, source.is_marked(), assembly)
 }
@@ -420,15 +422,15 @@ fn stop(reason: &str) -> WireStop {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawUsage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     prompt_token_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     tool_use_prompt_token_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     cached_content_token_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     candidates_token_count: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     thoughts_token_count: Option<u64>,
 }
 

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::fields::Word;
+use super::fields::{self, Word};
 use super::turns::{self, Turn, called, instructions, turns};
-use super::{Encoded, Joined, RawObject, Source, Strict, object, segment, short_id, tool_name, unreadable, written};
+use super::{
+    Encoded, Joined, RawObject, Source, Strict, incomplete, object, segment, short_id, tool_name, unreadable, written,
+};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -248,7 +250,7 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
         return Err(failure::of_error_field(assembly.model(), &answer.error));
     }
     let Some(blocks) = answer.content else {
-        return Err(malformed(assembly.model(), "an answer without content").into());
+        return Err(incomplete(json, "content", assembly));
     };
     state.is_marked = is_marked;
     for (index, block) in blocks.into_iter().enumerate() {
@@ -440,20 +442,20 @@ fn append(block: &mut Value, field: &str, more: &str) {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct RawUsage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     input_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     cache_read_input_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     cache_creation_input_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     output_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::if_readable")]
     output_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct OutputDetails {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     thinking_tokens: Option<u64>,
 }

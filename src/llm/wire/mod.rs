@@ -117,6 +117,9 @@ impl Wire {
     }
 }
 
+/// Bytes of an answer that may say what is wrong.
+const MAX_SHOWN: usize = 64 * 1024;
+
 /// What stands in place of an event after the last one of a stream: OpenAI's, and that of gateways in any dialect.
 const DONE: &str = "[DONE]";
 
@@ -194,6 +197,13 @@ fn unreadable(json: &str, assembly: &Assembly, problem: &serde_json::Error) -> F
         true => failure::web_page(assembly.model()),
         false => malformed(assembly.model(), problem).into(),
     }
+}
+
+/// Fails an answer that lacks what every answer has, and shows it: some gateways say there what is wrong, under names
+/// of their own. Whole, since a cut through a secret would hide its end from who looks for it.
+fn incomplete(json: &str, what: &str, assembly: &Assembly) -> Failure {
+    let shown = if json.len() <= MAX_SHOWN { json } else { "" };
+    malformed(assembly.model(), format!("an answer without {what}: {shown}").trim_end_matches([':', ' '])).into()
 }
 
 /// Returns the arguments of a call that should be an object and may be anything, as JSON text: a text as it is,

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::fields::Word;
-use super::{Encoded, Joined, Source, Strict, arguments, bounded_id, carried, reasons, tool_name, unreadable};
+use super::fields::{self, Word};
+use super::{
+    Encoded, Joined, Source, Strict, arguments, bounded_id, carried, incomplete, reasons, tool_name, unreadable,
+};
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
@@ -188,6 +190,9 @@ fn said<'a>(role: &'static str, content: &'a Text) -> Vec<Item<'a>> {
 pub(in crate::llm) struct State {
     /// The items so far, to be carried.
     items: Vec<Value>,
+    /// Whether any item has come as a whole, and whether text has come in pieces since the last one did.
+    has_items: bool,
+    has_pieces: bool,
     is_marked: bool,
 }
 
@@ -210,13 +215,10 @@ pub(super) fn whole(json: &str, state: &mut State, assembly: &mut Assembly) -> R
     let mut answer: Answer = source.read().map_err(|problem| unreadable(json, assembly, &problem))?;
     let is_marked = source.is_marked();
     if answer.error.is_null() && answer.output.is_none() {
-        return Err(malformed(assembly.model(), "an answer without output").into());
+        return Err(incomplete(json, "output", assembly));
     }
     state.is_marked = is_marked;
-    for (index, item) in answer.output.take().into_iter().flatten().enumerate() {
-        say(&item, is_marked, assembly)?;
-        state.take_item(index, item, is_marked, assembly)?;
-    }
+    state.take_output(&mut answer, assembly)?;
     state.end(answer, assembly)
 }
 
@@ -259,22 +261,50 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
     }
     let delta = &*event.delta.0;
     match &*event.kind.0 {
-        "response.output_text.delta" => assembly.say(delta, is_marked),
-        "response.refusal.delta" => assembly.refuse(delta),
+        "response.output_text.delta" => {
+            state.has_pieces = true;
+            assembly.say(delta, is_marked)
+        }
+        "response.refusal.delta" => {
+            state.has_pieces = true;
+            assembly.refuse(delta)
+        }
         // Its fields stand at the top.
         "error" => {
             let error: Value = serde_json::from_str(json).unwrap_or_default();
             Err(failure::of_error_field(assembly.model(), &error))
         }
-        "response.output_item.done" => state.take_item(event.output_index, event.item, is_marked, assembly),
+        "response.output_item.done" => {
+            // A gateway that streams what its provider gave it as a whole may leave the pieces out.
+            if event.item["type"] == "message" && !std::mem::take(&mut state.has_pieces) {
+                say(&event.item, is_marked, assembly)?;
+            }
+            state.take_item(event.output_index, event.item, is_marked, assembly)
+        }
         "response.completed" | "response.incomplete" | "response.failed" => {
-            state.end(event.response.unwrap_or_default(), assembly)
+            let mut answer = event.response.unwrap_or_default();
+            // Or the items as well: then all of it comes at the end, where what was cut off is no call.
+            if !state.has_items && event.kind.0 == "response.completed" {
+                state.take_output(&mut answer, assembly)?;
+            }
+            state.end(answer, assembly)
         }
         _ => Ok(()),
     }
 }
 
 impl State {
+    /// Takes in the items of a whole answer.
+    fn take_output(&mut self, answer: &mut Answer, assembly: &mut Assembly) -> Result<(), Failure> {
+        for (index, item) in answer.output.take().into_iter().flatten().enumerate() {
+            if !self.has_pieces {
+                say(&item, self.is_marked, assembly)?;
+            }
+            self.take_item(index, item, self.is_marked, assembly)?;
+        }
+        Ok(())
+    }
+
     /// Takes in an item that is complete. A call that was cut off is none.
     fn take_item(
         &mut self,
@@ -283,6 +313,7 @@ impl State {
         is_marked: bool,
         assembly: &mut Assembly,
     ) -> Result<(), Failure> {
+        self.has_items = true;
         let word = |name: &str| item[name].as_str().unwrap_or_default();
         if word("type") == "function_call" {
             let (id, name) = (word("call_id").to_owned(), word("name").to_owned());
@@ -320,23 +351,23 @@ impl State {
 
 #[derive(Default, Deserialize)]
 struct RawUsage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     input_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     output_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::if_readable")]
     input_tokens_details: Option<Details>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::if_readable")]
     output_tokens_details: Option<Details>,
 }
 
 #[derive(Default, Deserialize)]
 struct Details {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     cached_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     cache_write_tokens: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::count")]
     reasoning_tokens: Option<u64>,
 }
 

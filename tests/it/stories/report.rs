@@ -238,6 +238,8 @@ async fn a_report_cut_off_by_the_providers_filter_says_so() {
     let story = research(&world, &database, &[]).await;
     assert!(body(&story).starts_with("The gate is paid by dues [1]."));
     assert_eq!(story.warned(WarningCode::OutputCut), ["the report was cut off by the provider's filter"]);
+    let said = "- Withheld by the provider's filter: the end of this report\n";
+    assert!(story.markdown().contains(said), "its readers do not see the events: {}", story.markdown());
     world.finish();
 
     let nothing = world_of_one_page(small().always(writer(), filtered(""))).await;

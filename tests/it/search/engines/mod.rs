@@ -292,6 +292,31 @@ async fn what_is_no_answer_is_an_error() {
     }
 }
 
+/// What an engine says is wrong is said, and is not taken for nothing to be found.
+#[tokio::test]
+async fn an_error_with_status_200_says_what_is_wrong() {
+    for case in cases::ALL {
+        let fake = Fake::start().await;
+        fake.next(Reply::new(200, r#"{"data": null, "error": {"message": "the index is being built"}}"#));
+        let error = search(&fake, case, &filtered(Filters::default())).await;
+        let is_said = matches!(&error, Err(Error::Unavailable(said)) if said.contains("the index is being built"));
+        assert!(is_said, "{}: {error:?}", case.name);
+    }
+}
+
+#[tokio::test]
+async fn a_mark_of_the_encoding_before_an_answer_says_nothing() {
+    for case in cases::ALL.iter().filter(|case| case.reply.starts_with('{')) {
+        let fake = Fake::start().await;
+        fake.next(Reply::new(200, &format!("\u{feff}{}", case.reply)));
+        assert!(
+            search(&fake, case, &filtered(Filters::default())).await.is_ok_and(|hits| !hits.is_empty()),
+            "{}",
+            case.name
+        );
+    }
+}
+
 #[tokio::test]
 async fn filters_are_passed_on_in_the_engines_words() {
     for case in cases::ALL {
