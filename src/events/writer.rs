@@ -442,7 +442,8 @@ mod tests {
         assert_eq!(store.commit_entries(&entries).await, [Ok(()), Ok(())]);
         let log = EventLog::start(store.clone(), &TaskTracker::new());
         let (retry, stores) = (CommitRetry::default(), watch::channel(false).0);
-        let mut writer = Writer { store, log, retry, unheard: HashMap::new(), stores, aside: Vec::new() };
+        let mut writer =
+            Writer { store, log, retry, unheard: HashMap::new(), newest: Newest::default(), stores, aside: Vec::new() };
         let (jobs, answers): (Vec<Job>, Vec<_>) = entries.map(waited_for).into_iter().unzip();
         writer.try_each(jobs, false).await;
         for answer in answers {

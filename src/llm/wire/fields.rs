@@ -230,7 +230,7 @@ mod tests {
         );
         let read = |json: &str| serde_json::from_str::<Readable<u8>>(json).unwrap().0;
         assert_eq!(read(r#"[1, null, "x", {}, 2]"#), [1, 2]);
-        assert_eq!([read("null"), read("{}"), read(r#""""#)], [vec![], vec![], vec![]]);
+        assert!(["null", "{}", r#""""#].into_iter().all(|other| read(other).is_empty()));
     }
 
     #[test]
