@@ -12,7 +12,7 @@ use super::{
     ordinals,
     page::{Page, PlacedNumber, WordKey},
     rows,
-    swaps::Reader,
+    swaps::LabelReader,
     units::Unit,
     words::{self, ONE},
 };
@@ -235,7 +235,7 @@ impl Named {
         let is_named = |operand: &Operand<'_>| {
             let labels = match operand.column {
                 Some(_) => rows::row_labels(operand.page, operand.sentence),
-                None => Reader::of(operand.page).labels_of(operand.placed),
+                None => LabelReader::of(operand.page).labels_of(operand.placed),
             };
             labels.iter().any(|label| said.contains(&label.key))
         };

@@ -61,7 +61,7 @@ pub fn swapped(statement: &Statement<'_>, page: &Page, standings: &[Standing]) -
         differ && is_found(*one) && is_found(*other) && numbers[*one].is_like(&numbers[*other])
     };
     let pairs: Vec<(usize, usize)> = pairs.filter(is_pair).collect();
-    let mut reader = Reader::of(page);
+    let mut reader = LabelReader::of(page);
     for of in [Of::Years, Of::Others] {
         let is_of = |at: usize| numbers[at].is_year == (of == Of::Years);
         let mut pairs = pairs.iter().filter(|(one, _)| is_of(*one)).peekable();
@@ -143,12 +143,12 @@ fn shared(own: &[Label], there: &[Label]) -> Vec<Label> {
 }
 
 /// Reads what is said of the numbers of a page, each sentence once.
-pub struct Reader<'p> {
+pub struct LabelReader<'p> {
     page: &'p Page,
     sentences: HashMap<(usize, Of), Vec<Vec<Label>>>,
 }
 
-impl<'p> Reader<'p> {
+impl<'p> LabelReader<'p> {
     pub fn of(page: &'p Page) -> Self {
         Self { page, sentences: HashMap::new() }
     }
