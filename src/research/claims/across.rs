@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::{
     Standing, Statement,
-    figures::{Figure, Number},
+    figure::{Figure, Number},
     page::Page,
     related_words,
     tokens::tokens,

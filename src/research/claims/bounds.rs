@@ -6,43 +6,11 @@ use std::{collections::HashMap, ops::Range, sync::LazyLock};
 use foldhash::fast::FixedState;
 
 use super::{
-    figures::{Reader, Reading, lower},
+    figure::Precision,
+    reader::{Reader, lower},
     tokens::Token,
     units,
 };
-
-/// How a number stands for the one that is meant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Precision {
-    #[default]
-    Exact,
-    /// `about 40`
-    About,
-    /// `more than 40`
-    AtLeast,
-    /// `up to 40`
-    AtMost,
-}
-
-impl Precision {
-    /// Returns whether a value near a number of this precision may be the one that is meant.
-    pub fn allows(self, number: Reading, value: i128) -> bool {
-        match self {
-            Self::Exact => false,
-            Self::About => true,
-            Self::AtLeast => value >= number.value,
-            Self::AtMost => value <= number.value,
-        }
-    }
-
-    fn denied(self) -> Self {
-        match self {
-            Self::AtLeast => Self::AtMost,
-            Self::AtMost => Self::AtLeast,
-            other => other,
-        }
-    }
-}
 
 /// Before a number, or before the sign or short word in front of it. Words of one phrase are joined by `_`.
 const BEFORE: &[(Precision, &str)] = &[

@@ -4,10 +4,12 @@ use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
 
 use super::{
     bounds,
-    figures::{self, Figure, Number, PlacedFigure, Reading},
+    figure::{Figure, Number, PlacedFigure, Reading},
+    figures,
+    keys::{WordKey, word_keys},
     lower,
     ordinals::numbering,
-    page::{Page, PlacedNumber, WordKey, word_keys},
+    page::{Page, PlacedNumber},
     parts,
     phrases::{self, TEMPERATURE},
     quarters,

@@ -1,8 +1,10 @@
 //! Numbers that are written in several parts: `three and a half`, `quatre-vingt-douze`, `4万5千`, `20世纪80年代`, `2Q23`.
 
 use super::{
-    figures::{EMPTY, Figure, Number, Reader, Reading, readings},
+    figure::{EMPTY, Figure, Number, Reading},
     phrases, quarters,
+    reader::Reader,
+    readings::readings,
     tokens::Token,
     units::Unit,
     words::{self, ONE},

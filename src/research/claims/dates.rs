@@ -1,18 +1,12 @@
 //! The dates and times of a text, in the spellings of many languages.
 
 use super::{
-    figures::{Figure, Reader},
+    figure::{Date, Figure},
+    reader::Reader,
     tokens::{Kind, Token, digit},
     words,
 };
 use crate::text::{self, is_in};
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Date {
-    pub year: Option<i32>,
-    pub month: Option<u8>,
-    pub day: Option<u8>,
-}
 
 /// Names of months that are other words as well, which others than their own language have often: only with a day
 /// before them and a year behind them are they months.

@@ -6,11 +6,11 @@
 use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
 
 use super::{
-    bounds::Precision,
     check::{Statement, rounds_to},
-    figures::{Number, Reading},
+    figure::{Number, Precision, Reading},
+    keys::WordKey,
     ordinals,
-    page::{Page, PlacedNumber, WordKey},
+    page::{Page, PlacedNumber},
     rows,
     swaps::LabelReader,
     units::Unit,

@@ -1,14 +1,13 @@
 //! The numbers and codes of a text, and with them its dates and times.
 
-use std::borrow::Cow;
-
 use super::{
-    bounds::Precision,
     compounds::add,
-    dates::Date,
+    figure::{EMPTY, Figure, Number, PlacedFigure, Reading},
     quarters,
-    tokens::{Kind, Token, digit, is_space},
-    units::{self, Unit},
+    reader::{Reader, lower},
+    readings::readings,
+    tokens::{Kind, Token, digit},
+    units,
     words::{self, ONE},
 };
 use crate::text::is_unspaced;
@@ -21,166 +20,8 @@ const SECOND: &str = "second";
 /// so many.
 const RAND: &str = "R";
 const SHORTEST_SUM: usize = 3;
-/// How clearly a mark has to stand before fractions to be the text's: of the numbers that can be read in one way only,
-/// so many times as many have it as have another one.
-const CLEARLY: usize = 4;
-/// What the letter `m` may stand for.
-const MILLION: i128 = 1_000_000;
 /// The largest number of tenths that is said by one of them.
 const MOST_TENTHS: i128 = 10 * ONE;
-/// Digits of the longest number that is read as one.
-const MOST_DIGITS: usize = 30;
-
-/// A part of a text that is right or wrong.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Figure {
-    Number(Number),
-    /// One date, or both that a spelling like 3/4/2030 may mean.
-    Date(Vec<Date>),
-    Time(u8, u8),
-    /// Letters and digits in one: `HR-2217`, `Q3`. In lower case.
-    Code(String),
-    /// Hexadecimal digits that count nothing: `ac9f0d6f`, a UUID. In lower case.
-    Identifier(String),
-}
-
-/// A figure and its bytes in the text.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlacedFigure {
-    pub figure: Figure,
-    pub start: usize,
-    pub end: usize,
-}
-
-/// A number, as far as its spelling tells which one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Number {
-    /// What it may be: `1.234` is one of two numbers.
-    pub readings: Vec<Reading>,
-    /// Several numbers, should the space or comma between them be just that.
-    pub parts: Vec<i128>,
-    /// A thousand, a million and so on, which the readings have in them; 1 without such a word.
-    pub multiple: i128,
-    pub unit: Option<Unit>,
-    /// The unit is only a part of what is counted: `km/h`, `m²`, `megawatt hours`.
-    pub is_compound: bool,
-    /// What there are so many of the unit for each of: of `mg/L` a litre.
-    pub per: Option<Unit>,
-    pub is_percent: bool,
-    /// Written as a word.
-    pub is_word: bool,
-    /// Known of those of statements alone.
-    pub precision: Precision,
-}
-
-impl Number {
-    /// Returns whether it may be this value, with or without the word for so many behind it.
-    pub fn is(&self, value: i128) -> bool {
-        self.readings.iter().any(|reading| reading.value == value || reading.value / self.multiple == value)
-    }
-
-    /// Returns whether both can count the same. They cannot when their units measure something else, or are those of
-    /// two currencies.
-    pub fn counts_as(&self, other: &Self) -> bool {
-        let is_apart = |(one, other): (Unit, Unit)| one.alike(other).is_none();
-        let is_share = |one: &Self, other: &Self| {
-            one.is_percent && (other.known_unit().is_some() || other.multiple > 1 && !other.is_percent)
-        };
-        let of_both = || self.per.zip(other.per).is_some_and(is_apart);
-        !(self.units_beside(other).is_some_and(is_apart) || of_both() || is_share(self, other) || is_share(other, self))
-    }
-
-    /// Returns whether both count as much when `other` is read as this value: in units of one size, and with the word
-    /// for so many, which only a number without a unit may leave out, such as one in a table.
-    pub fn is_as_large(&self, other: &Self, value: i128) -> bool {
-        let units = self.units_beside(other).and_then(|(one, other)| one.alike(other));
-        let is_whole = other.readings.iter().any(|reading| reading.value == value);
-        let [of_own, of_other] = self.per.zip(other.per).map_or([1; 2], |(own, other)| [own.size, other.size]);
-        let is_one_size = |(one, other): (Unit, Unit)| one.size.checked_mul(of_other) == other.size.checked_mul(of_own);
-        // Where nothing is said of what is counted, as in `5 % per month`.
-        let is_one_rate = || of_own == of_other || self.unit.or(other.unit).is_some();
-        units.map_or_else(is_one_rate, is_one_size) && (is_whole || self.multiple == 1 && self.unit.is_none())
-    }
-
-    /// Returns the units by which both can be compared: a part of one says little, but that it is paid in a currency,
-    /// unless it is known of both what each is counted per.
-    pub fn units_beside(&self, other: &Self) -> Option<(Unit, Unit)> {
-        let units = self.unit.zip(other.unit);
-        let are_rates = self.per.is_some() && other.per.is_some();
-        let are_whole = !self.is_compound && !other.is_compound;
-        units.filter(|(one, other)| are_whole || are_rates || one.is_money() && other.is_money())
-    }
-
-    /// Adds what it is if it counts millions.
-    pub fn add_millions(&mut self) {
-        let in_millions = |reading: &Reading| {
-            let [value, step] = [reading.value, reading.step].map(|part| part.checked_mul(MILLION));
-            Some(Reading { value: value?, step: step? })
-        };
-        let millions: Vec<Reading> = self.readings.iter().filter_map(in_millions).collect();
-        self.readings.extend(millions);
-    }
-
-    /// Returns how many thousands, millions and so on this is, if it is one of them at least.
-    pub fn counted_in(&self, multiple: i128) -> Option<Self> {
-        let is_one = |reading: &&Reading| reading.value / multiple >= ONE;
-        let counted =
-            |reading: &Reading| Reading { value: reading.value / multiple, step: (reading.step / multiple).max(1) };
-        let readings: Vec<Reading> = self.readings.iter().filter(is_one).map(counted).collect();
-        let left = (self.multiple / multiple).max(1);
-        (!readings.is_empty() && !self.is_year()).then(|| Self { readings, multiple: left, ..self.clone() })
-    }
-
-    /// Returns how many hundredths of this number one of the other is, of a share of a hundred and basis points: these
-    /// count both shares and differences of them.
-    pub fn hundredths_of(&self, other: &Self) -> Option<i128> {
-        let is_basis = |number: &Self| number.unit == Some(Unit::BASIS_POINT);
-        match (self.is_percent && is_basis(other), is_basis(self) && other.is_percent) {
-            (true, _) => Some(1),
-            (_, true) => Some(10_000),
-            _ => None,
-        }
-    }
-
-    /// Returns the unit, if it is all that is counted.
-    fn known_unit(&self) -> Option<Unit> {
-        self.unit.filter(|_| !self.is_compound)
-    }
-
-    /// Returns whether this is a whole number that may well be a year.
-    pub fn is_year(&self) -> bool {
-        let is_year = |reading: &Reading| reading.step == ONE && (1_900 * ONE..=2_100 * ONE).contains(&reading.value);
-        self.unit.is_none() && !self.is_percent && self.readings.first().is_some_and(is_year)
-    }
-}
-
-/// A value in millionths, and what its last digit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
-    pub value: i128,
-    pub step: i128,
-}
-
-impl Reading {
-    /// Returns what the last digit counts that is not zero.
-    pub fn last_digit(self) -> i128 {
-        let mut step = self.step.max(1);
-        while let Some(next) = step.checked_mul(10).filter(|next| self.value != 0 && self.value % next == 0) {
-            step = next;
-        }
-        step
-    }
-
-    /// Returns the number of digits from the first to the last one that is written; zeros at the end of a whole
-    /// number do not count, those of `2.0 million` do: `multiple` is what its word makes of one.
-    pub fn digits(self, multiple: i128) -> usize {
-        let mut value = self.value / self.step.max(1);
-        while value != 0 && value % 10 == 0 && self.step / multiple >= ONE {
-            value /= 10;
-        }
-        value.unsigned_abs().checked_ilog10().map_or(1, |power| power as usize + 1)
-    }
-}
 
 /// Returns all figures of a text, in order.
 pub fn figures<'a>(text: &'a str, tokens: &'a [Token<'a>]) -> impl Iterator<Item = PlacedFigure> + 'a {
@@ -198,20 +39,7 @@ pub fn figures<'a>(text: &'a str, tokens: &'a [Token<'a>]) -> impl Iterator<Item
     })
 }
 
-/// Reads what begins at a token.
-#[derive(Clone, Copy)]
-pub struct Reader<'a> {
-    text: &'a str,
-    tokens: &'a [Token<'a>],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    /// Reads what begins at the token with this index.
-    pub fn at(text: &'a str, tokens: &'a [Token<'a>], at: usize) -> Self {
-        Self { text, tokens, at }
-    }
-
+impl Reader<'_> {
     fn read(self) -> Option<(Figure, usize)> {
         let token = self.token(0)?;
         if let Some(found) = self.identifier() {
@@ -236,32 +64,6 @@ impl<'a> Reader<'a> {
         let before = self.back(1).filter(|before| before.is_glued(0)).and_then(|before| before.token(0));
         let weight = before.and_then(|before| GASES.iter().find_map(|gas| before.text.strip_suffix(gas)));
         weight.is_some_and(|weight| units::unit_as_written(weight, &lower(weight)).is_some())
-    }
-
-    pub fn token(self, ahead: usize) -> Option<Token<'a>> {
-        self.tokens.get(self.at + ahead).copied()
-    }
-
-    /// Returns the text of so many tokens.
-    pub fn text_of(self, tokens: usize) -> &'a str {
-        let (first, last) = (self.token(0), tokens.checked_sub(1).and_then(|last| self.token(last)));
-        first.zip(last).and_then(|(first, last)| self.text.get(first.at..last.end())).unwrap_or_default()
-    }
-
-    /// Returns the same, so many tokens before.
-    pub fn back(self, count: usize) -> Option<Self> {
-        Some(Self { at: self.at.checked_sub(count)?, ..self })
-    }
-
-    /// Returns whether the tokens stand together without a space.
-    pub fn is_glued(self, ahead: usize) -> bool {
-        let pair = self.token(ahead).zip(self.token(ahead + 1));
-        pair.is_some_and(|(one, next)| one.end() == next.at)
-    }
-
-    /// Returns the word at a token, in lower case.
-    pub fn word(self, ahead: usize) -> Option<Cow<'a, str>> {
-        self.token(ahead).filter(Token::is_word).map(|token| lower(token.text))
     }
 
     /// Reads a code, as in `HR-2217`, `IR-2030-11`, `Q3` or `A4`.
@@ -326,7 +128,7 @@ impl<'a> Reader<'a> {
     }
 
     fn number(self) -> (Figure, usize) {
-        let text = self.tokens[self.at].text;
+        let text = self.token(0).map_or("", |token| token.text);
         let (readings, parts) = readings(text);
         let (mut number, mut used) = (Number { readings, parts, ..EMPTY }, 1);
         if let Some(value) = self.fraction_of_point() {
@@ -368,7 +170,7 @@ impl<'a> Reader<'a> {
         }
         if is_sign(0) {
             let signs = (0..=MOST_SIGNS).take_while(|ahead| is_sign(*ahead));
-            let signs: Vec<&str> = signs.map(|ahead| self.tokens[self.at + ahead].text).collect();
+            let signs: Vec<&str> = signs.filter_map(|ahead| self.token(ahead)).map(|token| token.text).collect();
             let is_number = (2..=MOST_SIGNS).contains(&signs.len());
             let value = is_number.then(|| words::ideographs(&signs.concat())).flatten()?;
             let number = Number { readings: vec![Reading { value, step: ONE }], is_word: true, ..EMPTY };
@@ -409,7 +211,7 @@ impl<'a> Reader<'a> {
     fn hundred(self, ahead: usize) -> Option<i128> {
         let word = self.word(ahead)?;
         let hundred = words::number(&word).filter(|value| [100 * ONE, 1_000 * ONE].contains(value))?;
-        (!Self { at: self.at + ahead, ..self }.is_coin(&word)).then_some(hundred)
+        (!self.on(ahead).is_coin(&word)).then_some(hundred)
     }
 
     /// Returns whether `cent`, which is a hundred in French, is a coin here: `50 Cent`, `5-cent`, `fifty cent`.
@@ -500,18 +302,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-pub const EMPTY: Number = Number {
-    readings: Vec::new(),
-    parts: Vec::new(),
-    multiple: 1,
-    unit: None,
-    is_compound: false,
-    per: None,
-    is_percent: false,
-    is_word: false,
-    precision: Precision::Exact,
-};
-
 /// What units of weight are written in front of, before a digit.
 const GASES: [&str; 3] = ["CO", "CH", "SO"];
 
@@ -526,121 +316,16 @@ fn is_of_elements(word: &str) -> bool {
     }) && word.contains(char::is_lowercase)
 }
 
-/// Returns the number in the first two parts of a version of three or more, `1.85` of `1.85.0`.
-pub fn version_begin(text: &str) -> Option<i128> {
-    let mut parts = text.split('.');
-    let (whole, fraction) = (parts.next()?, parts.next()?);
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    (is_plain && parts.next().is_some()).then(|| reading(whole, fraction)).flatten().map(|reading| reading.value)
-}
-
-/// Returns the word in lower case. Most words are, and a page has thousands.
-pub fn lower(word: &str) -> Cow<'_, str> {
-    match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        true => Cow::Borrowed(word),
-        false => Cow::Owned(word.to_lowercase()),
-    }
-}
-
 fn is_numeral(text: &str) -> bool {
     text.starts_with(is_unspaced) && text.chars().all(|char| "〇零一二两兩三四五六七八九十百千万萬亿億".contains(char))
 }
 
-/// Returns which numbers a run of digits with separators may be: one number, read in one of several ways, or several
-/// numbers.
-pub fn readings(text: &str) -> (Vec<Reading>, Vec<i128>) {
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return (reading(text, "").into_iter().collect(), Vec::new());
-    }
-    let marks: Vec<char> = text
-        .chars()
-        .filter(|char| digit(*char).is_none())
-        .map(|mark| if is_space(mark) { ' ' } else { mark })
-        .collect();
-    let groups: Vec<String> = text
-        .split(|char| digit(char).is_none())
-        .map(|group| group.chars().filter_map(digit).map(|digit| char::from(b'0' + digit)).collect())
-        .collect();
-    let parts: Vec<i128> = groups.iter().filter_map(|group| group.parse::<i128>().ok()?.checked_mul(ONE)).collect();
-    let threes = groups[1..].iter().all(|group| group.len() == 3) && groups[0].len() <= 3;
-    let whole = || reading(&groups.concat(), "");
-    let decimal = || groups.split_last().and_then(|(fraction, whole)| reading(&whole.concat(), fraction));
-    let (last, before) = marks.split_last().map_or((None, &[][..]), |(last, before)| (Some(*last), before));
-    let is_point = |mark: char| matches!(mark, '.' | ',' | '٫');
-    let found: Vec<Option<Reading>> = match last {
-        None => vec![whole()],
-        // Thousands, then a fraction.
-        Some(last) if is_point(last) && !before.is_empty() && before.iter().all(|mark| *mark != last) => {
-            vec![decimal()]
-        }
-        Some(last) if is_point(last) && before.is_empty() => match threes && groups[0] != "0" {
-            // Nobody writes a fraction of three zeros.
-            true => vec![whole(), decimal().filter(|_| groups[1] != "000")],
-            false => vec![decimal()],
-        },
-        Some(_) if threes || is_indian(&marks, &groups) => vec![whole()],
-        Some(_) => Vec::new(),
-    };
-    let is_one = threes && last.is_some_and(is_point) && (groups.len() == 2 || groups[0].len() < 3);
-    let may_be_more = groups.len() > 1 && last.is_some_and(|last| last != '.' || found.is_empty()) && !is_one;
-    let parts = if may_be_more { parts } else { Vec::new() };
-    (found.into_iter().flatten().collect(), parts)
-}
-
-/// Returns whether the groups are Indian ones, as in `1,25,000`: groups of two, and one of three.
-fn is_indian(marks: &[char], groups: &[String]) -> bool {
-    let [first, middle @ .., last] = groups else { return false };
-    let is_pair = |group: &String| group.len() == 2;
-    marks.iter().all(|mark| *mark == ',')
-        && (first.len() <= 2 && !middle.is_empty() && middle.iter().all(is_pair) && last.len() == 3)
-}
-
-/// Returns the mark before fractions in a text, if its numbers tell.
-pub fn mark_of_fractions(tokens: &[Token<'_>]) -> Option<char> {
-    let (mut points, mut commas) = (0, 0);
-    for mark in tokens.iter().filter(|token| token.is_number()).filter_map(|token| decimal_mark(token.text)) {
-        match mark {
-            '.' => points += 1,
-            _ => commas += 1,
-        }
-    }
-    match (points, commas) {
-        (points, commas) if points > commas * CLEARLY => Some('.'),
-        (points, commas) if commas > points * CLEARLY => Some(','),
-        _ => None,
-    }
-}
-
-/// Returns the mark before the fraction of a number, if it can be read in one way only.
-fn decimal_mark(text: &str) -> Option<char> {
-    let mut marks = text.char_indices().filter(|(_, char)| digit(*char).is_none());
-    let (at, first) = marks.next().filter(|(_, mark)| matches!(mark, '.' | ','))?;
-    let is_three = |group: &str| group.chars().count() == 3;
-    let Some((_, last)) = marks.next_back() else {
-        return (!is_three(&text[at + 1..]) || &text[..at] == "0").then_some(first);
-    };
-    let is_thousands = text[at + 1..].split(first).all(is_three);
-    match last {
-        '.' | ',' if last != first => Some(last),
-        // What comes twice separates thousands.
-        _ => is_thousands.then_some(if first == '.' { ',' } else { '.' }),
-    }
-}
-
-fn reading(whole: &str, fraction: &str) -> Option<Reading> {
-    let fraction = &fraction[..fraction.len().min(6)];
-    let step = 10_i128.pow(6 - u32::try_from(fraction.len()).ok()?);
-    if !(1..=MOST_DIGITS).contains(&(whole.len() + fraction.len())) {
-        return None;
-    }
-    let add = |value: i128, digit: u8| digit.is_ascii_digit().then(|| value * 10 + i128::from(digit - b'0'));
-    let value = whole.bytes().chain(fraction.bytes()).try_fold(0, add)?;
-    Some(Reading { value: value.checked_mul(step)?, step })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{super::tokens::tokens, *};
+    use super::{
+        super::{figure::Date, tokens::tokens},
+        *,
+    };
 
     fn found(text: &str) -> Vec<Figure> {
         figures(text, &tokens(text)).map(|found| found.figure).collect()

@@ -1,7 +1,7 @@
 //! Heads of tables: how many the numbers below them count, and in which currency or unit.
 
 use super::{
-    figures::Number,
+    figure::Number,
     page::{MOST_ROWS, Page, in_order, with_key},
     phrases,
     tokens::{Token, tokens},

@@ -1,6 +1,6 @@
 //! Identifiers in hexadecimal digits, such as those of commits: they count nothing, and stand in a source or do not.
 
-use super::figures::{Figure, Reader};
+use super::{figure::Figure, reader::Reader};
 
 /// Digits of the shortest identifier without a mark of its own, and of the longest one.
 const SHORTEST: usize = 7;

@@ -5,8 +5,9 @@ use std::{collections::HashSet, sync::LazyLock};
 use foldhash::fast::FixedState;
 
 use super::{
-    figures::{Number, Reader, lower},
+    figure::Number,
     phrases,
+    reader::{Reader, lower},
     tokens::{Kind, Token},
     units::{self, Unit},
     words,

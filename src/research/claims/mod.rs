@@ -19,9 +19,11 @@ mod check;
 mod compounds;
 mod dates;
 mod derived;
+mod figure;
 mod figures;
 mod heads;
 mod identifiers;
+mod keys;
 mod lookup;
 mod lower;
 mod measures;
@@ -30,9 +32,12 @@ mod ordinals;
 mod page;
 mod parts;
 mod phrases;
+mod plain;
 mod powers;
 mod quarters;
 mod quotations;
+mod reader;
+mod readings;
 mod roles;
 mod rows;
 mod shares;
@@ -50,13 +55,15 @@ use std::{
 };
 
 pub use across::differing_across_languages;
-pub use statements::{Cited, cited, plain, without_marks};
+pub use plain::{plain, without_marks};
+pub use statements::{Cited, cited};
 
 use self::{
     check::{Standing, Statement},
     derived::Derivation,
-    figures::Figure,
-    page::{Page, WordKey, word_keys},
+    figure::Figure,
+    keys::{WordKey, word_keys},
+    page::Page,
     quotations::{Letters, Quotation},
     tokens::{Token, tokens},
 };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{
     dates,
-    page::{WordKey, word_keys},
+    keys::{WordKey, word_keys},
     tokens::{Token, tokens},
     words::{self, ONE},
 };

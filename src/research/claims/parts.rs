@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use super::{
-    figures::Number,
-    page::{WordKey, key, word_keys},
+    figure::Number,
+    keys::{WordKey, key, word_keys},
     tokens::{Token, clause_ends},
     words::ONE,
 };

@@ -2,7 +2,9 @@
 //! fractions without a zero before them, `.001`.
 
 use super::{
-    figures::{EMPTY, Figure, Number, Reader, Reading, readings},
+    figure::{EMPTY, Figure, Number, Reading},
+    reader::Reader,
+    readings::readings,
     tokens::{Kind, Token},
     words::ONE,
 };

@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 use unicode_normalization::UnicodeNormalization;
 
-use super::statements::plain;
+use super::plain::plain;
 use crate::text::{is_unspaced, words};
 
 /// Words of the shortest quotation; what is shorter is a term, or a title.

@@ -11,9 +11,10 @@ use std::{
 
 use super::{
     check::Statement,
-    figures::{Figure, Number},
+    figure::{Figure, Number},
+    keys::{WordKey, word_keys},
     ordinals,
-    page::{Page, PlacedNumber, WordKey, word_keys},
+    page::{Page, PlacedNumber},
     tokens::{Token, clause_ends, tokens},
     units::{self, Unit},
     words::ONE,

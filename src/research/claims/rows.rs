@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 use super::{
     check::{SMALL, Standing, Statement, is_same},
-    figures::Number,
-    page::{Page, PlacedNumber, WordKey},
+    figure::Number,
+    keys::WordKey,
+    page::{Page, PlacedNumber},
     parts::{self, Counted, Label, LabelKind, Of},
     swaps::{MOST_NUMBERS, labels_of, numbers},
     tokens::tokens,

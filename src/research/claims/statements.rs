@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::quotations::{self, Quotation};
+use super::{
+    plain::{joints, marks, plain},
+    quotations::{self, Quotation},
+};
 use crate::{
     domain::report::Citation,
     text::{is_number, is_unspaced, sentences, words},
@@ -314,42 +317,6 @@ fn last_sentence(text: &str) -> Option<usize> {
 
 fn has_words(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
-}
-
-/// Returns the line without the marks of a list, a heading, a quotation or a row of a table around it.
-pub fn without_marks(line: &str) -> &str {
-    line[marks(line)..].trim_end_matches(['|', ' ', '\t'])
-}
-
-/// Returns the bytes of the marks with which a line begins that belong to no sentence.
-fn marks(line: &str) -> usize {
-    let mut rest = line;
-    loop {
-        rest = rest.trim_start_matches([' ', '\t', '|', '>']);
-        let mark = rest.len() - rest.trim_start_matches('#').len();
-        let mark = if mark == 0 { usize::from(rest.starts_with(['-', '*', '+'])) } else { mark };
-        let digits = rest.len() - rest.trim_start_matches(|char: char| char.is_ascii_digit()).len();
-        let is_number = (1..=3).contains(&digits) && rest[digits..].starts_with([')', '.']);
-        let mark = if is_number { digits + 1 } else { mark };
-        if mark == 0 || !rest[mark..].starts_with([' ', '\t']) {
-            return line.len() - rest.len();
-        }
-        rest = &rest[mark..];
-    }
-}
-
-/// Returns the words of a line, without its Markdown.
-pub fn plain(line: &str) -> String {
-    let line = &line[marks(line)..];
-    let shown: String =
-        line.chars().map(|char| if char == '|' { ' ' } else { char }).filter(|char| !"*`\\".contains(*char)).collect();
-    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    shown[joints(&shown)..].to_owned()
-}
-
-/// Returns the bytes of the marks between a statement and the one before it.
-fn joints(text: &str) -> usize {
-    text.len() - text.trim_start_matches([',', ';', ':', '.', ')', ' ', '–', '—']).len()
 }
 
 #[cfg(test)]

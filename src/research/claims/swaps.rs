@@ -10,7 +10,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{
     check::{Standing, Statement, is_same},
-    figures::{self, Figure, Number, PlacedFigure},
+    figure::{Figure, Number, PlacedFigure},
+    figures,
     page::{Page, PlacedNumber},
     parts::{self, Counted, Label, LabelKind, Of},
     tokens::tokens,

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::page::{WordKey, key};
+use super::keys::{WordKey, key};
 use crate::text::{self, Sentence, is_unspaced, words};
 
 /// Words of the shortest sentence that says something alone.

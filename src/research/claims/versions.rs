@@ -3,7 +3,10 @@
 
 use std::ops::Range;
 
-use super::{bounds::Precision, figures::Number, tokens::Token};
+use super::{
+    figure::{Number, Precision},
+    tokens::Token,
+};
 use crate::text::{self, Language};
 
 /// Before the number of a version.
