@@ -208,7 +208,7 @@ fn cell_labels(page: &Page, placed: &PlacedNumber, head: usize, of: Of) -> Vec<L
 /// Returns the words and the year of a cell.
 pub fn labels_of(cell: &str) -> Vec<Label> {
     let tokens = tokens(cell);
-    let years = figures::figures(cell, &tokens).into_iter().filter_map(|found| match &found.figure {
+    let years = figures::figures(cell, &tokens).filter_map(|found| match &found.figure {
         Figure::Number(number) if number.is_year() => parts::year_label(number),
         _ => None,
     });
