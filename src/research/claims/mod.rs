@@ -533,3 +533,5 @@ mod amounts;
 mod exchanged;
 #[cfg(test)]
 mod kinds;
+#[cfg(test)]
+mod labelled;
