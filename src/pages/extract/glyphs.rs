@@ -1,5 +1,5 @@
-//! The glyphs of a PDF page to lines, by where they stand (`glyph_lines.rs` reads them). Columns may be drawn row by row
-//! (`columns.rs`).
+//! The glyphs of a PDF page to lines, by where they stand (`glyph_lines.rs` reads these). Columns may be drawn row by
+//! row (`columns.rs`).
 
 use pdf_extract::{MediaBox, OutputDev, OutputError, Transform};
 

@@ -8,8 +8,10 @@
 //! no amount, `page.rs` reads a source once (`lower.rs`, `heads.rs`, `shares.rs`, `lookup.rs`), `check.rs` compares,
 //! `ordinals.rs` tells numbers that number something from those that count, `roles.rs` the number that is meant from
 //! the same one of another matter, `parts.rs` which words of a sentence belong to which number, by which `swaps.rs`
-//! finds numbers that were exchanged and `rows.rs` those of another row, `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares
-//! statements in different languages.
+//! finds numbers that were exchanged and `rows.rs` those of another row, `derived.rs` computes, `verbatim.rs` finds
+//! whole sentences, `across.rs` compares statements in different languages. `figure.rs` has what these are about,
+//! `reader.rs` the tokens around a place, `readings.rs` digits as numbers, `keys.rs` what words are known by.
+//!
 //! Everything takes time that grows with the length of the texts alone, but that each quotation is looked for in all of
 //! what it cites.
 

@@ -206,8 +206,8 @@ fn joints<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = Cut> + 'a {
     })
 }
 
-/// Parts two numbers of one kind between which nothing else does: at a small word, or behind the word that follows
-/// the first one.
+/// Returns where two numbers of one kind are parted between which nothing else does so: at a small word, or behind the
+/// word that follows the first one.
 fn soft_cuts(tokens: &[Token<'_>], numbers: &[Counted<'_>], cuts: &[Cut]) -> Vec<Cut> {
     let is_apart = |from: usize, to: usize| cuts.iter().any(|cut| from <= cut.at && cut.at <= to);
     let cut = |at: usize| {

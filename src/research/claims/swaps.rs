@@ -130,7 +130,7 @@ fn relation(own: [&[Label]; 2], there: [&Place<'_>; 2]) -> Relation {
     }
 }
 
-/// Returns of each what the other does not have.
+/// Returns what each has that the other does not have.
 fn exclusive([one, other]: [&[Label]; 2]) -> [Vec<Label>; 2] {
     let without = |one: &[Label], other: &[Label]| -> Vec<Label> {
         one.iter().filter(|label| !other.iter().any(|known| known.key == label.key)).copied().collect()
