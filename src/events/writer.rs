@@ -29,7 +29,7 @@ const GROUP: usize = 256;
 /// times over.
 const GROUP_BYTES: usize = 1024 * 1024;
 
-/// Leases of which the newest commit is known at the same time.
+/// Runs of which the newest commit is known at the same time.
 const MOST_KNOWN: usize = 10_000;
 
 /// How long commits that nobody waits for are held, in case one comes that somebody waits for: most then need no
@@ -173,11 +173,12 @@ impl Writer {
     pub fn start(store: Store, log: EventLog, retry: CommitRetry, tasks: &TaskTracker) -> WriterHandle {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let (stores, stores_now) = watch::channel(true);
-        tasks.spawn(
-            Self { store, log, retry, unheard: HashMap::new(), newest: Newest::default(), stores, aside: Vec::new() }
-                .run(jobs),
-        );
+        tasks.spawn(Self::new(store, log, retry, stores).run(jobs));
         WriterHandle { queue, stores: stores_now }
+    }
+
+    fn new(store: Store, log: EventLog, retry: CommitRetry, stores: watch::Sender<bool>) -> Self {
+        Self { store, log, retry, unheard: HashMap::new(), newest: Newest::default(), stores, aside: Vec::new() }
     }
 
     async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
@@ -343,40 +344,38 @@ fn settle(answer: Option<oneshot::Sender<Result<(), Error>>>, result: Result<(),
     }
 }
 
-/// The newest commit that the database has confirmed, by the run and the epoch of its lease.
+/// The newest commit of each run that the database has confirmed, with the epoch of its lease.
 #[derive(Default, Debug)]
-struct Newest(HashMap<(RunId, i64), Uuid>);
+struct Newest(HashMap<RunId, (i64, Uuid)>);
 
 impl Newest {
-    /// Makes each commit follow the one before it.
+    /// Makes each commit follow the one before it under the same lease.
     fn link(&self, entries: &mut [Entry]) {
         let mut before = HashMap::new();
         for entry in entries {
-            let key = key(entry);
-            let newest = before.insert(key, entry.stamp()).or_else(|| self.0.get(&key).copied());
+            let Lease { run_id, epoch, .. } = entry.commit.lease;
+            let known = || self.0.get(&run_id).filter(|(known, _)| *known == epoch).map(|(_, stamp)| *stamp);
+            let newest = before.insert((run_id, epoch), entry.stamp()).or_else(known);
             entry.follow(newest);
         }
     }
 
-    /// Takes note of what became of a commit.
+    /// Takes note of what became of a commit. What comes after a lost one is refused like that one.
     fn note(&mut self, entry: &Entry, result: &Result<Option<i64>, Error>) {
-        match result {
-            Ok(_) if entry.commit.finish.is_none() => {
-                // Of runs that were given back, something is left behind. Who is forgotten is only not checked once.
-                if self.0.len() >= MOST_KNOWN {
-                    self.0.clear();
-                }
-                self.0.insert(key(entry), entry.stamp());
-            }
-            Ok(_) => _ = self.0.remove(&key(entry)),
-            // What comes after a lost commit is refused like that one.
-            Err(_) => {}
+        let Lease { run_id, epoch, .. } = entry.commit.lease;
+        if result.is_err() {
+            return;
         }
+        if entry.commit.finish.is_some() {
+            self.0.remove(&run_id);
+            return;
+        }
+        // Runs that others finish are left behind. Who is forgotten is only not checked once.
+        if self.0.len() >= MOST_KNOWN {
+            self.0.clear();
+        }
+        self.0.insert(run_id, (epoch, entry.stamp()));
     }
-}
-
-fn key(entry: &Entry) -> (RunId, i64) {
-    (entry.commit.lease.run_id, entry.commit.lease.epoch)
 }
 
 /// The events of a group that is stored, by thread.
@@ -439,18 +438,24 @@ mod tests {
             Entry::from(Commit { events: vec![event], ..Commit::new(lease) })
         };
         let entries = [entry("a"), entry("b")];
-        assert_eq!(store.commit_entries(&entries).await, [Ok(()), Ok(())]);
         let log = EventLog::start(store.clone(), &TaskTracker::new());
         let (retry, stores) = (CommitRetry::default(), watch::channel(false).0);
-        let mut writer =
-            Writer { store, log, retry, unheard: HashMap::new(), newest: Newest::default(), stores, aside: Vec::new() };
+        let mut writer = Writer::new(store, log, retry, stores);
+        let (before, answered) = waited_for(entry("before"));
+        writer.try_each(vec![before], false).await;
+        assert_eq!(answered.await.unwrap(), Ok(()), "so that what follows is known to follow it");
+        assert_eq!(writer.store.commit_entries(&entries).await, [Ok(()), Ok(())]);
         let (jobs, answers): (Vec<Job>, Vec<_>) = entries.map(waited_for).into_iter().unzip();
         writer.try_each(jobs, false).await;
         for answer in answers {
             assert_eq!(answer.await.unwrap(), Ok(()));
         }
         let stored = writer.store.events_after(lease.thread_id, 1, 9).await.unwrap();
-        assert_eq!(stored.into_iter().map(|row| row.event).collect::<Vec<_>>(), ["a", "b"].map(thought), "each once");
+        assert_eq!(
+            stored.into_iter().map(|row| row.event).collect::<Vec<_>>(),
+            ["before", "a", "b"].map(thought),
+            "each once"
+        );
     }
 
     fn waited_for(entry: Entry) -> (Job, oneshot::Receiver<Result<(), Error>>) {

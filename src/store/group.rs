@@ -38,8 +38,8 @@ pub struct RunRow {
     pub lease: Lease,
     /// Of its newest entry.
     pub stamp: Uuid,
-    /// The stamp that its oldest entry follows, in hexadecimal digits.
-    pub after: Option<String>,
+    /// The stamp that its oldest entry follows.
+    pub after: Option<Uuid>,
     /// How many events it gets.
     pub events: i64,
     /// Steps were stored: a worker that died before did not die of the next one.
@@ -138,8 +138,7 @@ impl<'a> Group<'a> {
 
 impl RunRow {
     fn new(lease: Lease, after: Option<Uuid>) -> Self {
-        let (after, change) = (after.map(|stamp| stamp.simple().to_string()), ProgressChange::default());
-        Self { lease, stamp: Uuid::nil(), after, events: 0, has_steps: false, change }
+        Self { lease, stamp: Uuid::nil(), after, events: 0, has_steps: false, change: ProgressChange::default() }
     }
 
     fn take(&mut self, entry: &Entry) {

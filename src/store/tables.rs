@@ -46,7 +46,7 @@ pub static RUNS: [Column<RunRow>; 10 + COUNTS.len()] = [
     id("thread_id", |run| run.lease.thread_id.0),
     number("epoch", |run| Some(run.lease.epoch)),
     id("stamp", |run| run.stamp),
-    text("after", |run| run.after.as_deref().map(Cow::Borrowed)),
+    text("after", |run| run.after.map(|stamp| Cow::Owned(stamp.simple().to_string()))),
     number("events", |run| Some(run.events)),
     text("phase", |run| run.change.phase.map(Phase::as_str).map(Cow::Borrowed)),
     number("keeps_deaths", |run| Some(i64::from(!run.has_steps))),

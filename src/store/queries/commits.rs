@@ -24,12 +24,13 @@ struct Fence {
     last_commit: Option<Uuid>,
 }
 
-/// Whether an entry is to be written, is there already, or is refused.
+/// Whether an entry is to be written, is there already, or is refused; torn: since the one that it follows is not there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Write,
     Written,
     Refused,
+    Torn,
 }
 
 /// What became of an entry: the number of its first event, where it has events and was written just now.
@@ -110,6 +111,7 @@ impl Engine {
         let mut tx = self.begin().await?;
         let fences = read_fences(&mut tx, entries).await?;
         let verdicts = judge(&fences, entries);
+        warn_of_torn(entries, &verdicts);
         let admitted = entries.iter().zip(&verdicts).filter(|(_, verdict)| **verdict == Verdict::Write);
         let admitted: Vec<&Entry> = admitted.map(|(entry, _)| entry).collect();
         let mut numbers = if admitted.is_empty() { Vec::new() } else { write(&mut tx, &admitted).await? }.into_iter();
@@ -117,9 +119,20 @@ impl Engine {
         let answer = |verdict| match verdict {
             Verdict::Write => Ok(numbers.next().flatten()),
             Verdict::Written => Ok(None),
-            Verdict::Refused => Err(Error::Fenced),
+            Verdict::Refused | Verdict::Torn => Err(Error::Fenced),
         };
         Ok(verdicts.into_iter().map(answer).collect())
+    }
+}
+
+/// Tells the operator of each run of which the database has lost commits that it had confirmed.
+fn warn_of_torn(entries: &[Entry], verdicts: &[Verdict]) {
+    let torn = entries.iter().zip(verdicts).filter(|(_, verdict)| **verdict == Verdict::Torn);
+    for run_id in torn.map(|(entry, _)| entry.commit.lease.run_id).collect::<HashSet<_>>() {
+        tracing::warn!(
+            %run_id,
+            "the database has lost steps of a run that it had stored; the run goes on from what is there"
+        );
     }
 }
 
@@ -163,7 +176,9 @@ pub fn padded(ids: &BTreeSet<Uuid>) -> impl Iterator<Item = Uuid> {
     ids.iter().copied().chain(ids.last().copied().into_iter().cycle().take(padding))
 }
 
-/// Decides about each entry; after a run's finish nothing more of it is written.
+/// Decides about each entry; after a run's finish nothing more of it is written. What follows a commit that the
+/// database has lost, as a standby server that was behind when it took over, would be a log and a journal with a hole:
+/// its worker loses the run, which goes on from what is stored.
 fn judge(fences: &HashMap<RunId, Fence>, entries: &[Entry]) -> Vec<Verdict> {
     let newest_written: HashMap<RunId, usize> = entries
         .iter()
@@ -173,50 +188,27 @@ fn judge(fences: &HashMap<RunId, Fence>, entries: &[Entry]) -> Vec<Verdict> {
         })
         .map(|(place, entry)| (entry.commit.lease.run_id, place))
         .collect();
+    let mut newest: HashMap<RunId, Option<Uuid>> = fences.iter().map(|(id, fence)| (*id, fence.last_commit)).collect();
     let mut finished: HashSet<RunId> = HashSet::new();
-    let torn = torn(fences, entries, &newest_written);
     let judge_one = |(place, entry): (usize, &Entry)| {
         let lease = &entry.commit.lease;
         if newest_written.get(&lease.run_id).is_some_and(|newest| place <= *newest) {
             return Verdict::Written;
         }
         let held = fences.get(&lease.run_id).is_some_and(|fence| fence.active && fence.epoch == lease.epoch);
-        if !held || finished.contains(&lease.run_id) || torn.contains(&(lease.run_id, lease.epoch)) {
+        if !held || finished.contains(&lease.run_id) {
             return Verdict::Refused;
         }
+        if entry.after.is_some() && newest.get(&lease.run_id) != Some(&entry.after) {
+            return Verdict::Torn;
+        }
+        newest.insert(lease.run_id, Some(entry.stamp));
         if entry.commit.finish.is_some() {
             finished.insert(lease.run_id);
         }
         Verdict::Write
     };
     entries.iter().enumerate().map(judge_one).collect()
-}
-
-/// Returns the runs, by their leases, of which the database lacks commits that it had confirmed, such as a standby
-/// server that was behind when it took over. What follows these would be a log and a journal with a hole, so its worker
-/// loses the run, which goes on from what is stored.
-fn torn(
-    fences: &HashMap<RunId, Fence>,
-    entries: &[Entry],
-    newest_written: &HashMap<RunId, usize>,
-) -> HashSet<(RunId, i64)> {
-    let (mut seen, mut torn) = (HashSet::new(), HashSet::new());
-    for entry in entries {
-        let lease = &entry.commit.lease;
-        let is_first = seen.insert((lease.run_id, lease.epoch));
-        let Some(fence) = fences.get(&lease.run_id).filter(|fence| fence.active && fence.epoch == lease.epoch) else {
-            continue;
-        };
-        let follows = entry.after.is_none() || fence.last_commit == entry.after;
-        if is_first && !follows && !newest_written.contains_key(&lease.run_id) {
-            tracing::warn!(
-                run_id = %lease.run_id,
-                "the database has lost steps of a run that it had stored; the run goes on from what is there"
-            );
-            torn.insert((lease.run_id, lease.epoch));
-        }
-    }
-    torn
 }
 
 /// Writes entries whose leases hold; answers with the number of the first event of each.
