@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     State, audit,
-    cookies::{COOKIE, cookie, is_over_tls, set_cookie, set_session_cookie},
+    cookies::{self, cookie, is_over_tls, set_session_cookie},
     error::{ApiError, Code, Place},
     extract::JsonBody,
     json, sign_in,
@@ -89,7 +89,7 @@ fn sent(headers: &HeaderMap) -> Option<(&str, Kind)> {
     if let Some(key) = text(&API_KEY) {
         return Some((key.trim(), Kind::Key));
     }
-    cookie(headers, COOKIE).map(|value| (value, Kind::Session))
+    cookie(headers, cookies::SESSION.name).map(|value| (value, Kind::Session))
 }
 
 /// Returns whether the scope of the principal's key allows the request. Reading needs the least. Everybody who is
@@ -216,7 +216,7 @@ pub async fn sign_out(Shared(state): Shared<State>, request: Request) -> Result<
         audit::signed_out(principal, session);
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
-    set_cookie(&mut response, "", 0, is_over_tls(request.headers()));
+    cookies::SESSION.set(&mut response, "", 0, is_over_tls(request.headers()));
     Ok(response)
 }
 

@@ -10,6 +10,7 @@ use crate::domain::{
     Timestamp,
 };
 
+/// A run, with what it took and where its parts are.
 #[derive(Serialize)]
 pub struct RunBody {
     id: RunId,
@@ -102,6 +103,7 @@ fn total(by_model: &BTreeMap<String, ModelUsage>) -> ModelUsage {
     })
 }
 
+/// A thread, with the options that its runs begin with and where its parts are.
 #[derive(Serialize)]
 pub struct ThreadBody {
     id: ThreadId,

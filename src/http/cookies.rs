@@ -1,4 +1,4 @@
-//! Cookies of browsers: read, and written so that no other site's page, and no script, gets at them.
+//! Cookies of browsers: read, and written so that no script gets at them.
 
 use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, header, uri::Authority},
@@ -8,8 +8,17 @@ use axum::{
 use super::origin;
 use crate::{auth::Session, domain::Timestamp};
 
-/// The cookie of a session.
-pub const COOKIE: &str = "fathom_session";
+/// A cookie that this service gives.
+#[derive(Clone, Copy, Debug)]
+pub struct Cookie {
+    pub name: &'static str,
+    /// Sent with requests below it.
+    pub path: &'static str,
+    pub same_site: &'static str,
+}
+
+/// The cookie of a session: no other site's page sends it.
+pub const SESSION: Cookie = Cookie { name: "fathom_session", path: "/", same_site: "Strict" };
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -22,7 +31,7 @@ pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 /// Gives a browser its session.
 pub fn set_session_cookie(response: &mut Response, session: Session, cookie: &str, is_over_tls: bool) {
-    set_cookie(response, cookie, session.ends.after(Timestamp::now()).as_secs(), is_over_tls);
+    SESSION.set(response, cookie, session.ends.after(Timestamp::now()).as_secs(), is_over_tls);
 }
 
 /// Returns whether the browser speaks TLS. Proxies in front say so, of several in a row the outermost one first; so
@@ -47,18 +56,16 @@ fn is_elsewhere(host: &str) -> bool {
     }
 }
 
-/// Returns what a cookie says of TLS.
-pub fn secure(is_over_tls: bool) -> &'static str {
-    if is_over_tls { "; Secure" } else { "" }
-}
-
-/// Writes the session's cookie. No script reads it, and no other site's page sends it. Over TLS only, where the
-/// browser is known to speak it.
-pub fn set_cookie(response: &mut Response, value: &str, seconds: u64, is_over_tls: bool) {
-    let secure = secure(is_over_tls);
-    let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
-    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
+impl Cookie {
+    /// Gives it to the browser for so many seconds; no script reads it. Over TLS only, where the browser is known to
+    /// speak it.
+    pub fn set(self, response: &mut Response, value: &str, seconds: u64, is_over_tls: bool) {
+        let Self { name, path, same_site } = self;
+        let secure = if is_over_tls { "; Secure" } else { "" };
+        let cookie = format!("{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}");
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
     }
 }
 

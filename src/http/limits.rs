@@ -1,5 +1,4 @@
-//! What owners and keys may use, on the wire: how many requests a minute they may send to this process, and the headers
-//! that say what is left (`RateLimit-Policy` and `RateLimit`, draft-ietf-httpapi-ratelimit-headers-10).
+//! How many requests a minute owners and keys may send to this process; `allowances.rs` says what is left.
 //!
 //! Runs are counted in the database, where they are created; requests are not, since that would cost each of them a
 //! write.

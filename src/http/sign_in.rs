@@ -7,7 +7,8 @@ use axum::{
 };
 
 use super::{
-    State, audit, cookies,
+    State, audit,
+    cookies::{self, Cookie},
     error::{ApiError, Code},
     extract::Query,
 };
@@ -18,7 +19,7 @@ use crate::{
 
 /// Holds what the browser has to bring back. Sent with navigations from the issuer, so it is not strict as the
 /// session's.
-const COOKIE: &str = "fathom_login";
+const LOGIN: Cookie = Cookie { name: "fathom_login", path: "/auth", same_site: "Lax" };
 /// How long somebody may take to sign in.
 const SECONDS: u64 = 600;
 const HOME: &str = "/";
@@ -29,14 +30,14 @@ pub async fn begin(Shared(state): Shared<State>, headers: HeaderMap) -> Result<R
     let (url, begun) = issuer.begin(client).await.map_err(|error| failed(&error))?;
     let mut response = redirect(url.as_str());
     // The address that it comes back to does not count: a browser that is here without TLS would drop the cookie.
-    set_cookie(&mut response, &begun.text(), SECONDS, cookies::is_over_tls(&headers));
+    LOGIN.set(&mut response, &begun.text(), SECONDS, cookies::is_over_tls(&headers));
     Ok(response)
 }
 
 /// Takes the browser back: the code that it brings gives a token, and that a session.
 pub async fn finish(Shared(state): Shared<State>, headers: HeaderMap, query: Query) -> Result<Response, ApiError> {
     let (issuer, client) = configured(&state)?;
-    let begun = cookies::cookie(&headers, COOKIE).and_then(Begun::parse);
+    let begun = cookies::cookie(&headers, LOGIN.name).and_then(Begun::parse);
     let (Some(begun), Some(code), Some(brought)) = (begun, query.text("code"), query.text("state")) else {
         return Err(refused("the issuer did not sign you in, or it took too long; begin again at /"));
     };
@@ -46,7 +47,7 @@ pub async fn finish(Shared(state): Shared<State>, headers: HeaderMap, query: Que
     audit::signed_in(&key, session);
     let is_over_tls = client.redirect_url.scheme() == "https" || cookies::is_over_tls(&headers);
     let mut response = redirect(HOME);
-    set_cookie(&mut response, "", 0, is_over_tls);
+    LOGIN.set(&mut response, "", 0, is_over_tls);
     cookies::set_session_cookie(&mut response, session, &cookie, is_over_tls);
     Ok(response)
 }
@@ -84,12 +85,4 @@ fn redirect(to: &str) -> Response {
         response.headers_mut().insert(header::LOCATION, to);
     }
     response
-}
-
-fn set_cookie(response: &mut Response, value: &str, seconds: u64, is_over_tls: bool) {
-    let secure = cookies::secure(is_over_tls);
-    let cookie = format!("{COOKIE}={value}; Path=/auth; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
-    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
-    }
 }
