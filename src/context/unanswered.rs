@@ -74,3 +74,20 @@ fn failure(error: llm::Error) -> Failure {
     };
     Failure::new(code, error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ModelName;
+
+    /// A report whose stream breaks off is written again, but for what no other attempt heals.
+    #[test]
+    fn what_broke_off_may_pass_unless_a_quota_is_used_up() {
+        let (model, detail): (ModelName, String) = ("openai:m".parse().unwrap(), "429".to_owned());
+        let quota = Unanswered::broken_off(llm::Error::Quota { model: model.clone(), detail });
+        assert!(quota.is_final && quota.retry_after_ms.is_none());
+        let retry_after = Some(std::time::Duration::from_secs(2));
+        let limited = Unanswered::broken_off(llm::Error::RateLimited { model, retry_after });
+        assert_eq!((limited.is_final, limited.retry_after_ms), (false, Some(2_000)));
+    }
+}

@@ -140,15 +140,14 @@ impl Asked {
 
 /// Returns the failure that an HTTP answer reports.
 pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, body: &str) -> Failure {
-    let (asked, reported) = (Asked::of(headers), Reported::from_body(body));
     if (300..400).contains(&status) {
         return moved(model, status, headers);
     }
+    let (asked, reported) = (Asked::of(headers), Reported::from_body(body));
     Reported { wait: asked.wait.or(reported.wait), ..reported }.failure(model, Some(status)).asked(asked)
 }
 
-/// Fails a call whose server says that it is elsewhere: a redirected POST arrives without its body, and the key would
-/// go wherever it leads.
+/// Fails a call whose server says that it is elsewhere: question and key would go wherever it leads.
 fn moved(model: &ModelName, status: u16, headers: &HeaderMap) -> Failure {
     let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).map(|to| match Url::parse(to) {
         Ok(url) => net::shown_url(&url),

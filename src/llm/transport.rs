@@ -115,7 +115,7 @@ pub(super) async fn beginning(response: &mut reqwest::Response, max: usize, time
     };
     match tokio::time::timeout(time, read).await {
         Ok(Err(problem)) if body.is_empty() => Err(problem),
-        _ => Ok(String::from_utf8_lossy(&body).into_owned()),
+        _ => Ok(text_of(body)),
     }
 }
 
@@ -204,9 +204,9 @@ impl Body {
 }
 
 /// Returns a body as text, whatever is in it, without the mark of its encoding that some servers begin it with.
-pub(super) fn text_of(mut body: Vec<u8>) -> String {
-    body.drain(..body.len() - net::unmarked(&body).len());
-    String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+pub(super) fn text_of(body: Vec<u8>) -> String {
+    String::from_utf8(net::body_without_mark(body))
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Calls `take` with each event of a body that is a stream, whatever its server calls it; `false` when it is none.
@@ -231,7 +231,7 @@ const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
 impl Pieces {
     /// Returns how a stream is cut that begins so; `None` when none does.
     fn of_stream(wire: Wire, body: &[u8]) -> Option<Self> {
-        let body = net::unmarked(body).trim_ascii_start();
+        let body = net::without_mark(body).trim_ascii_start();
         let is_array = wire.streams_arrays() && body.starts_with(b"[");
         let is_lines = FIELDS.iter().any(|field| body.starts_with(field));
         match (is_array, is_lines) {
@@ -350,7 +350,7 @@ impl Frames {
     /// that are none, and the other way round.
     fn begin(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         let Pieces::Lines(_) = self.pieces else { return Ok(()) };
-        let chunk = net::unmarked(chunk);
+        let chunk = net::without_mark(chunk);
         match chunk.trim_ascii_start().first() {
             // A page; no event begins so.
             Some(b'<') => return Err(failure::web_page(&self.model)),

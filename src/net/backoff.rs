@@ -1,4 +1,5 @@
-//! How long to wait before the next attempt: exponential waits with full jitter, unless the provider says how long.
+//! How long to wait before the next attempt: exponential waits with full jitter (a random time between zero and a
+//! doubling bound), unless the provider says how long.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -9,6 +10,7 @@ use std::{
 pub const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 /// The attempts after which a provider that asks for short waits gets those of an exponential backoff.
 const ASKED_WAITS: u32 = 10;
+
 /// How long a call is tried again.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {

@@ -41,7 +41,7 @@ pub use redact::{
     without_user,
 };
 pub use retry::{Attempt, CallContext, GaveUp, NoWait, RetryAdvice, Wait, retry};
-pub use sse::{Events, unmarked};
+pub use sse::Events;
 
 /// How long an outbound call may take.
 #[derive(Clone, Copy, Debug)]
@@ -159,10 +159,25 @@ fn builder(timeouts: Timeouts) -> reqwest::ClientBuilder {
     }
 }
 
+/// What some editors, shells and servers write before UTF-8 text; a parser may pass over it (RFC 8259, section 8.1).
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Returns a text in UTF-8 without the mark of its encoding that it may begin with.
+pub fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
+/// Returns a body without that mark.
+pub fn body_without_mark(mut body: Vec<u8>) -> Vec<u8> {
+    body.drain(..body.len() - without_mark(&body).len());
+    body
+}
+
 /// Reads a body of at most `max_bytes` after decompression; a bomb or an endless page costs no more than that.
 ///
 /// # Errors
-/// [`Error::TooLarge`] as soon as the cap is passed, [`Error::Transport`] when the stream breaks.
+/// [`Error::TooLarge`] as soon as the cap is passed, [`Error::Transport`] when the stream breaks, [`Error::Garbled`]
+/// when it is not compressed as the server says.
 ///
 /// # Cancel safety
 /// Dropping the future closes the connection.

@@ -1,7 +1,7 @@
 //! When a failed call is made again: one policy for models and searches.
 //!
-//! By the kind of trouble: exponential waits with full jitter (a random time between zero and a doubling bound) unless
-//! the provider says how long, and no longer than the caller has time. Each wait is reported before it begins.
+//! By the kind of trouble, with waits as `backoff.rs` has them, and no longer than the caller has time. Each wait is
+//! reported before it begins.
 
 use std::time::Duration;
 

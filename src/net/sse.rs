@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-/// Returns a body in UTF-8 without the mark of its encoding that some servers begin it with.
-pub fn unmarked(body: &[u8]) -> &[u8] {
-    body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body)
-}
+use super::without_mark;
 
 /// Takes server-sent events apart, each byte once however they are cut.
 #[derive(Debug)]
@@ -93,7 +90,7 @@ impl Events {
             let is_first = !std::mem::replace(&mut self.has_begun, true);
             if !(is_second && from == to) {
                 let line = &self.buffer[from..to];
-                let mark = if is_first { line.len() - unmarked(line).len() } else { 0 };
+                let mark = if is_first { line.len() - without_mark(line).len() } else { 0 };
                 return Some(from + mark..to);
             }
         }

@@ -400,15 +400,15 @@ impl<W: Wire> Web<W> {
         // Never closed, so this is never an error; without a permit the reading would merely go uncounted.
         let permit = self.reading.acquire().await.ok();
         let body = self.in_time(net::read_body(response, self.settings.max_answer_bytes)).await?;
+        let body = body.map(net::body_without_mark);
         if status != 200 {
             return self.refused(status, &headers, &body.unwrap_or_default()).map_or(Ok(None), Err);
         }
-        let mut body = body.map_err(|error| match error {
+        let body = body.map_err(|error| match error {
             net::Error::TooLarge { .. } => Problem::lasting(Error::Unavailable(error.to_string())),
             net::Error::Garbled(problem) => Problem::passing(Error::Unavailable(problem), Trouble::Unreadable, None),
             other => Problem::broken_off(other),
         })?;
-        body.drain(..body.len() - net::unmarked(&body).len());
         if let Some(pause) = self.wire.pause(&body) {
             self.pace.hold(pause.min(LONGEST_PAUSE));
         }

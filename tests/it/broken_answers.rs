@@ -397,6 +397,10 @@ async fn a_mark_of_the_encoding_before_an_answer_says_nothing() {
     let chunks = [chunk(json!({"content": "Fifteen"}), None), chunk(json!({"content": " metres."}), Some("stop"))];
     let streamed = Reply::text(200, "text/event-stream", format!("\u{feff}{}{DONE}", chunks.concat()));
     assert_eq!(ask(&question(CHAT), [streamed]).await.done.unwrap().text, "Fifteen metres.");
+    let error = json!({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}});
+    let refused = Reply::text(429, "application/json", format!("\u{feff}{error}"));
+    let error = ask(&question(CHAT), [refused]).await.done.unwrap_err().error;
+    assert!(matches!(error, Error::Quota { .. }), "{error:?}");
 }
 
 /// MiniMax's errors come so, with status 200.

@@ -458,6 +458,10 @@ mod responses {
             assert_eq!((&*text, completion.tool_calls.len()), ("Looking.", 2), "without {words:?}");
             assert!(completion.carry.is_some(), "without {words:?}");
         }
+        let cut = answer("incomplete", &items()[1..2], json!({"reason": "max_output_tokens"}));
+        let only = [json!({"type": "response.incomplete", "response": cut})];
+        let (text, end) = streamed("openai-responses", events(&only), &request(MODEL)).await;
+        assert_eq!((&*text, end.unwrap().stop), ("Looking.", StopReason::Length));
     }
 
     #[tokio::test]

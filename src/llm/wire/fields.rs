@@ -1,5 +1,5 @@
-//! Fields of answers that come with each piece of a stream: read without making values of them, and forgiving of what
-//! stands in their place.
+//! Fields of answers that come with each piece of a stream: those that are texts are read without making values of
+//! them. All are forgiving of what stands in their place.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -283,8 +283,12 @@ pub(super) fn event(json: &str, state: &mut State, assembly: &mut Assembly) -> R
         }
         "response.completed" | "response.incomplete" | "response.failed" => {
             let mut answer = event.response.unwrap_or_default();
-            // Or the items as well: then all of it comes at the end, where what was cut off is no call.
-            if !state.has_items && event.kind.0 == "response.completed" {
+            // Or the items as well: then all of it comes at the end. What was cut off after pieces of it is no call.
+            let is_whole = match &*event.kind.0 {
+                "response.completed" => true,
+                kind => kind == "response.incomplete" && !state.has_pieces,
+            };
+            if is_whole && !state.has_items {
                 state.take_output(&mut answer, assembly)?;
             }
             state.end(answer, assembly)

@@ -50,6 +50,7 @@ mod xml_document;
 use serde::{Deserialize, Serialize};
 
 use super::caught;
+use crate::net;
 pub use html::looks_like_html;
 pub use text::{cut, one_line, raised, tidied};
 
@@ -125,7 +126,7 @@ impl Format {
 
     /// Returns the format that the first bytes show, whatever name or header say.
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
-        if bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start().starts_with(b"%PDF-") {
+        if net::without_mark(bytes).trim_ascii_start().starts_with(b"%PDF-") {
             return Some(Self::Pdf);
         }
         match bytes {
