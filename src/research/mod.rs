@@ -6,7 +6,7 @@
 //! `turns.rs` is the tool loop of both agents, `calls.rs` the calls of a turn. `statements.rs` takes notes apart and
 //! holds them against their sources; `material.rs` gathers what the writer is given, `evidence.rs` makes its cards.
 //! `citations/` makes citations real, `claims/` holds cited statements against their sources, `verify.rs` has what
-//! fails written once more, `questions.rs` says how far each sub-question is answered.
+//! fails of a draft (`draft.rs`) written once more, `questions.rs` says how far each sub-question is answered.
 
 mod agent;
 mod brief;

@@ -156,6 +156,7 @@ impl<'a> Statement<'a> {
         standings
     }
 
+    /// Returns its words, numbers and marks.
     pub fn tokens(&self) -> &[Token<'a>] {
         self.tokens
     }
@@ -190,8 +191,13 @@ impl<'a> Statement<'a> {
 
     /// Returns whether a sentence of a page is about the same, as far as words tell.
     fn is_about(&self, page: &Page, sentence: usize) -> bool {
-        let language = || *self.language.get_or_init(|| Language::certain(self.text));
-        page.is_about(sentence, &self.keys, || language().is_some_and(|own| page.language() == Some(own.code())))
+        let is_one_language = || self.language().is_some_and(|own| page.language() == Some(own.code()));
+        page.is_about(sentence, &self.keys, is_one_language)
+    }
+
+    /// Returns its language, if it is certain.
+    pub fn language(&self) -> Option<Language> {
+        *self.language.get_or_init(|| Language::certain(self.text))
     }
 
     /// Returns whether it has figures other than parts of a year in words, which tell little by themselves.
@@ -407,12 +413,7 @@ fn add_multiples_of_ranges(text: &str, figures: &mut [PlacedFigure]) {
         let joint = between.trim_matches(|char: char| char.is_whitespace() || "$€£¥".contains(char));
         let is_range = first.multiple == 1 && first.unit.is_some_and(Unit::is_money) && first.unit == second.unit;
         if is_range && second.multiple > 1 && is_in(IN_RANGE, &joint.to_lowercase()) {
-            let raised = |reading: &Reading| {
-                let [value, step] = [reading.value, reading.step].map(|part| part.saturating_mul(second.multiple));
-                Reading { value, step }
-            };
-            let raised: Vec<Reading> = first.readings.iter().map(raised).collect();
-            first.readings.extend(raised);
+            first.add_multiple(second.multiple);
         }
     }
 }

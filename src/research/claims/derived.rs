@@ -26,7 +26,7 @@ const LEAST_OPERANDS: usize = 6;
 /// Rows that a statement names whose numbers may be computed with, how many of each, and how many are looked at.
 const MOST_ROWS: usize = 4;
 const MOST_CELLS: usize = 8;
-const MOST_PLACES: usize = 60;
+const MOST_PLACES: usize = 500;
 /// Digits of a year: `1,450` is none.
 const YEAR_DIGITS: usize = 4;
 
@@ -206,9 +206,7 @@ fn operands<'a>(page: &'a Page, best: usize, most: usize, said: &BTreeSet<WordKe
 /// Returns the rows of tables whose first cells have words of the statement.
 fn named_rows(page: &Page, said: &BTreeSet<WordKey>) -> Vec<usize> {
     let is_named = |row: &usize| rows::row_labels(page, *row).iter().any(|label| said.contains(&label.key));
-    let shared = page.shared_words(said);
-    let rows = (0..shared.len()).filter(|at| shared[*at] > 0 && page.sentence(*at).starts_with('|'));
-    rows.take(MOST_PLACES).filter(is_named).take(MOST_ROWS).collect()
+    page.rows().take(MOST_PLACES).filter(is_named).take(MOST_ROWS).collect()
 }
 
 /// Returns whether so many years lie between two that stand next to each other. Of the last one only a part may count.
@@ -231,11 +229,15 @@ fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool 
 struct Named(Vec<bool>);
 
 impl Named {
-    fn of(said: &BTreeSet<WordKey>, operands: &[Operand<'_>]) -> Self {
-        let is_named = |operand: &Operand<'_>| {
+    fn of<'a>(said: &BTreeSet<WordKey>, operands: &[Operand<'a>]) -> Self {
+        // Those of a page stand together, and often in one sentence.
+        let mut reader: Option<(&Page, LabelReader<'a>)> = None;
+        let is_named = |operand: &Operand<'a>| {
+            reader.take_if(|(page, _)| !std::ptr::eq(*page, operand.page));
+            let (_, reader) = reader.get_or_insert_with(|| (operand.page, LabelReader::of(operand.page)));
             let labels = match operand.column {
                 Some(_) => rows::row_labels(operand.page, operand.sentence),
-                None => LabelReader::of(operand.page).labels_of(operand.placed),
+                None => reader.labels_of(operand.placed),
             };
             labels.iter().any(|label| said.contains(&label.key))
         };

@@ -88,10 +88,23 @@ fn a_ratio_follows_from_what_the_statement_names() {
     let page = "Lamps: Oslo bought 439,000, Bergen 604,000, Hamar 187,000. The share rose from 85.6 % to 87.1 %.";
     assert_eq!(judged("Bergen bought 1.4 times as many lamps as Oslo", page).0, Supported);
     assert_eq!(judged("Bergen bought 2.4 times as many lamps as Oslo", page).0, NotSupported);
+    assert_eq!(judged("Bergen bought 2.35 times as many lamps as Oslo", page).0, NotSupported, "so many as Hamar");
     assert_eq!(judged("The share rose by 1.5 points", page).0, Supported);
     assert_eq!(judged("The share rose by 2.5 points", page).0, NotSupported);
     assert_eq!(judged("Oslo has 71.4 % as many counters as Bergen", TABLE).0, Supported);
     assert_eq!(judged("Oslo has 32.9 % of the counters of Bergen", TABLE).0, NotSupported);
+}
+
+/// The rows stand far from the sentence that is nearest, and their names are known by other keys than words are.
+#[test]
+fn rows_that_the_statement_names_are_found_wherever_they_are() {
+    let row = |at: usize| format!("| Place {} | {} |\n", ["one", "two", "three"][at % 3], 1_000 + at);
+    let filling: String = (0..80).map(row).collect();
+    let page = format!(
+        "Lamps were counted.\n\n| Place | Lamps |\n|---|---|\n| Paris | 439,000 |\n{filling}| US | 604,000 |\n"
+    );
+    assert_eq!(judged("Paris and the US have 1,043,000 in all", &page).0, Supported);
+    assert_ne!(judged("Paris and the US have 1,143,000 in all", &page).0, Supported);
 }
 
 #[test]

@@ -2,9 +2,6 @@
 
 use super::{units::Unit, words::ONE};
 
-/// What the letter `m` may stand for.
-const MILLION: i128 = 1_000_000;
-
 /// A part of a text that is right or wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
@@ -85,14 +82,14 @@ impl Number {
         units.filter(|(one, other)| are_whole || are_rates || one.is_money() && other.is_money())
     }
 
-    /// Adds what it is if it counts millions.
-    pub fn add_millions(&mut self) {
-        let in_millions = |reading: &Reading| {
-            let [value, step] = [reading.value, reading.step].map(|part| part.checked_mul(MILLION));
+    /// Adds what it is if it counts so many: thousands, millions.
+    pub fn add_multiple(&mut self, multiple: i128) {
+        let multiplied = |reading: &Reading| {
+            let [value, step] = [reading.value, reading.step].map(|part| part.checked_mul(multiple));
             Some(Reading { value: value?, step: step? })
         };
-        let millions: Vec<Reading> = self.readings.iter().filter_map(in_millions).collect();
-        self.readings.extend(millions);
+        let multiplied: Vec<Reading> = self.readings.iter().filter_map(multiplied).collect();
+        self.readings.extend(multiplied);
     }
 
     /// Returns how many thousands, millions and so on this is, if it is one of them at least.
@@ -193,6 +190,7 @@ impl Precision {
         }
     }
 
+    /// Returns what a `not` before it makes of it.
     pub fn denied(self) -> Self {
         match self {
             Self::AtLeast => Self::AtMost,

@@ -4,7 +4,7 @@ use super::tokens::Token;
 use crate::text::{self, is_unspaced};
 
 /// Letters of a word that count, so that its endings do not.
-const STEM: usize = 5;
+pub const STEM: usize = 5;
 /// Letters of the shortest word that says something.
 pub const SHORTEST: usize = 4;
 

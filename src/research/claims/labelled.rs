@@ -31,7 +31,7 @@ impl<'a> Case<'a> {
         Some(Self { statement, is_held, is_known_error })
     }
 
-    /// Returns whether the check errs: it doubts what the page holds, or supports what it does not.
+    /// Returns whether the check errs: it does not support what the page holds, or does not doubt what it does not hold.
     fn is_misjudged(&self, page: &str) -> bool {
         let text = format!("{} [1].", self.statement);
         let end = text.chars().count() - 1;
@@ -40,10 +40,11 @@ impl<'a> Case<'a> {
         let mut citations = [Citation::new(1, source.id, end - 3, end)];
         let claims = check(&text, &mut citations, &Texts::read(vec![source], &HashMap::new()), "What is known?");
         let verdict = claims.first().map_or(Verdict::NotCheckable, |claim| claim.verdict);
-        match self.is_held {
-            true => matches!(verdict, Verdict::Partly | Verdict::NotSupported),
-            false => verdict == Verdict::Supported,
-        }
+        let is_right = match self.is_held {
+            true => verdict == Verdict::Supported,
+            false => matches!(verdict, Verdict::Partly | Verdict::NotSupported),
+        };
+        !is_right
     }
 }
 

@@ -33,6 +33,8 @@ const MOST_SIGNS: usize = 4;
 const OF_MONEY: &str = "de of di d von";
 /// Tokens between the two at most.
 const MOST_BETWEEN: usize = 3;
+/// What the letter `m` may stand for.
+const MILLION: i128 = 1_000_000;
 /// What stands for an hour behind them alone, and is other words elsewhere.
 const HOUR: &str = "ora uur час";
 
@@ -110,7 +112,7 @@ impl Reader<'_> {
         let of_money = || if number.multiple > 1 { self.of_money(used) } else { None };
         number.unit = number.unit.or_else(of_money);
         if self.may_be_millions(used, number) {
-            number.add_millions();
+            number.add_multiple(MILLION);
         }
         let percent = self.percent(used);
         // `5,000 requests per second`.

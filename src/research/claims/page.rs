@@ -331,6 +331,11 @@ impl Page {
         shared
     }
 
+    /// Returns the sentences that are rows of tables.
+    pub fn rows(&self) -> impl Iterator<Item = usize> {
+        (0..self.sentences.len()).filter(|at| self.sentence(*at).starts_with('|'))
+    }
+
     pub fn sentence(&self, sentence: usize) -> &str {
         self.sentences.get(sentence).map_or("", |range| &self.text[range.clone()])
     }

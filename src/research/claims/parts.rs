@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{
     figure::Number,
-    keys::{WordKey, key, word_keys},
+    keys::{SHORTEST, STEM, WordKey, key, word_keys},
     tokens::{Token, clause_ends},
     words::ONE,
 };
@@ -21,11 +21,10 @@ const BETWEEN: &str = "between zwischen entre tra fra tussen между";
 /// Begin the part of the second of two numbers that no mark parts.
 const SOFT_JOINTS: &str = "to from than at of auf von als bei à de que a al desde hasta da di que naar van dan";
 /// Say that numbers stand in another order than the marks tell.
-const RESPECTIVELY: &str = "respectively jeweils beziehungsweise bzw respectivement respectivamente rispettivamente respectievelijk соответственно 分别 分別";
+const RESPECTIVELY: &str = "respectively jeweils beziehungsweise bzw respectivement respectivamente rispettivamente respectievelijk соответственно";
 
-/// Letters of the shortest name in capitals, and of a key.
+/// Letters of the shortest name in capitals.
 const SHORTEST_NAME: usize = 2;
-const STEM: usize = 5;
 
 /// Small words that tell something behind a number: `284 against`.
 const TELLING: &str = "against contre gegen contra contro";
@@ -111,7 +110,8 @@ impl Of {
 /// Returns the labels of each number of a sentence, which are in order. Nothing is plain where words say that all
 /// numbers follow all that they are of.
 pub fn labels(text: &str, tokens: &[Token<'_>], numbers: &[Counted<'_>], of: Of) -> Vec<Vec<Label>> {
-    if tokens.iter().any(|token| token.is_word() && is_in(RESPECTIVELY, &token.text.to_lowercase())) {
+    let says_so = |token: &Token<'_>| token.is_word() && is_in(RESPECTIVELY, &token.text.to_lowercase());
+    if tokens.iter().any(says_so) {
         return vec![Vec::new(); numbers.len()];
     }
     let counted: Vec<Counted<'_>> = numbers.iter().filter(|number| of.counts(number)).cloned().collect();
@@ -256,6 +256,7 @@ fn labels_of(
     found
 }
 
+/// Returns what stands for a year beside a number.
 pub fn year_label(number: &Number) -> Option<Label> {
     let year = number.readings.first()?.value / ONE;
     Some(Label { key: key(year.to_string().chars()), kind: LabelKind::Year, is_behind: false })
@@ -276,7 +277,7 @@ pub fn word_labels<'a>(text: &'a str, tokens: &'a [Token<'a>]) -> impl Iterator<
     };
     let is_name = |token: &&Token<'_>| {
         let letters = token.text.chars().count();
-        (SHORTEST_NAME..SHORTEST_NAME + 2).contains(&letters) && token.text.chars().all(char::is_uppercase)
+        (SHORTEST_NAME..SHORTEST).contains(&letters) && token.text.chars().all(char::is_uppercase)
     };
     let names = tokens.iter().filter(|token| token.is_word()).filter(is_name);
     let names =
@@ -284,7 +285,7 @@ pub fn word_labels<'a>(text: &'a str, tokens: &'a [Token<'a>]) -> impl Iterator<
     word_keys(tokens).filter_map(label).chain(names).chain(joined_names(text, tokens))
 }
 
-/// Returns names of single capitals: `S&D`.
+/// Returns names that `&` joins: `S&D`, `AT&T`.
 fn joined_names<'a>(text: &'a str, tokens: &'a [Token<'a>]) -> impl Iterator<Item = (Label, usize)> + 'a {
     tokens.windows(3).filter_map(move |three| {
         let [one, mark, other] = three else { return None };

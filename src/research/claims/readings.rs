@@ -93,6 +93,7 @@ fn decimal_mark(text: &str) -> Option<char> {
     }
 }
 
+/// Returns the number of some digits before and behind a point; `None` of more than there are numbers for.
 pub fn reading(whole: &str, fraction: &str) -> Option<Reading> {
     let fraction = &fraction[..fraction.len().min(6)];
     let step = 10_i128.pow(6 - u32::try_from(fraction.len()).ok()?);

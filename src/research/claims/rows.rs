@@ -36,7 +36,7 @@ pub fn strayed(statement: &Statement<'_>, page: &Page, standings: &[Standing]) -
     };
     let mut at = (0..numbers.len()).filter(|at| may_stray(*at)).peekable();
     // Where all nouns have a capital, none is known to be a name.
-    if at.peek().is_none() || Language::certain(statement.text) == Some(Language::German) {
+    if at.peek().is_none() || statement.language() == Some(Language::German) {
         return BTreeSet::new();
     }
     let said = statement.labels();
@@ -67,11 +67,10 @@ fn has_named_row(page: &Page, placed: &PlacedNumber, number: &Number, named: &BT
     let before = (0..placed.sentence).rev().take(MOST_ROWS).take_while(is_row);
     let behind = (placed.sentence + 1..).take(MOST_ROWS).take_while(is_row);
     let is_named = |row: usize| {
-        let labels = row_labels(page, row);
-        let keys: BTreeSet<WordKey> = labels.iter().map(|label| label.key).collect();
+        let keys = || row_labels(page, row).iter().map(|label| label.key).collect::<BTreeSet<WordKey>>();
         let cell = page.sentence(row).split('|').nth(column).unwrap_or_default();
-        keys == *named
-            && cell.contains(|char: char| char.is_ascii_digit())
+        cell.contains(|char: char| char.is_ascii_digit())
+            && keys() == *named
             && !page.numbers_in(row).iter().any(|other| is_same(number, other, page))
     };
     before.chain(behind).any(is_named)

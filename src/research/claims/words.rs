@@ -7,6 +7,7 @@ use std::{
 
 use foldhash::fast::FixedState;
 
+use super::reader::lower;
 use crate::text::{self, is_in};
 
 /// Numbers are counted in millionths.
@@ -247,7 +248,7 @@ pub fn begins_no_figure(word: &str, is_glued: bool) -> bool {
     }
     let is_known = |word: &str| text::month(word).is_some() || BEGINNINGS.contains(word) || pair(word).is_some();
     let may_be_known = opens_as_one(word) || word.len() >= SHORTEST_PAIR;
-    !may_be_known || !if is_name { is_known(&word.to_ascii_lowercase()) } else { is_known(word) }
+    !(may_be_known && is_known(&lower(word)))
 }
 
 /// Returns whether some word that may begin a number or a date has the same first two letters.
