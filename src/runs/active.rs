@@ -1,4 +1,4 @@
-//! Which runs this process works on, and the signals it may give them.
+//! Which runs this process works on, the signals it may give them, and when its claim loop last looked for more.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -61,6 +61,7 @@ impl LastLook {
         self.0.lock().map(|at| at.elapsed())
     }
 
+    /// Takes note that it was now.
     pub fn now(&self) {
         *self.0.lock() = Some(Instant::now());
     }

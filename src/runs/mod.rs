@@ -4,9 +4,10 @@
 //! claims them and owns their tasks, `worker.rs` carries a claimed run to its end, `active.rs` knows which ones this
 //! process works on, `marks.rs` what it was doing should it die.
 //!
-//! Beside the worker, `lease_renewer.rs` keeps its lease, `conclusion.rs` writes the end, and `refused.rs` gives back
-//! what this process is not set up for. `retry.rs` lets a run go on from another, `estimate.rs` says what one would
-//! take. `means.rs` is what runs call, with the server's keys or with those of `request_keys.rs`.
+//! Beside the worker, `lease_renewer.rs` keeps its lease, `conclusion.rs` writes the end (`ended.rs` has which there
+//! are), and `refused.rs` gives back what this process is not set up for. `retry.rs` lets a run go on from another,
+//! `estimate.rs` says what one would take. `means.rs` is what runs call, with the server's keys or with those of
+//! `request_keys.rs`.
 
 mod active;
 mod breakdown;

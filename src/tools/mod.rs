@@ -49,7 +49,7 @@ pub trait Tool: Send + Sync {
     fn kind(&self) -> ToolKind;
 
     /// Returns whether its calls use a key or an account of the operator's. A run that brought keys of its own has no
-    /// such tool.
+    /// such tool, but for those of MCP servers, which the operator's settings offer to every run.
     fn is_paid(&self) -> bool {
         false
     }

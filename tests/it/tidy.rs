@@ -78,7 +78,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mcp", &["net", "process"]),
     ("process", &[]),
     ("net", &[]),
-    // It fills the settings of each room.
+    // It fills the settings of each room, also those of a tool that has some.
     (
         "config",
         &["auth", "files", "llm", "mcp", "net", "pages", "runs", "search", "store", "telemetry", "tools", "webhooks"],

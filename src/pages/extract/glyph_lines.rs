@@ -49,6 +49,7 @@ pub(super) struct Glyph {
 }
 
 impl Line {
+    /// Appends its text; `has_spaces` says whether the page has glyphs for them.
     pub fn write(&self, has_spaces: bool, text: &mut String) {
         for piece in reading_order::restored(self.pieces(has_spaces)) {
             match piece.text.trim().is_empty() {

@@ -31,6 +31,10 @@ pub(super) struct Package<'a> {
 }
 
 impl<'a> Package<'a> {
+    /// Opens a package.
+    ///
+    /// # Errors
+    /// [`Unreadable`]: damaged, or there is too much in it.
     pub fn open(bytes: &'a [u8]) -> Result<Self, Unreadable> {
         let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| damaged())?;
         let promised = archive.decompressed_size().unwrap_or(0);
