@@ -6,12 +6,13 @@
 use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
 
 use super::{
-    check::{Statement, rounds_to},
+    equality::rounds_to,
     figure::{Number, Precision, Reading},
     keys::WordKey,
     ordinals,
     page::{Page, PlacedNumber},
     rows,
+    stated::Statement,
     swaps::LabelReader,
     units::Unit,
     words::{self, ONE},

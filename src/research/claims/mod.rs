@@ -2,26 +2,31 @@
 //!
 //! Every number, date, time, code, name and quotation of a statement has to stand in the text of a source it cites, in
 //! whatever spelling, or to follow from what stands there: as a sum, a difference, a share, in another unit, rounded.
-//! `statements.rs` tells which statement a citation stands behind, `figures.rs` what is to be checked in it
-//! (`tokens.rs`, `dates.rs`, `compounds.rs`, `powers.rs`, `measures.rs`, `units.rs`, `identifiers.rs`, `words.rs`,
-//! `phrases.rs`, `quarters.rs`, `names.rs`, `quotations.rs`), `bounds.rs` how exact a number is, `versions.rs` what is
-//! no amount, `page.rs` reads a source once (`lower.rs`, `heads.rs`, `shares.rs`, `lookup.rs`), `check.rs` compares,
-//! `ordinals.rs` tells numbers that number something from those that count, `roles.rs` the number that is meant from
-//! the same one of another matter, `parts.rs` which words of a sentence belong to which number, by which `swaps.rs`
-//! finds numbers that were exchanged and `rows.rs` those of another row, `derived.rs` computes, `verbatim.rs` finds
-//! whole sentences, `across.rs` compares statements in different languages. `figure.rs` has what these are about,
-//! `reader.rs` the tokens around a place, `readings.rs` digits as numbers, `keys.rs` what words are known by, `plain.rs`
-//! lines without their Markdown.
+//!
+//! - **Statements**: `statements.rs` tells which one a citation stands behind, `stated.rs` what it says.
+//! - **Figures**: `figures.rs` finds them in a text (`tokens.rs`, `reader.rs`, `readings.rs`, `dates.rs`, `compounds.rs`,
+//!   `powers.rs`, `measures.rs`, `units.rs`, `identifiers.rs`, `words.rs`, `phrases.rs`, `quarters.rs`), `figure.rs` has
+//!   what they are, `bounds.rs` how exact a number is, `versions.rs` which are no amounts. `names.rs` and `quotations.rs`
+//!   find the rest of what is checked.
+//! - **Sources**: `page.rs` reads one once (`plain.rs`, `lower.rs`, `borders.rs`, `keys.rs`, `heads.rs`, `shares.rs`,
+//!   `lookup.rs`).
+//! - **Comparing**: `check.rs` holds a statement against a page, `equality.rs` says when two numbers are the same,
+//!   `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares statements in different languages.
+//! - **The right matter**: `ordinals.rs` tells numbers that number something from those that count, `roles.rs` the number
+//!   that is meant from the same one of another matter, `parts.rs` which words of a sentence belong to which number;
+//!   by these `swaps.rs` finds numbers that were exchanged, and `rows.rs` those of another row.
 //!
 //! Everything takes time that grows with the length of the texts alone, but that each quotation is looked for in all of
 //! what it cites.
 
 mod across;
+mod borders;
 mod bounds;
 mod check;
 mod compounds;
 mod dates;
 mod derived;
+mod equality;
 mod figure;
 mod figures;
 mod heads;
@@ -44,6 +49,7 @@ mod readings;
 mod roles;
 mod rows;
 mod shares;
+mod stated;
 mod statements;
 mod swaps;
 mod tokens;
@@ -62,12 +68,12 @@ pub use plain::{plain, without_marks};
 pub use statements::{Cited, cited};
 
 use self::{
-    check::{Standing, Statement},
     derived::Derivation,
     figure::Figure,
     keys::{WordKey, word_keys},
     page::Page,
     quotations::{Letters, Quotation},
+    stated::{Standing, Statement},
     tokens::{Token, tokens},
 };
 use crate::{

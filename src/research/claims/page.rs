@@ -7,10 +7,11 @@ use std::{
 };
 
 use super::{
+    borders,
     figure::{Date, Figure, Number, Reading},
     figures,
     keys::{SHORTEST, WordKey, word_keys},
-    lower::{self, Lower},
+    lower::Lower,
     ordinals::{Numbering, Ordinal, ordinals},
     quarters, readings, shares,
     tokens::{Token, clause_ends, sentences, tokens},
@@ -447,7 +448,7 @@ impl Page {
     pub fn sentence_with_code(&self, code: &str) -> Option<usize> {
         // `h2` stands in `h264` as well.
         let is_part_of_year = quarters::is_part_of_year(code);
-        let is_it = |before: &str, behind: &str| !is_part_of_year || lower::is_beside_year(before, behind);
+        let is_it = |before: &str, behind: &str| !is_part_of_year || borders::is_beside_year(before, behind);
         let written = || self.lower().sentences_where(code, is_it).next();
         let of_year = || self.sentences_with(words::fiscal_year(code)?).next();
         let found = self.known_code(code).or_else(written);
@@ -502,7 +503,7 @@ impl Page {
 
     /// Returns whether a short name stands in the text as a word, as it is written. Few statements ask for it.
     pub fn has_written(&self, name: &str) -> bool {
-        let is_apart = |at: usize| lower::is_apart(&self.text[..at], &self.text[at + name.len()..]);
+        let is_apart = |at: usize| borders::is_apart(&self.text[..at], &self.text[at + name.len()..]);
         self.text.match_indices(name).any(|(at, _)| is_apart(at))
     }
 

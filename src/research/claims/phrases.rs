@@ -4,8 +4,8 @@
 use std::{ops::Range, sync::LazyLock};
 
 use super::{
+    borders::{says_what_is_counted, stands_alone},
     lookup::Phrases,
-    lower::{says_what_is_counted, stands_alone},
     units::{self, Unit},
     words::{self, ONE, multiples, number},
 };

@@ -10,11 +10,11 @@ use std::{
 };
 
 use super::{
-    check::Statement,
     figure::{Figure, Number},
     keys::{WordKey, word_keys},
     ordinals,
     page::{Page, PlacedNumber},
+    stated::Statement,
     tokens::{Token, clause_ends, tokens},
     units::{self, Unit},
     words::ONE,

@@ -7,11 +7,12 @@
 use std::collections::BTreeSet;
 
 use super::{
-    check::{SMALL, Standing, Statement, is_same},
+    equality::{SMALL, is_same},
     figure::Number,
     keys::WordKey,
     page::{Page, PlacedNumber},
     parts::{self, Counted, Label, LabelKind, Of},
+    stated::{Standing, Statement},
     swaps::{MOST_NUMBERS, labels_of, numbers},
     tokens::tokens,
 };

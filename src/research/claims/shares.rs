@@ -1,10 +1,7 @@
 //! Shares that a source says in words, in the languages that reports are written in, and which of these words are
 //! none: `the second half of the year`, `a third party`.
 
-use super::{
-    lower::{Lower, stands_alone},
-    words::ONE,
-};
+use super::{borders::stands_alone, lower::Lower, words::ONE};
 use crate::text::is_in;
 
 /// Shares in words, with the hundredths that each is, in hundredths of these.

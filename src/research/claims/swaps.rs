@@ -9,11 +9,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    check::{Standing, Statement, is_same},
+    equality::is_same,
     figure::{Figure, Number, PlacedFigure},
     figures,
     page::{Page, PlacedNumber},
     parts::{self, Counted, Label, LabelKind, Of},
+    stated::{Standing, Statement},
     tokens::tokens,
 };
 
