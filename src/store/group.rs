@@ -7,7 +7,10 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{Commit, Entry, EventRow, Finish, Lease, Step, tables::clean};
+use super::{
+    Commit, Entry, EventRow, Finish, Lease, Step,
+    values::{clean, signed},
+};
 use crate::domain::{ModelUsage, Note, ProgressChange, Source, Waiting};
 
 /// The rows of a group.
@@ -150,5 +153,5 @@ impl RunRow {
 }
 
 fn signed_len<T>(items: &[T]) -> i64 {
-    super::tables::signed(items.len())
+    signed(items.len())
 }

@@ -131,7 +131,7 @@ pub(super) async fn write_group(connection: &mut Connection, group: &Group<'_>) 
 }
 
 fn as_number(place: usize) -> i64 {
-    crate::store::tables::signed(place)
+    crate::store::values::signed(place)
 }
 
 /// Returns place, number and values of each row.

@@ -13,7 +13,7 @@ use crate::{
     domain::{Moment, Run, RunId, Timestamp, Waiting},
     store::{
         ClaimFilter, Claimant, Claimed, Clock, End, EndedLeases, Error, HeldRun, Lease, Renewal,
-        tables::{clean, signed},
+        values::{clean, signed},
     },
 };
 

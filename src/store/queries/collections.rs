@@ -6,8 +6,7 @@ use uuid::Uuid;
 use super::{
     Db, Engine, LOCK_OWNER, Row,
     commits::padded,
-    owned::push_owner,
-    rows::{owned, unsigned},
+    rows::{owned, push_owner, unsigned},
 };
 use crate::{
     domain::{Collection, CollectionId, Owner, RunId, Timestamp},

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     domain::{Message, MessageRole, RunId, RunStatus},
-    store::{Commit, Entry, Error, Finish, group::Group, tables::signed},
+    store::{Commit, Entry, Error, Finish, group::Group, values::signed},
 };
 
 /// The part of a run's row that decides whether its commits may be written.

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use sqlx::{QueryBuilder, Row as _, query};
+use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 
 use super::{
     Connection, Db, LOCK_OWNER,
@@ -255,4 +255,17 @@ fn push<'q, 'a>(select: &'q mut QueryBuilder<'a, Db>, subject: Subject<'_>) -> &
         Subject::Owner(owner) => select.push("owner = ").push_bind(owned(owner.as_str())),
         Subject::Key(key) => select.push("key_id = ").push_bind(key.0),
     }
+}
+
+/// Refuses an owner who has as many threads as are stored for one. The limit may be passed by a few at once.
+pub async fn may_have_more_threads(
+    connection: &mut Connection,
+    owner: &Owner,
+    limit: Option<u64>,
+) -> Result<(), Error> {
+    const COUNT: &str = "SELECT COUNT(*) FROM (SELECT id FROM threads WHERE owner = $1 LIMIT $2 + 0) AS own";
+    let Some(limit) = limit else { return Ok(()) };
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let own: i64 = query_scalar(COUNT).bind(owned(owner.as_str())).bind(most).fetch_one(connection).await?;
+    if own >= most { Err(Error::TooManyThreads { limit }) } else { Ok(()) }
 }

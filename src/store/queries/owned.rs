@@ -4,7 +4,7 @@ use sqlx::{QueryBuilder, Row as _};
 
 use super::{
     Connection, Db, Engine, Row,
-    rows::{owned, run, run_columns},
+    rows::{push_owner, run, run_columns},
     threads::{select_threads, thread},
 };
 use crate::{
@@ -43,13 +43,6 @@ impl Engine {
 
 async fn fetch(connection: &mut Connection, mut select: QueryBuilder<'_, Db>) -> Result<Option<Row>, sqlx::Error> {
     select.build().fetch_optional(connection).await
-}
-
-/// Lets only the rows of that owner through, whom `column` names; all, if there is none.
-pub fn push_owner(select: &mut QueryBuilder<'_, Db>, column: &str, owner: Option<&Owner>) {
-    if let Some(owner) = owner {
-        select.push(format_args!(" AND {column} = ")).push_bind(owned(owner.as_str()));
-    }
 }
 
 fn owner_of(row: &Row) -> Result<Owner, Error> {

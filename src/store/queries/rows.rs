@@ -3,15 +3,18 @@
 use std::borrow::Cow;
 
 use serde::{de::DeserializeOwned, de::IntoDeserializer, de::value::StrDeserializer};
-use sqlx::{Row as _, query_builder::Separated};
+use sqlx::{QueryBuilder, Row as _, query_builder::Separated};
 use uuid::Uuid;
 
 use super::{Db, Row};
 use crate::{
-    domain::{Failure, Progress, Researchers, Run, RunId, RunStatus, ThreadId, Timestamp, Waiting, event::Phase},
+    domain::{
+        Failure, Owner, Progress, Researchers, Run, RunId, RunStatus, ThreadId, Timestamp, Waiting, event::Phase,
+    },
     store::{
         Error,
-        tables::{Column, Values, clean},
+        tables::{Column, Values},
+        values::clean,
     },
 };
 
@@ -51,6 +54,13 @@ pub fn pieces<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
 /// Cleans as [`clean`] does, for what the driver takes by value.
 pub fn owned(text: &str) -> String {
     clean(text).into_owned()
+}
+
+/// Lets only the rows of that owner through, whom `column` names; all, if there is none.
+pub fn push_owner(select: &mut QueryBuilder<'_, Db>, column: &str, owner: Option<&Owner>) {
+    if let Some(owner) = owner {
+        select.push(format_args!(" AND {column} = ")).push_bind(owned(owner.as_str()));
+    }
 }
 
 /// Returns the variant of that stored name; each such type writes it by `as_str`.

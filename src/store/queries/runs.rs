@@ -9,8 +9,7 @@ use super::{
     Connection, Db, Engine, FOR_UPDATE,
     commits::padded,
     log::{insert_event, usage_from},
-    owned::push_owner,
-    rows::{named, owned, run, run_columns, unsigned},
+    rows::{named, owned, push_owner, run, run_columns, unsigned},
 };
 use crate::{
     domain::{Event, ModelUsage, Run, RunDetails, RunId, RunStatus, Scope, Timestamp, report::Report},

@@ -4,8 +4,7 @@ use sqlx::{QueryBuilder, Row as _, query};
 
 use super::{
     Connection, Db, Engine, FOR_UPDATE, LIKE, Row,
-    owned::push_owner,
-    rows::owned,
+    rows::{owned, push_owner},
     threads::{select_threads, thread},
 };
 use crate::{

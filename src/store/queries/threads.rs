@@ -7,8 +7,7 @@ use super::{
     Connection, Db, Engine, Row,
     claims::ms,
     is_thread_busy, limits,
-    owned::push_owner,
-    rows::{named, owned, unsigned},
+    rows::{named, owned, push_owner, unsigned},
     uploads::{keep_collections, keep_uploads},
 };
 use crate::{
@@ -56,7 +55,7 @@ impl Engine {
             return Ok(Created::Before(first));
         }
         let limit = admission.limits.map(|limits| limits.threads_per_owner);
-        may_have_more_threads(&mut tx, &new_run.owner, limit).await?;
+        limits::may_have_more_threads(&mut tx, &new_run.owner, limit).await?;
         let position = place_in_queue(&mut tx, new_run, admission).await?;
         let (new_run, allowances) = limits::admit(&mut tx, new_run, admission).await?;
         let new_run = &*new_run;
@@ -273,19 +272,6 @@ async fn read_first_answer(
         message_id: MessageId(row.try_get("message_id")?),
         response: row.try_get("response")?,
     }))
-}
-
-/// Refuses an owner who has as many threads as are stored for one. The limit may be passed by a few at once.
-pub(super) async fn may_have_more_threads(
-    connection: &mut Connection,
-    owner: &Owner,
-    limit: Option<u64>,
-) -> Result<(), Error> {
-    const COUNT: &str = "SELECT COUNT(*) FROM (SELECT id FROM threads WHERE owner = $1 LIMIT $2 + 0) AS own";
-    let Some(limit) = limit else { return Ok(()) };
-    let most = i64::try_from(limit).unwrap_or(i64::MAX);
-    let own: i64 = query_scalar(COUNT).bind(owned(owner.as_str())).bind(most).fetch_one(connection).await?;
-    if own >= most { Err(Error::TooManyThreads { limit }) } else { Ok(()) }
 }
 
 /// How many runs are queued, and how many of them are `$1`'s.

@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use super::{
     Connection, Db, Engine, KEEP_ROW, Row,
+    limits::may_have_more_threads,
     rows::{owned, unsigned},
-    threads::may_have_more_threads,
 };
 use crate::{
     domain::{DocumentId, DocumentSet, Owner, RunId, Timestamp, Upload},

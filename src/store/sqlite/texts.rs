@@ -10,7 +10,7 @@ use sqlx::Row as _;
 
 use crate::{
     domain::digest::hex,
-    store::{Error, off_runtime, tables::clean},
+    store::{Error, off_runtime, values::clean},
 };
 
 /// The column of the compressed text. Where it is null, `snapshot` has the text as it is: rows of releases before.
