@@ -17,7 +17,7 @@ use super::{
 use crate::domain::{Cost, Usage};
 use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
-use crate::llm::providers::{Carries, Quirks};
+use crate::llm::quirks::{Carries, Quirks};
 use crate::llm::{Message, OutputFormat, Request, ToolCall, ToolChoice, ToolSpec, thinking};
 
 /// What a model says to results before its user speaks.

@@ -19,7 +19,7 @@ use super::{
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
-use crate::llm::providers::Quirks;
+use crate::llm::quirks::Quirks;
 use crate::llm::{OutputFormat, Request, ToolCall, ToolChoice, ToolSpec};
 
 pub(super) fn encode(request: &Request, quirks: &Quirks, is_stream: bool) -> serde_json::Result<Encoded> {

@@ -16,7 +16,7 @@ use super::{
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
-use crate::llm::providers::Quirks;
+use crate::llm::quirks::Quirks;
 use crate::llm::{OutputFormat, Request, ToolCall, ToolChoice, ToolSpec};
 
 const HEADERS: &[(&str, &str)] = &[("anthropic-version", "2023-06-01")];

@@ -16,7 +16,7 @@ use super::{
 use crate::domain::Usage;
 use crate::llm::assembly::{Assembly, CallPiece, WireStop, malformed};
 use crate::llm::failure::{self, Failure};
-use crate::llm::providers::Quirks;
+use crate::llm::quirks::Quirks;
 use crate::llm::{Message, OutputFormat, Part, Request, Text, ToolChoice, ToolSpec};
 
 /// The smallest output limit that is taken.
