@@ -342,10 +342,13 @@ impl Reported {
 
     fn failure(mut self, model: &ModelName, http: Option<u16>) -> Failure {
         let (status, wait) = (self.status(http), self.wait);
+        // No wait of ours gives Ollama's machine more memory, or llama.cpp's server what it was started without.
+        let is_lasting = status == 501 || self.message.contains("requires more system memory");
         let written = Some(std::mem::take(&mut self.written)).filter(|written| !written.is_empty());
         let error = self.error(model, status);
         let has_wait = matches!(error, Error::RateLimited { .. } | Error::Overloaded { .. });
         let trouble = match &error {
+            Error::Overloaded { .. } if is_lasting => None,
             Error::Malformed { .. } => Some(Trouble::Broken),
             error => trouble_of_status(error, status),
         };
@@ -914,6 +917,17 @@ mod tests {
             assert!(matches!(failure.error, Error::Overloaded { .. }), "{:?}", failure.error);
             assert!(failure.error.is_of_provider(), "another model is asked");
             assert_eq!(failure.trouble, Some(Trouble::Broken));
+        }
+    }
+
+    #[test]
+    fn what_a_server_cannot_do_is_not_waited_for_and_another_may_be_asked() {
+        let memory = r#"{"error":"model requires more system memory (9.3 GiB) than is available (7.0 GiB)"}"#;
+        let embeddings =
+            r#"{"error":{"code":501,"message":"This server does not support chat.","type":"not_supported_error"}}"#;
+        for (status, body) in [(500, memory), (501, embeddings), (501, "")] {
+            let failure = of_status(&model(), status, &HeaderMap::new(), body);
+            assert_eq!((failure.advice(), failure.error.is_of_provider()), (RetryAdvice::Final, true), "{body}");
         }
     }
 
