@@ -343,7 +343,10 @@ impl Cx {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
                 Ok(Ok(mut completion)) => {
-                    completion.usage = completion.plausible_usage(fitted.tokens);
+                    // The offline model uses none.
+                    if !model.is_offline() {
+                        completion.usage = completion.plausible_usage(fitted.tokens);
+                    }
                     reserved.answered(&completion.usage);
                     return Ok(Tried::Answered(completion));
                 }

@@ -193,7 +193,7 @@ pub struct Completion {
     /// In the model's order; may be empty.
     pub tool_calls: Vec<ToolCall>,
     pub stop: StopReason,
-    /// Zero when the provider reports none.
+    /// As the provider reports it; zero when it reports none.
     pub usage: Usage,
     /// HTTP requests made for this answer, retries included.
     #[serde(default)]
@@ -204,10 +204,15 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// Returns what the answer to a prompt of so many tokens took, by our own estimate where its server tells nonsense.
+    /// Returns what the answer to a prompt of so many tokens took, by our own estimate where its server tells nonsense
+    /// or nothing.
     pub fn plausible_usage(&self, prompt_tokens: u32) -> Usage {
-        let written = ANSWER_TOKENS.max(self.text.len() as u64 / BYTES_PER_TOKEN);
-        self.usage.plausible_or(prompt_tokens.into(), written)
+        let calls: usize = self.tool_calls.iter().map(|call| call.arguments.len()).sum();
+        let written = (self.text.len() + calls) as u64 / BYTES_PER_TOKEN;
+        match self.usage.total() {
+            0 => Usage { input_tokens: prompt_tokens.into(), output_tokens: written, ..self.usage },
+            _ => self.usage.plausible_or(prompt_tokens.into(), ANSWER_TOKENS.max(written)),
+        }
     }
 
     /// Returns whether there is no word in it but what the model thought before a closing tag that nothing opened.
@@ -224,5 +229,29 @@ impl Completion {
         }
         self.text = kept.trim_start().to_owned();
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_server_counts_is_estimated() {
+        let usage = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
+        let call = ToolCall { id: "1".to_owned(), name: "x".to_owned(), arguments: "7".repeat(80), problem: None };
+        let mut answer = Completion {
+            text: "word ".repeat(40),
+            tool_calls: vec![call],
+            stop: StopReason::End,
+            usage: Usage::default(),
+            attempts: 1,
+            carry: None,
+        };
+        assert_eq!(answer.plausible_usage(300), usage(300, 70));
+        answer.usage = usage(7, 0);
+        assert_eq!(answer.plausible_usage(300), usage(7, 0), "what is counted stays");
+        answer.usage = usage(7, u64::MAX);
+        assert_eq!(answer.plausible_usage(300), usage(300, ANSWER_TOKENS));
     }
 }
