@@ -233,6 +233,13 @@ export class Following {
     this.open();
   }
 
+  /** Begins at the start of the log. */
+  restart() {
+    this.last = 0;
+    this.close();
+    this.open();
+  }
+
   end() {
     this.isOver = true;
     this.close();

@@ -46,7 +46,7 @@ function about(args) {
 export function take(picture, e) {
   if (e.type === "thread.deleted") picture.gone = true;
   if (e.type === "stream.gap") Object.assign(picture, { gap: true, seq: e.seq });
-  if (e.type === "thread.deleted" || e.type === "stream.gap") return null;
+  if (["thread.deleted", "stream.gap", "stream.rewound"].includes(e.type)) return null;
   const isNumbered = e.type !== "run.queued";
   if (isNumbered && e.seq && e.seq <= picture.seq) return null;
   if (isNumbered && e.seq) picture.seq = e.seq;

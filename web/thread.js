@@ -71,9 +71,22 @@ export class ThreadView {
 
   /** @param {import("./types").Envelope} envelope */
   came(envelope) {
+    if (envelope.type === "stream.rewound") return this.restart();
     this.waiting.push(envelope);
     if (envelope.seq > this.known) this.ahead = Math.min(this.ahead, Date.now() - Date.parse(envelope.ts));
     this.soon();
+  }
+
+  /** The service has lost events that are shown here: the picture is made from the start of the log. */
+  restart() {
+    for (const view of this.views.values()) {
+      view.close();
+      view.element.remove();
+    }
+    this.views.clear();
+    this.picture = empty();
+    this.waiting = [];
+    this.following?.restart();
   }
 
   /**

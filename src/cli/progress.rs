@@ -235,7 +235,8 @@ fn described(event: &Event, width: usize) -> Option<String> {
         | Event::PhaseFinished { .. }
         | Event::ReportDelta { .. }
         | Event::ReportCitation { .. }
-        | Event::StreamGap { .. } => return None,
+        | Event::StreamGap { .. }
+        | Event::StreamRewound { .. } => return None,
         Event::ThreadDeleted {} => "deleted, with all that was found".to_owned(),
         Event::RunResumed { attempt } => format!("run resumed, attempt {attempt}"),
         Event::PhaseStarted { phase } => format!("phase: {}", phase.as_str()),

@@ -169,6 +169,8 @@ pub struct ResultLink {
 
 /// The type of [`Event::StreamGap`].
 pub const STREAM_GAP: &str = "stream.gap";
+/// The type of [`Event::StreamRewound`].
+pub const STREAM_REWOUND: &str = "stream.rewound";
 /// The type of [`Event::ThreadDeleted`].
 pub const THREAD_DELETED: &str = "thread.deleted";
 
@@ -384,6 +386,10 @@ pub enum Event {
     /// such events get it under the last one's number.
     #[serde(rename = "stream.gap")]
     StreamGap { from: i64, to: i64 },
+    /// The database has lost the events behind this number, which readers had seen, and gives their numbers to others
+    /// (a failover to a server that was behind). Never stored: readers that had seen them get it, and then the others.
+    #[serde(rename = "stream.rewound")]
+    StreamRewound { to: i64 },
     /// The last event to readers of a thread that is deleted. Never stored, and without a number of its own: it has
     /// that of the last event before it.
     #[serde(rename = "thread.deleted")]
@@ -469,6 +475,7 @@ impl Event {
             Self::RunFailed { .. } => "run.failed",
             Self::RunCancelled { .. } => "run.cancelled",
             Self::StreamGap { .. } => STREAM_GAP,
+            Self::StreamRewound { .. } => STREAM_REWOUND,
             Self::ThreadDeleted {} => THREAD_DELETED,
         }
     }

@@ -2,6 +2,7 @@
 //! looks once a second whether anything was missed.
 
 use std::{
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,7 +15,7 @@ use super::{
     tail::{End, Tail},
 };
 use crate::{
-    domain::Timestamp,
+    domain::{ThreadId, Timestamp},
     store::{Error, EventRow, EventRows, PageLimit},
     telemetry::metrics,
 };
@@ -71,6 +72,9 @@ async fn fill(shared: &Shared, tail: Arc<Tail>) {
 
 /// Reads a page of events into the tail, and returns whether there is more than a page.
 async fn read(shared: &Shared, tail: &Arc<Tail>) -> Result<bool, Error> {
+    if tail.is_doubted() {
+        return look_back(shared, tail).await;
+    }
     let EventRows { rows, more } = limited(shared.store.event_rows(tail.thread_id, tail.head(), FILL)).await?;
     if rows.is_empty() {
         // Woken for nothing: it may have been deleted.
@@ -82,6 +86,25 @@ async fn read(shared: &Shared, tail: &Arc<Tail>) -> Result<bool, Error> {
     tail.extend(frames(&rows)?);
     note_delivery(&rows);
     Ok(more)
+}
+
+/// Ends a tail that has events which the database has lost, as a standby server that was behind when it took over. A
+/// server that stands by may itself be behind, so the one that takes writes is asked. Returns whether the tail is still
+/// to be filled, since nothing is lost.
+async fn look_back(shared: &Shared, tail: &Arc<Tail>) -> Result<bool, Error> {
+    let Some(last_seq) = limited(shared.store.last_seq_for_update(tail.thread_id)).await? else {
+        shared.tails.end(tail, End::Gone);
+        return Ok(false);
+    };
+    let stored = limited(shared.store.event_rows(tail.thread_id, tail.base(), FILL)).await?.rows;
+    let through = tail.common(&frames(&stored)?).min(last_seq);
+    if through >= tail.head() {
+        tail.trust();
+        return Ok(true);
+    }
+    tracing::warn!(thread_id = %tail.thread_id, through, "the database has lost events that readers had; they go back");
+    shared.tails.end(tail, End::Rewound(through));
+    Ok(false)
 }
 
 /// Counts how long these events took to reach their readers.
@@ -119,12 +142,12 @@ async fn poll_tails(shared: Arc<Shared>, stopped: CancellationToken) {
 /// Looks once for all threads. `away_since` is when the database last went away.
 async fn poll(shared: &Shared, away_since: &mut Option<Instant>) {
     let tails = shared.tails.all();
-    let thread_ids: Vec<_> = tails.iter().map(|tail| tail.thread_id).collect();
+    let (thread_ids, heads): (Vec<_>, Vec<_>) = tails.iter().map(|tail| (tail.thread_id, tail.head())).unzip();
     match limited(shared.store.last_seqs(&thread_ids)).await {
         Ok(found) => {
             *away_since = None;
             let found = found.into_iter().collect();
-            tails.iter().for_each(|tail| compare(shared, tail, &found));
+            tails.iter().zip(heads).for_each(|(tail, head)| compare(shared, tail, head, &found));
         }
         Err(error)
             if error.may_pass() && away_since.get_or_insert_with(Instant::now).elapsed() < super::OUTAGE_LIMIT => {}
@@ -135,12 +158,19 @@ async fn poll(shared: &Shared, away_since: &mut Option<Instant>) {
     }
 }
 
-fn compare(shared: &Shared, tail: &Arc<Tail>, found: &std::collections::HashMap<crate::domain::ThreadId, i64>) {
+/// Compares a tail, and what its head was before the query, with what was found.
+fn compare(shared: &Shared, tail: &Arc<Tail>, head: i64, found: &HashMap<ThreadId, i64>) {
     tail.age();
     match found.get(&tail.thread_id) {
         None => shared.tails.end(tail, End::Gone),
-        Some(last_seq) if *last_seq > tail.head() => shared.tails.mark_due(tail.thread_id),
-        Some(_) => {}
+        Some(last_seq) => {
+            if *last_seq < head {
+                tail.doubt();
+            }
+            if tail.is_doubted() || *last_seq > tail.head() {
+                shared.tails.mark_due(tail.thread_id);
+            }
+        }
     }
 }
 

@@ -58,15 +58,15 @@ impl Frame {
     /// None that could come about.
     pub(super) fn of_gap(gap: &Gap) -> Result<Self, Error> {
         let event = Event::StreamGap { from: gap.from, to: gap.to };
-        Self::new(&EventRow {
-            seq: gap.to,
-            run_id: gap.run_id,
-            ts: gap.ended_at,
-            agent: "root".to_owned(),
-            agent_id: None,
-            name: event.name().to_owned(),
-            body: serde_json::to_string(&event)?,
-        })
+        Self::new(&stream_row(gap.to, gap.run_id, gap.ended_at, &event)?)
+    }
+
+    /// Says that the events behind a number are lost, under that number: a reader that comes back goes on behind it.
+    ///
+    /// # Errors
+    /// None that could come about.
+    pub(super) fn of_rewind(to: i64, run_id: RunId) -> Result<Self, Error> {
+        Self::new(&stream_row(to, run_id, Timestamp::now(), &Event::StreamRewound { to })?)
     }
 
     /// Returns an event about a stream that stands in no log, under the number of the last event before it. It has no
@@ -75,15 +75,7 @@ impl Frame {
     /// # Errors
     /// None that could come about.
     pub fn unstored(event: &Event, last_seq: i64, run_id: RunId) -> Result<Self, Error> {
-        let frame = Self::new(&EventRow {
-            seq: last_seq.max(1),
-            run_id,
-            ts: Timestamp::now(),
-            agent: "root".to_owned(),
-            agent_id: None,
-            name: event.name().to_owned(),
-            body: serde_json::to_string(event)?,
-        })?;
+        let frame = Self::new(&stream_row(last_seq.max(1), run_id, Timestamp::now(), event)?)?;
         let mut sse = BytesMut::from(format!("event: {}\ndata: ", frame.name).as_bytes());
         sse.extend_from_slice(&frame.json);
         sse.extend_from_slice(b"\n\n");
@@ -102,6 +94,12 @@ impl Frame {
     pub fn envelope(&self) -> Result<Envelope, Error> {
         Ok(serde_json::from_slice(&self.json)?)
     }
+}
+
+/// Returns an event about a stream as if it stood in the log.
+fn stream_row(seq: i64, run_id: RunId, ts: Timestamp, event: &Event) -> Result<EventRow, Error> {
+    let (agent, name, body) = ("root".to_owned(), event.name().to_owned(), serde_json::to_string(event)?);
+    Ok(EventRow { seq, run_id, ts, agent, agent_id: None, name, body })
 }
 
 /// Writes the keys in the order in which [`Envelope`] has them; `body` lacks its opening brace.

@@ -176,19 +176,41 @@ impl Reader {
     /// the tail: what comes between the two rings again.
     async fn refill(&mut self) -> Result<bool, Error> {
         let end = self.subscription.look();
+        if let Some(End::Rewound(through)) = end {
+            return Box::pin(self.go_back(through)).await;
+        }
         match (self.subscription.tail.take(self.after_seq), end) {
             (NextFrames::Frames(frames), _) => self.batch = frames.into_iter(),
             // Boxed, so that a reader that waits is small.
             (NextFrames::Behind { head }, _) => Box::pin(self.page(head)).await?,
             (NextFrames::UpToDate, Some(End::Gone)) => return self.say_deleted(),
             (NextFrames::UpToDate, Some(End::Failed(error))) => return Err(error),
-            (NextFrames::UpToDate, None) => {
+            (NextFrames::UpToDate, Some(End::Rewound(_)) | None) => {
                 // An idle reader holds no memory for frames it has handed out.
                 self.batch = Vec::new().into_iter();
                 self.subscription.wait().await;
             }
         }
         Ok(true)
+    }
+
+    /// Goes on from the newest event that the database still has, and says so to a reader that has seen more; `false`
+    /// when nothing will come.
+    async fn go_back(&mut self, through: i64) -> Result<bool, Error> {
+        let to = self.after_seq.min(through);
+        let rewound = self.last_run.filter(|_| self.after_seq > through);
+        let rewound = rewound.map(|run_id| Frame::of_rewind(to, run_id)).transpose()?;
+        let Some(reader) = Self::open_with_retries(Arc::clone(&self.shared), self.subject(), to).await? else {
+            return Ok(false);
+        };
+        *self = reader;
+        let rest = std::mem::take(&mut self.batch);
+        self.batch = rewound.map(Arc::new).into_iter().chain(rest).collect::<Vec<_>>().into_iter();
+        Ok(true)
+    }
+
+    fn subject(&self) -> Subject {
+        self.run_id.map_or(Subject::Thread(self.subscription.tail.thread_id), Subject::Run)
     }
 
     /// Returns the last word of a deleted thread's stream; `false` when it was said.
@@ -224,10 +246,9 @@ impl Reader {
 
     /// Looks again where to go on; `false` when nothing was removed because of its age.
     async fn pass_gap(&mut self) -> Result<bool, Error> {
-        let subject = self.run_id.map_or(Subject::Thread(self.subscription.tail.thread_id), Subject::Run);
         let retry = OutageRetry::new();
         let place = loop {
-            let answer = place(&self.shared, subject, self.after_seq).await;
+            let answer = place(&self.shared, self.subject(), self.after_seq).await;
             if !retry.pause_after(&answer).await {
                 break answer?;
             }

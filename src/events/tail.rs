@@ -28,6 +28,8 @@ const POLLS_KEPT: usize = 5;
 pub enum End {
     /// The thread was deleted.
     Gone,
+    /// The database has lost what follows this number, and writes other events under the numbers behind it.
+    Rewound(i64),
     Failed(Error),
 }
 
@@ -50,6 +52,8 @@ struct Ring {
     head: i64,
     /// The head at each of the last polls, the newest first.
     polled: [i64; POLLS_KEPT - 1],
+    /// The database seems to have lost some of them; nothing is added until that is known.
+    is_doubted: bool,
 }
 
 /// What a tail has for a reader.
@@ -66,7 +70,8 @@ pub enum NextFrames {
 impl Tail {
     /// Returns an empty one that begins after `head`.
     fn new(thread_id: ThreadId, head: i64) -> Self {
-        let ring = Ring { frames: VecDeque::new(), bytes: 0, base: head, head, polled: [head; POLLS_KEPT - 1] };
+        let polled = [head; POLLS_KEPT - 1];
+        let ring = Ring { frames: VecDeque::new(), bytes: 0, base: head, head, polled, is_doubted: false };
         Self { thread_id, ring: Mutex::new(ring), bell: watch::Sender::new(None) }
     }
 
@@ -76,11 +81,15 @@ impl Tail {
     }
 
     /// Adds what it does not know yet of events that follow one another, and wakes the readers. `false` when some are
-    /// missing before them: then nothing was added.
+    /// missing before them, or they are not those that it knows: then nothing was added.
     pub fn extend(&self, frames: Vec<Arc<Frame>>) -> bool {
         let mut ring = self.ring.lock();
         let head = ring.head;
         let new = frames.partition_point(|frame| frame.seq <= head);
+        ring.is_doubted |= !frames[..new].iter().all(|frame| ring.agrees_with(frame));
+        if ring.is_doubted {
+            return false;
+        }
         match frames.get(new) {
             None => return true,
             Some(first) if first.seq != head + 1 => return false,
@@ -101,6 +110,32 @@ impl Tail {
         self.ring.lock().take(after_seq)
     }
 
+    /// Takes note that the database seems to have lost events that are known here.
+    pub fn doubt(&self) {
+        self.ring.lock().is_doubted = true;
+    }
+
+    /// Returns whether the database seems to have lost something.
+    pub fn is_doubted(&self) -> bool {
+        self.ring.lock().is_doubted
+    }
+
+    /// Takes the doubt back.
+    pub fn trust(&self) {
+        self.ring.lock().is_doubted = false;
+    }
+
+    /// Returns the number after which its frames begin.
+    pub fn base(&self) -> i64 {
+        self.ring.lock().base
+    }
+
+    /// Returns through which number it has the same events as these, which are stored.
+    pub fn common(&self, stored: &[Arc<Frame>]) -> i64 {
+        let ring = self.ring.lock();
+        stored.iter().find(|frame| !ring.agrees_with(frame)).map_or(ring.head, |other| other.seq - 1)
+    }
+
     /// Notes that a poll went by; frees what has been in the ring for long.
     pub fn age(&self) {
         self.ring.lock().age();
@@ -117,6 +152,12 @@ impl Ring {
                 self.drop_oldest();
             }
         }
+    }
+
+    /// Returns whether it has the same event under that number, as far as it has one.
+    fn agrees_with(&self, frame: &Frame) -> bool {
+        let at = usize::try_from(frame.seq - self.base - 1).ok();
+        at.and_then(|at| self.frames.get(at)).is_none_or(|known| known.json == frame.json)
     }
 
     fn drop_oldest(&mut self) {
@@ -383,6 +424,20 @@ mod tests {
         assert!(!tail.extend(vec![frame(10, 1)]), "number 9 is missing");
         assert_eq!(seqs(tail.take(5)), [6, 7, 8]);
         assert_eq!(tail.head(), 8);
+    }
+
+    #[test]
+    fn a_tail_adds_nothing_to_what_the_database_has_lost() {
+        let tail = tail(5);
+        let known = [frame(6, 1), frame(7, 1)];
+        tail.extend(known.to_vec());
+        assert!(!tail.extend(vec![frame(7, 2), frame(8, 1)]), "another event has that number");
+        assert!(tail.is_doubted() && !tail.extend(vec![frame(8, 1)]));
+        assert_eq!((tail.head(), tail.common(&[known[0].clone(), frame(7, 2)]), tail.common(&known)), (7, 6, 7));
+        tail.trust();
+        assert!(tail.extend(vec![known[1].clone(), frame(8, 1)]));
+        tail.doubt();
+        assert!(tail.is_doubted());
     }
 
     #[test]

@@ -91,6 +91,12 @@ impl Store {
         ask!(self, engine => engine.last_seqs(thread_ids).await)
     }
 
+    /// Returns the number of a thread's newest event as the server has it that takes writes: one that stands by may be
+    /// behind. `None` when there is no such thread.
+    pub async fn last_seq_for_update(&self, thread_id: ThreadId) -> Result<Option<i64>, Error> {
+        ask!(self, engine => engine.last_seq_for_update(thread_id).await)
+    }
+
     /// Returns where a reader begins that wants the events of a thread above `after_seq`; `None` when there is no such
     /// thread.
     pub async fn thread_position(&self, thread_id: ThreadId, after_seq: i64) -> Result<Option<ThreadPosition>, Error> {

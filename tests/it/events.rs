@@ -186,6 +186,51 @@ async fn a_deleted_thread_ends_its_readers(database: TestDatabase) {
     }
 }
 
+/// As a standby server does that was behind when it took over: the last two of four events are not there.
+async fn lose_two(database: &TestDatabase) {
+    database.execute("DELETE FROM events WHERE seq > 2").await;
+    database.execute("UPDATE threads SET last_seq = 2").await;
+}
+
+/// Written here, they contradict what readers had at once; written elsewhere, the numbers have gone back.
+#[test_case(TestDatabase::sqlite(), true; "sqlite here")]
+#[test_case(TestDatabase::sqlite(), false; "sqlite elsewhere")]
+#[test_case(TestDatabase::postgres().await, true; "postgres here")]
+#[test_case(TestDatabase::postgres().await, false; "postgres elsewhere")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_of_lost_events_go_back(database: TestDatabase, here: bool) {
+    let world = world(&database, CommitRetry::default()).await;
+    let lease = claimed(&world.store).await;
+    let mut of_thread = pin!(world.log.follow(lease.thread_id, 0));
+    let mut of_run = pin!(world.log.follow_run(lease.run_id, 0));
+    assert_eq!(take(of_thread.by_ref(), 1).await, [1]);
+    for key in ["a", "b", "c"] {
+        world.writer.commit(commit_of(lease, key)).await.unwrap();
+    }
+    assert_eq!((take(of_thread.by_ref(), 3).await, take(of_run.by_ref(), 4).await), (vec![2, 3, 4], vec![1, 2, 3, 4]));
+    lose_two(&database).await;
+    let others: &[&str] = if here { &["d", "e", "f"] } else { &["d"] };
+    let commit = Commit { events: others.iter().map(|key| thought(key)).collect(), ..Commit::new(lease) };
+    let elsewhere = database.open().await;
+    let write = async |commit| match here {
+        true => assert_eq!(world.writer.commit(commit).await, Ok(())),
+        false => assert_eq!(elsewhere.commit(vec![commit]).await, [Ok(())]),
+    };
+    write(commit).await;
+    let expected: Vec<(i64, Event)> = std::iter::once((2, Event::StreamRewound { to: 2 }))
+        .chain((3..).zip(others.iter().map(|key| thought(key).event)))
+        .collect();
+    let next = async |reader: &mut (dyn Stream<Item = Result<Envelope, Error>> + Unpin + Send)| {
+        let taken =
+            reader.take(expected.len()).map(|item| item.map(|envelope| (envelope.seq, envelope.event)).unwrap());
+        tokio::time::timeout(SOON, taken.collect::<Vec<_>>()).await.expect("events in time")
+    };
+    assert_eq!(next(&mut of_thread).await, expected);
+    assert_eq!(next(&mut of_run).await, expected);
+    write(finish_of(lease)).await;
+    assert_eq!(take(of_run, 9).await.len(), 1, "its end is not missed");
+}
+
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 
 use crate::domain::{
-    event::{STREAM_GAP, THREAD_DELETED},
+    event::{STREAM_GAP, STREAM_REWOUND, THREAD_DELETED},
     wildcard,
 };
 
@@ -93,7 +93,7 @@ impl Types {
     /// Returns whether an event of this type is wanted. What is said about the stream itself always is: what was
     /// removed may have been.
     pub fn want(&self, name: &str) -> bool {
-        [STREAM_GAP, THREAD_DELETED].contains(&name)
+        [STREAM_GAP, STREAM_REWOUND, THREAD_DELETED].contains(&name)
             || self
                 .patterns
                 .as_deref()

@@ -3,7 +3,7 @@
 use futures::TryStreamExt as _;
 use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 
-use super::{Connection, Db, Engine, Row, log::events_of_run, rows::named};
+use super::{Connection, Db, Engine, FOR_UPDATE, Row, log::events_of_run, rows::named};
 use crate::{
     domain::{RunId, RunStatus, ThreadId, Timestamp},
     store::{Error, EventRow, EventRows, Gap, PageLimit, RunPosition, ThreadPosition},
@@ -49,6 +49,15 @@ impl Engine {
                 found.push((ThreadId(row.try_get("id")?), row.try_get("last_seq")?));
             }
         }
+        Ok(found)
+    }
+
+    pub async fn last_seq_for_update(&self, thread_id: ThreadId) -> Result<Option<i64>, Error> {
+        let mut tx = self.begin().await?;
+        let mut select = QueryBuilder::<Db>::new("SELECT last_seq FROM threads WHERE id = ");
+        select.push_bind(thread_id.0).push(FOR_UPDATE);
+        let found = select.build_query_scalar().fetch_optional(&mut *tx).await?;
+        tx.commit().await?;
         Ok(found)
     }
 

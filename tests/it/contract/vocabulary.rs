@@ -92,6 +92,7 @@ one_of_each!(events: Event {
     RunFailed { problem: failure() },
     RunCancelled { reason: "Asked to.".to_owned() },
     StreamGap { from: 1, to: 7 },
+    StreamRewound { to: 5 },
     ThreadDeleted {},
 });
 
