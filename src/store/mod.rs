@@ -4,8 +4,8 @@
 //!
 //! The queries live in `queries/`, compiled once per engine: `postgres.rs` and `sqlite.rs` each say which database
 //! type they mean, hold what differs (connecting, beginning a write, locking clauses) and include the same files.
-//! `tables.rs` names the columns that commits fill, `group.rs` gathers their rows, `values.rs` says how values are kept,
-//! `ENGINE/write.rs` writes them.
+//! `tables.rs` names the columns that commits fill, `group.rs` gathers their rows, `values.rs` says how values are
+//! kept, `ENGINE/write.rs` writes them.
 
 mod attempts;
 mod collections;

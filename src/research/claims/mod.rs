@@ -4,17 +4,18 @@
 //! whatever spelling, or to follow from what stands there: as a sum, a difference, a share, in another unit, rounded.
 //!
 //! - **Statements**: `statements.rs` tells which one a citation stands behind, `stated.rs` what it says.
-//! - **Figures**: `figures.rs` finds them in a text (`tokens.rs`, `reader.rs`, `readings.rs`, `dates.rs`, `compounds.rs`,
-//!   `powers.rs`, `measures.rs`, `units.rs`, `identifiers.rs`, `words.rs`, `phrases.rs`, `quarters.rs`), `figure.rs` has
-//!   what they are, `bounds.rs` how exact a number is, `versions.rs` which are no amounts. `names.rs` and `quotations.rs`
-//!   find the rest of what is checked.
+//! - **Figures**: `figures.rs` finds them in a text (`tokens.rs`, `reader.rs`, `readings.rs`, `dates.rs`,
+//!   `compounds.rs`, `powers.rs`, `measures.rs`, `units.rs`, `identifiers.rs`, `words.rs`, `phrases.rs`,
+//!   `quarters.rs`), `figure.rs` has what they are, `bounds.rs` how exact a number is, `versions.rs` which are no
+//!   amounts. `names.rs` and `quotations.rs` find the rest of what is checked.
 //! - **Sources**: `page.rs` reads one once (`plain.rs`, `lower.rs`, `borders.rs`, `keys.rs`, `heads.rs`, `shares.rs`,
 //!   `lookup.rs`).
 //! - **Comparing**: `check.rs` holds a statement against a page, `equality.rs` says when two numbers are the same,
-//!   `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares statements in different languages.
-//! - **The right matter**: `ordinals.rs` tells numbers that number something from those that count, `roles.rs` the number
-//!   that is meant from the same one of another matter, `parts.rs` which words of a sentence belong to which number;
-//!   by these `swaps.rs` finds numbers that were exchanged, and `rows.rs` those of another row.
+//!   `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares statements in different
+//!   languages.
+//! - **The right matter**: `ordinals.rs` tells numbers that number something from those that count, `roles.rs` the
+//!   number that is meant from the same one of another matter, `parts.rs` which words of a sentence belong to which
+//!   number; by these `swaps.rs` finds numbers that were exchanged, and `rows.rs` those of another row.
 //!
 //! Everything takes time that grows with the length of the texts alone, but that each quotation is looked for in all of
 //! what it cites.
