@@ -10,8 +10,8 @@
 //! the same one of another matter, `parts.rs` which words of a sentence belong to which number, by which `swaps.rs`
 //! finds numbers that were exchanged and `rows.rs` those of another row, `derived.rs` computes, `verbatim.rs` finds
 //! whole sentences, `across.rs` compares statements in different languages. `figure.rs` has what these are about,
-//! `reader.rs` the tokens around a place, `readings.rs` digits as numbers, `keys.rs` what words are known by, `plain.rs`
-//! lines without their Markdown.
+//! `reader.rs` the tokens around a place, `readings.rs` digits as numbers, `keys.rs` what words are known by,
+//! `plain.rs` lines without their Markdown.
 //!
 //! Everything takes time that grows with the length of the texts alone, but that each quotation is looked for in all of
 //! what it cites.
