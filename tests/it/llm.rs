@@ -321,6 +321,7 @@ async fn every_provider_is_called_as_its_row_says() {
         let limit = match provider.quirks.output_limit {
             OutputLimit::MaxCompletionTokens => "max_completion_tokens",
             OutputLimit::MaxTokens | OutputLimit::ByModel => "max_tokens",
+            OutputLimit::Named(field) => field,
         };
         assert_eq!(sent.body[limit], 100, "{}", provider.name);
         assert_eq!(sent.body["stream"], !provider.quirks.whole_answers, "{}", provider.name);
