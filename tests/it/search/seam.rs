@@ -133,7 +133,7 @@ fn an_engine_is_named_in_its_file_and_its_row_alone() {
                 || ["search/engines/mod.rs", "pages/web/reader.rs"].contains(&path.as_str());
             // Readers of pages and providers of models may have the name of an engine, and where documents are searched
             // is an ordinary word.
-            let literal = (row.corpus != Corpus::Documents).then(|| format!("\"{}\"", row.name));
+            let literal = (!row.reads_folders()).then(|| format!("\"{}\"", row.name));
             let path_and_variable = [format!("{}::", row.name), format!("{}_API_KEY", row.name.to_uppercase())];
             // The key of a model's provider is that provider's.
             let named = literal.into_iter().chain(path_and_variable.into_iter().take(if row.by_model { 1 } else { 2 }));
