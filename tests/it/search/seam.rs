@@ -85,6 +85,16 @@ async fn one_file_and_one_row_make_an_engine() {
     assert_eq!(seen, [("https://ports.test/a", "Aber", "almanac")]);
 }
 
+/// Documents behind an address are asked, as the web is: only folders are indexed here.
+#[tokio::test]
+async fn documents_behind_an_address_are_tried_by_a_search() {
+    static OWN: Row = Row { corpus: Corpus::Documents, ..ROW };
+    let settings = Settings::default().with("search.almanac.base_url", "http://127.0.0.1:9");
+    let engines = Engines::of(&[&OWN], settings, parser()).unwrap();
+    let tried = engines.get("almanac").unwrap().probe().await;
+    assert!(matches!(tried, Err(Error::Unavailable(_))), "{tried:?}");
+}
+
 /// Whatever is configured can be chosen, alone or with others, whichever is the default.
 #[tokio::test]
 async fn a_run_chooses_among_all_that_are_usable() {
