@@ -13,7 +13,7 @@ use crate::{
     mcp,
     net::{NoWait, Reach},
     pages::Parser,
-    search::{self, Corpus, Engine, Engines, ROWS, Row},
+    search::{self, Engine, Engines, ROWS, Row},
     store::{NEWEST_SCHEMA, Schema, Store},
 };
 
@@ -259,15 +259,15 @@ async fn try_engine(row: &'static Row, engine: &Engine) -> Vec<Finding> {
         search::Error::Documents(_) => None,
         _ => variables(search::Value::Url).map(|variable| format!("; check {variable} and the network")),
     };
-    match (engine.probe().await, row.corpus) {
-        (Ok(_), Corpus::Documents) => {
+    match (engine.probe().await, row.reads_folders()) {
+        (Ok(_), true) => {
             let note = |skipped: &search::Skipped| {
                 Finding::note("search", format!("{name}: {}: {}", skipped.path, skipped.reason))
             };
             let indexed = Finding::ok("search", format!("{name}: {place} is indexed"));
             std::iter::once(indexed).chain(engine.skipped().iter().map(note)).collect()
         }
-        (Ok(latency), Corpus::Web) => {
+        (Ok(latency), false) => {
             let key = if variables(search::Value::Secret).is_some() { "key accepted by" } else { "answered" };
             let ms = latency.as_millis();
             let filters: Vec<_> = row.filters.iter().map(|filter| filter.as_str()).collect();
@@ -276,8 +276,8 @@ async fn try_engine(row: &'static Row, engine: &Engine) -> Vec<Finding> {
             let found = format!("{name} at {place}: {key} one search, {ms} ms; returns {returns}; filters: {filters}");
             vec![Finding::ok("search", found)]
         }
-        (Err(error), corpus) => {
-            let at = if corpus == Corpus::Web { format!(" at {place}") } else { String::new() };
+        (Err(error), is_folder) => {
+            let at = if is_folder { String::new() } else { format!(" at {place}") };
             let advice = advice(&error).unwrap_or_default();
             vec![Finding::broken("search", format!("{name}{at}: {error}{advice}"))]
         }

@@ -15,7 +15,7 @@ use crate::{
         self, Endpoint,
         providers::{PROVIDERS, Provider},
     },
-    search::{self, Corpus, ROWS},
+    search::{self, ROWS},
 };
 
 /// Chooses options and says why.
@@ -78,7 +78,7 @@ impl Choice<'_> {
     fn default_search(&self, notices: &mut Vec<String>) -> SearchApi {
         let Some(name) = search::automatic(ROWS, self.search) else { return SearchApi::auto() };
         let given = self.layers.option("search_api").and_then(|given| given.value.as_str());
-        let documents = ROWS.iter().find(|row| row.corpus == Corpus::Documents && self.search.is_configured(row));
+        let documents = ROWS.iter().find(|row| row.reads_folders() && self.search.is_configured(row));
         if let Some(documents) = documents.filter(|row| row.name != name && given.is_none_or(|given| given == "auto")) {
             let other = documents.name;
             notices.push(format!(

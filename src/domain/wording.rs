@@ -16,6 +16,11 @@ const FEW_LETTERS: usize = 25;
 pub struct Wording {
     /// ISO 639-1.
     pub code: &'static str,
+    /// In English.
+    pub name: &'static str,
+    /// Parts of words by which users name it in any language, in lower case, with spaces between them: a report in a
+    /// language that the question names is not translated back.
+    pub named_by: &'static str,
     language: Lang,
     /// The heading over the list of sources.
     pub sources: &'static str,
@@ -29,6 +34,8 @@ pub struct Wording {
 pub const WORDINGS: [Wording; 12] = [
     Wording {
         code: "en",
+        name: "English",
+        named_by: "english englis anglais ingl engels англий 英 영어 إنجليز إنكليز",
         language: Lang::Eng,
         sources: "Sources",
         uncited: "The text above does not say which source stands behind which statement. It was written from:",
@@ -36,6 +43,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "de",
+        name: "German",
+        named_by: "german deutsch allemand alem tedesc duits немец 德 ドイツ 독일 ألمان",
         language: Lang::Deu,
         sources: "Quellen",
         uncited: "Der Text oben sagt nicht, welche Quelle hinter welcher Aussage steht. Er beruht auf:",
@@ -43,6 +52,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "fr",
+        name: "French",
+        named_by: "french franz franç franc frans француз 法 フランス 프랑스 فرنس",
         language: Lang::Fra,
         sources: "Sources",
         uncited: "Le texte ci-dessus ne dit pas quelle source appuie quelle affirmation. Il a été rédigé à partir de :",
@@ -50,6 +61,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "es",
+        name: "Spanish",
+        named_by: "spanish spanisch español espanol espagnol spagnol espanhol castel spaans испан 西班牙 スペイン 스페인 إسبان",
         language: Lang::Spa,
         sources: "Fuentes",
         uncited: "El texto anterior no indica qué fuente respalda cada afirmación. Se ha redactado a partir de:",
@@ -57,6 +70,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "it",
+        name: "Italian",
+        named_by: "ital итальян 意大利 イタリア 이탈리아 إيطال",
         language: Lang::Ita,
         sources: "Fonti",
         uncited: "Il testo precedente non indica quale fonte sostiene ciascuna affermazione. È stato scritto a partire da:",
@@ -64,6 +79,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "pt",
+        name: "Portuguese",
+        named_by: "portug португал 葡 ポルトガル 포르투갈 برتغال",
         language: Lang::Por,
         sources: "Fontes",
         uncited: "O texto acima não indica que fonte sustenta cada afirmação. Foi escrito a partir de:",
@@ -71,6 +88,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "nl",
+        name: "Dutch",
+        named_by: "dutch niederländ holländ néerland neerland holand oland olandes nederlands голланд нидерланд 荷兰 オランダ 네덜란드 هولند",
         language: Lang::Nld,
         sources: "Bronnen",
         uncited: "De tekst hierboven vermeldt niet welke bron bij welke bewering hoort. Hij is geschreven op basis van:",
@@ -78,6 +97,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "zh",
+        name: "Chinese",
+        named_by: "chin cines chinees mandarin китай 中文 汉语 漢語 中国語 중국어 صين",
         language: Lang::Cmn,
         sources: "来源",
         uncited: "上文没有说明每项陈述依据哪个来源。本文依据以下来源写成：",
@@ -85,6 +106,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "ja",
+        name: "Japanese",
+        named_by: "japan japon giappon япон 日 일본 ياباني",
         language: Lang::Jpn,
         sources: "出典",
         uncited: "上の文章は、どの記述がどの出典に基づくかを示していません。次の資料をもとに書かれました：",
@@ -92,6 +115,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "ko",
+        name: "Korean",
+        named_by: "korean coré corean корей 韩 韓 한국어 كور",
         language: Lang::Kor,
         sources: "출처",
         uncited: "위 글은 어떤 진술이 어떤 출처에 근거하는지 밝히지 않습니다. 다음 자료를 바탕으로 작성되었습니다:",
@@ -99,6 +124,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "ru",
+        name: "Russian",
+        named_by: "russ rus русск 俄 ロシア 러시아 روس",
         language: Lang::Rus,
         sources: "Источники",
         uncited: "В тексте выше не указано, какой источник подтверждает какое утверждение. Он написан по материалам:",
@@ -106,6 +133,8 @@ pub const WORDINGS: [Wording; 12] = [
     },
     Wording {
         code: "ar",
+        name: "Arabic",
+        named_by: "arab араб 阿拉伯 アラビア 아랍 عرب",
         language: Lang::Ara,
         sources: "المصادر",
         uncited: "لا يوضح النص أعلاه أي مصدر يدعم كل عبارة. وقد كُتب استنادًا إلى:",

@@ -10,22 +10,26 @@ pub enum OutputLimit {
     MaxCompletionTokens,
     /// The newer one for OpenAI's newer models, which refuse the old one.
     ByModel,
+    /// One that the vendor alone has.
+    Named(&'static str),
 }
 
 impl OutputLimit {
-    /// Returns whether the newer field is the usual one for `model`.
-    pub fn is_new(self, model: &str) -> bool {
+    /// Returns the field for `model`.
+    pub fn field(self, model: &str) -> &'static str {
         match self {
-            Self::MaxTokens => false,
-            Self::MaxCompletionTokens => true,
-            Self::ByModel => reasons(model),
+            Self::MaxTokens => "max_tokens",
+            Self::MaxCompletionTokens => "max_completion_tokens",
+            Self::ByModel if reasons(model) => Self::MaxCompletionTokens.field(model),
+            Self::ByModel => Self::MaxTokens.field(model),
+            Self::Named(field) => field,
         }
     }
 
     /// Returns the other field than the usual one for `model`.
     #[must_use]
     pub fn other(self, model: &str) -> Self {
-        if self.is_new(model) { Self::MaxTokens } else { Self::MaxCompletionTokens }
+        if self.field(model) == Self::MaxTokens.field(model) { Self::MaxCompletionTokens } else { Self::MaxTokens }
     }
 }
 

@@ -169,7 +169,7 @@ mod tests {
                 for name in body.unwrap().keys() {
                     let beside = Tuning::clone(request().sending.tuning.as_deref().unwrap());
                     let set = Tuning { body: [(name.clone(), json!(1))].into_iter().collect(), ..beside };
-                    assert!(set.check().is_err(), "{name} of {}", provider.name);
+                    assert!(set.check().is_err(), "`OWN` lacks {name}, which requests to {} have", provider.name);
                 }
             }
         }

@@ -9,7 +9,11 @@ use serde_json::json;
 use super::draft::{Draft, rewritten, with_ids};
 use crate::{
     context::{Cx, Error, Role},
-    domain::{WarningCode, report::text_alone, wording},
+    domain::{
+        WarningCode,
+        report::text_alone,
+        wording::{self, Wording},
+    },
     llm::{Message, StopReason},
     offline::Task,
     prompts::untrusted,
@@ -18,30 +22,6 @@ use crate::{
 
 /// Letters of prose without which a report is too short to be judged.
 const ENOUGH_LETTERS: usize = 300;
-
-/// Languages that code recognises: code, English name, and parts of words by which users name them, in lower case.
-const NAMES: [(&str, &str, &str); 12] = [
-    ("en", "English", "english englis anglais ingl engels англий 英 영어 إنجليز إنكليز"),
-    ("de", "German", "german deutsch allemand alem tedesc duits немец 德 ドイツ 독일 ألمان"),
-    ("fr", "French", "french franz franç franc frans француз 法 フランス 프랑스 فرنس"),
-    (
-        "es",
-        "Spanish",
-        "spanish spanisch español espanol espagnol spagnol espanhol castel spaans испан 西班牙 スペイン 스페인 إسبان",
-    ),
-    ("it", "Italian", "ital итальян 意大利 イタリア 이탈리아 إيطال"),
-    ("pt", "Portuguese", "portug португал 葡 ポルトガル 포르투갈 برتغال"),
-    (
-        "nl",
-        "Dutch",
-        "dutch niederländ holländ néerland neerland holand oland olandes nederlands голланд нидерланд 荷兰 オランダ 네덜란드 هولند",
-    ),
-    ("zh", "Chinese", "chin cines chinees mandarin китай 中文 汉语 漢語 中国語 중국어 صين"),
-    ("ja", "Japanese", "japan japon giappon япон 日 일본 ياباني"),
-    ("ko", "Korean", "korean coré corean корей 韩 韓 한국어 كور"),
-    ("ru", "Russian", "russ rus русск 俄 ロシア 러시아 روس"),
-    ("ar", "Arabic", "arab араб 阿拉伯 アラビア 아랍 عرب"),
-];
 
 /// The codes of a question's language and of the report's, where they differ.
 pub type Differing = (&'static str, &'static str);
@@ -76,7 +56,7 @@ pub async fn corrected(
 async fn translated(cx: &Cx, name: &str, draft: &Draft, wanted: &str) -> Result<Option<Draft>, Error> {
     let report = &draft.report;
     let text = with_ids(text_alone(&report.markdown), &report.citations, &[]);
-    let language = NAMES.iter().find(|(code, ..)| *code == wanted).map_or(wanted, |(_, name, _)| name);
+    let language = Wording::of_code(wanted).name;
     let prompt = cx.prompts().text("translate", json!({"language": language, "report": untrusted(&text)}));
     let task = Task::Verify { statements: vec![text] };
     let request = cx.request(Role::FinalReport, vec![Message::user(prompt)], task);
@@ -127,8 +107,7 @@ fn of_report(markdown: &str) -> Option<&'static str> {
 /// Returns whether a question names the language, in whatever language. Parts of words are enough: it is the safe side.
 fn names(asked: &str, code: &str) -> bool {
     let asked = asked.to_lowercase();
-    let stems = NAMES.iter().filter(|(known, ..)| *known == code).flat_map(|(_, _, stems)| stems.split(' '));
-    stems.into_iter().any(|stem| asked.contains(stem))
+    Wording::of_code(code).named_by.split(' ').any(|stem| asked.contains(stem))
 }
 
 /// Returns what the writer has put into words: without code, tables, quotations and numbers of sources.

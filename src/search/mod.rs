@@ -214,7 +214,7 @@ impl Engine {
     pub async fn probe(&self) -> Result<Duration, Error> {
         let begun = Instant::now();
         self.open().await?;
-        if self.corpus() != Corpus::Documents {
+        if !self.rows.iter().all(|row| row.reads_folders()) {
             let limits = Limits { max_results: 1, ..Limits::default() };
             self.search("Fathom", &limits, &NoWait).await?;
         }

@@ -74,6 +74,11 @@ impl Row {
         self.settings.iter().filter(|setting| setting.value == Value::Secret)
     }
 
+    /// Returns whether it searches folders of this machine, which are indexed here; all others are asked.
+    pub fn reads_folders(&self) -> bool {
+        self.settings.iter().any(|setting| setting.value == Value::Folders)
+    }
+
     /// Returns its settings that are addresses.
     pub fn addresses(&self) -> impl Iterator<Item = &'static Setting> + use<> {
         self.settings.iter().filter(|setting| setting.value == Value::Url)
@@ -109,7 +114,8 @@ pub type Build = fn(&'static Row, &Shared) -> Result<Box<dyn Search>, Error>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Corpus {
     Web,
-    /// A folder of the operator's.
+    /// Documents of the operator's own, in a folder or behind an address; a run that searches these alone asks nobody
+    /// else.
     Documents,
 }
 

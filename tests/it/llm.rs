@@ -255,7 +255,7 @@ static INVENTED: [Provider; 1] = [Provider {
     settings_of: None,
     defaults: None,
     quirks: Quirks {
-        output_limit: OutputLimit::MaxCompletionTokens,
+        output_limit: OutputLimit::Named("max_new_tokens"),
         required: "any",
         stream_options: false,
         short_ids: true,
@@ -297,7 +297,7 @@ async fn a_new_provider_is_a_row_alone() {
         assert_eq!((&*sent.path, &sent.headers["x-acme-key"]), ("/v1/chat/completions", &KEY.parse().unwrap()));
         assert_eq!(sent.headers["x-acme-version"], "9");
         assert!(!sent.headers.contains_key("authorization"));
-        assert_eq!((&sent.body["tool_choice"], &sent.body["max_completion_tokens"]), (&json!("any"), &json!(100)));
+        assert_eq!((&sent.body["tool_choice"], &sent.body["max_new_tokens"]), (&json!("any"), &json!(100)));
         assert_eq!(sent.body.get("stream_options"), None);
         let id = sent.body["messages"][1]["tool_calls"][0]["id"].as_str().unwrap();
         assert_eq!((id.len(), &sent.body["messages"][2]["tool_call_id"]), (9, &json!(id)));
@@ -321,6 +321,7 @@ async fn every_provider_is_called_as_its_row_says() {
         let limit = match provider.quirks.output_limit {
             OutputLimit::MaxCompletionTokens => "max_completion_tokens",
             OutputLimit::MaxTokens | OutputLimit::ByModel => "max_tokens",
+            OutputLimit::Named(field) => field,
         };
         assert_eq!(sent.body[limit], 100, "{}", provider.name);
         assert_eq!(sent.body["stream"], !provider.quirks.whole_answers, "{}", provider.name);

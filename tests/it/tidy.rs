@@ -13,7 +13,7 @@ use fathom::{
         providers::{PROVIDERS, Provider},
         wire::Wire,
     },
-    search::{Corpus, ROWS},
+    search::ROWS,
 };
 
 /// Who may use whom. A room is a file or folder right under `src/`; each may always use itself and `domain`.
@@ -183,7 +183,7 @@ fn the_readme_counts_what_there_is() {
     let is_counted = |provider: &&Provider| provider.settings_of.is_none() && provider.name != "compatible";
     let providers = PROVIDERS.iter().filter(is_counted).count();
     // Two ways to one vendor are one engine; folders and models that search are named beside them.
-    let engines = ROWS.iter().filter(|row| row.corpus == Corpus::Web && !row.by_model);
+    let engines = ROWS.iter().filter(|row| !row.reads_folders() && !row.by_model);
     let engines: BTreeSet<&str> = engines.filter_map(|row| row.name.split('_').next()).collect();
     for expected in [
         format!("OpenAI, Anthropic, Google, {} more providers", providers - 3),

@@ -42,10 +42,8 @@ struct Body<'a> {
     response_format: Option<Format<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_completion_tokens: Option<u32>,
+    #[serde(flatten)]
+    output_limit: BTreeMap<&'static str, u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +66,6 @@ struct StreamOptions {
 impl<'a> Body<'a> {
     fn of(request: &'a Request, quirks: &Quirks, is_stream: bool) -> Self {
         let model = request.model.model.as_str();
-        let is_new = quirks.output_limit.is_new(model);
         let choice = match request.tool_choice {
             ToolChoice::Auto => "auto",
             ToolChoice::Required => quirks.required,
@@ -82,8 +79,7 @@ impl<'a> Body<'a> {
             messages: said(request, quirks),
             response_format: Format::of(&request.output),
             stream_options: (is_stream && quirks.stream_options).then_some(StreamOptions { include_usage: true }),
-            max_tokens: (!is_new).then_some(request.max_tokens),
-            max_completion_tokens: is_new.then_some(request.max_tokens),
+            output_limit: [(quirks.output_limit.field(model), request.max_tokens)].into(),
             reasoning_effort: sending.effort(),
             verbosity: sending.verbosity(),
             temperature: sending.temperature(),

@@ -85,6 +85,16 @@ async fn one_file_and_one_row_make_an_engine() {
     assert_eq!(seen, [("https://ports.test/a", "Aber", "almanac")]);
 }
 
+/// Documents behind an address are asked, as the web is: only folders are indexed here.
+#[tokio::test]
+async fn documents_behind_an_address_are_tried_by_a_search() {
+    static OWN: Row = Row { corpus: Corpus::Documents, ..ROW };
+    let settings = Settings::default().with("search.almanac.base_url", "http://127.0.0.1:9");
+    let engines = Engines::of(&[&OWN], settings, parser()).unwrap();
+    let tried = engines.get("almanac").unwrap().probe().await;
+    assert!(matches!(tried, Err(Error::Unavailable(_))), "{tried:?}");
+}
+
 /// Whatever is configured can be chosen, alone or with others, whichever is the default.
 #[tokio::test]
 async fn a_run_chooses_among_all_that_are_usable() {
@@ -133,7 +143,7 @@ fn an_engine_is_named_in_its_file_and_its_row_alone() {
                 || ["search/engines/mod.rs", "pages/web/reader.rs"].contains(&path.as_str());
             // Readers of pages and providers of models may have the name of an engine, and where documents are searched
             // is an ordinary word.
-            let literal = (row.corpus != Corpus::Documents).then(|| format!("\"{}\"", row.name));
+            let literal = (!row.reads_folders()).then(|| format!("\"{}\"", row.name));
             let path_and_variable = [format!("{}::", row.name), format!("{}_API_KEY", row.name.to_uppercase())];
             // The key of a model's provider is that provider's.
             let named = literal.into_iter().chain(path_and_variable.into_iter().take(if row.by_model { 1 } else { 2 }));

@@ -27,7 +27,8 @@ async fn a_whole_run(model: &str, variables: [&'static str; 2], further: &[(&'st
     variables.extend(further.iter().map(|(name, value)| (*name, (*value).to_owned())));
     let engine = Engine::with(&world, &database, &options, &variables).await.unwrap();
     let story = engine.research(QUESTION).await;
-    assert!(matches!(story.ended, Ended::Completed(Outcome::Report)), "{:?}", story.warnings());
+    let (ended, warnings) = (&story.ended, story.warnings());
+    assert!(matches!(ended, Ended::Completed(Outcome::Report)), "{ended:?}, {warnings:?}");
     assert!(!story.report().citations.is_empty());
     assert!(story.usage.input_tokens > 0 && story.usage.output_tokens > 0, "{:?}", story.usage);
     assert!(!story.warned(WarningCode::Retrying).is_empty(), "{:?}", story.warnings());

@@ -28,14 +28,16 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    pub(super) fn of(path: &str) -> Self {
-        match path {
+    /// Returns the dialect whose requests go to that path; `None` for a path of none.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        Some(match path {
+            "/v1/chat/completions" => Self::Chat,
             "/v1/responses" => Self::Responses,
             "/v1/messages" => Self::Messages,
             path if path.starts_with("/v1/model/") => Self::Converse(path.ends_with("-stream")),
             path if path.starts_with("/v1/models/") => Self::Gemini(path.contains(":stream")),
-            _ => Self::Chat,
-        }
+            _ => return None,
+        })
     }
 
     pub(super) fn has_key(self, headers: &HeaderMap) -> bool {

@@ -70,13 +70,9 @@ impl FakeOpenAi {
             violations: Mutex::default(),
         });
         let router = Router::new()
-            .route("/v1/chat/completions", post(complete))
-            .route("/v1/responses", post(complete))
-            .route("/v1/messages", post(complete))
-            .route("/v1/models/{call}", post(complete))
-            .route("/v1/model/{name}/{call}", post(complete))
             .route("/v1/models", get(models))
-            .fallback(unknown_path)
+            // Whose path it is, the dialects know.
+            .fallback(post(complete).fallback(unknown_path))
             .layer(axum::extract::DefaultBodyLimit::disable())
             .with_state(Arc::clone(&state));
         let (address, server) = serve(router).await;
@@ -175,7 +171,7 @@ impl Provider {
 }
 
 async fn complete(State(provider): State<Arc<Provider>>, uri: Uri, headers: HeaderMap, bytes: Bytes) -> Response {
-    let dialect = Dialect::of(uri.path());
+    let Some(dialect) = Dialect::of(uri.path()) else { return unknown_path(State(provider), uri).await };
     if !dialect.has_key(&headers) {
         return error(StatusCode::UNAUTHORIZED).into_response();
     }
