@@ -187,7 +187,7 @@ impl Said<'_> {
         self.words.windows(2).any(|pair| pair.iter().all(is_name) && pair.iter().any(|word| self.is_new(word)))
     }
 
-    /// Returns whether it has a preposition of place before an article, or a capitalised word that is not the question's.
+    /// Returns whether it has a preposition of place before an article, or a capitalised word that is new.
     fn has_place(&self) -> bool {
         let is_name = |word: &str| word.starts_with(char::is_uppercase) && !is_month(word);
         let is_place = |word: &str| is_name(word) && self.is_new(word) || is_in("the a der dem den", word);

@@ -127,8 +127,8 @@ fn text(task: &Task) -> String {
             let verification = "The question is researched as it was asked.";
             json!({"need_clarification": false, "question": "", "verification": verification}).to_string()
         }
-        // It can neither rewrite a report nor tell what a message answers; what it is not even to try, `research` asks of
-        // [`declined`].
+        // It can neither rewrite a report nor tell what a message answers; what it is not even to try, `research`
+        // asks of [`declined`].
         Task::FollowUp => {
             let reason = "Without a language model every message is researched.";
             json!({"action": "research", "reason": reason}).to_string()

@@ -72,8 +72,8 @@ impl Fingerprint {
         self.numbers == other.numbers && self.overlap(other) >= SAME
     }
 
-    /// Returns whether both say the same but for their numbers. Where it is word for word, and one number, few words are
-    /// enough.
+    /// Returns whether both say the same but for their numbers. Where it is word for word, and one number, few words
+    /// are enough.
     fn contradicts(&self, other: &Self) -> bool {
         let alone = |one: &Self, other: &Self| one.numbers.difference(&other.numbers).count();
         let (own, others) = (alone(self, other), alone(other, self));
