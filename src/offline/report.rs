@@ -174,6 +174,13 @@ impl Material<'_> {
     fn overrule(&mut self, scores: &[Score]) {
         let mut candidates = self.current(scores.iter().map(|score| score.value).collect(), SHARE_OVERRULED);
         candidates.truncate(CANDIDATES);
+        // Who knows better has a say, however little else he says, and who guesses has to be held against him.
+        let is_said_with_care = |place: &usize| {
+            let text = &self.statements[*place].text;
+            versions::guesses(text) || versions::corrects(text)
+        };
+        let careful = (0..scores.len()).filter(is_said_with_care).take(CANDIDATES);
+        careful.for_each(|place| add(&mut candidates, place));
         let known: Vec<(&Statement, Score)> =
             candidates.iter().map(|place| (&self.statements[*place], scores[*place])).collect();
         let overruled = self.versions.overruled(&known);
