@@ -1,4 +1,4 @@
-//! How much the offline model reads of what it is given, and where it does so.
+//! How much the offline model reads of what it is given.
 //!
 //! Everything it does takes time that grows with its input, some of it with the question's length times the text's.
 //! So both are cut, and the work is done [aside], never on the runtime's threads: a few posts of nonsense must not
@@ -6,14 +6,7 @@
 //!
 //! [aside]: crate::aside
 
-use std::sync::Arc;
-
-use super::Task;
-use crate::{
-    aside::{Panicked, aside},
-    llm::Completion,
-    text::start,
-};
+use crate::text::start;
 
 /// Of a question, brief or topic; nobody asks in more, and what follows is not understood anyway.
 const QUESTION_CHARS: usize = 2_000;
@@ -22,15 +15,6 @@ const PAGE_CHARS: usize = 200_000;
 /// Of all evidence, or all findings, of one call.
 const TEXT_CHARS: usize = 500_000;
 const PIECES: usize = 2_000;
-
-/// Answers as [`super::answer`], aside.
-///
-/// # Errors
-/// `aside::Panicked`.
-pub async fn complete(task: &Arc<Task>, input_tokens: u32) -> Result<Completion, Panicked> {
-    let task = Arc::clone(task);
-    aside(move || super::answer(&task, input_tokens)).await
-}
 
 /// Returns the part of a question, brief or topic that is read.
 pub(super) fn question(text: &str) -> &str {

@@ -97,20 +97,18 @@ impl Said<'_> {
             "pay" => self.has("money", counts) && self.tells("pay"),
             "date" => self.has_date() || self.has_time() || self.is_relative(),
             "time" => self.has_time(),
-            "duration" => self.has_duration(),
             "person" => self.has_person(),
             "place" => self.has_place(),
             "name" => self.has_name(),
-            "reason" => listed("tell reason").any(|phrase| self.lower.contains(phrase)),
-            "share" => self.tells("share") && self.has_number(),
-            "often" => self.tells("often"),
-            "phone" => {
-                self.has_amount() && !self.words.iter().any(|word| is_clock(word)) && self.tells("phone")
-                    || self.text.contains('@')
-            }
+            "reason" | "often" => self.tells(kind),
+            "share" => self.words.iter().any(|word| self.counts(word)) && self.tells("share"),
+            "phone" => self.has_amount() && self.tells("phone") || self.text.contains('@'),
             "count" => self.has_count(counts),
-            "number" => self.has_quantity(),
-            measure => self.has_measure(measure, |word, unit| word == unit),
+            // In words it counts inside a sentence: `One of them` begins many.
+            "number" => {
+                self.has_amount() || self.words.iter().skip(1).any(|word| self.counts(word) && !is_number(word))
+            }
+            measure => self.has_measure(measure),
         }
     }
 
@@ -128,35 +126,18 @@ impl Said<'_> {
         (is_number(word) || is_listed("spelt numbers", &word.to_lowercase())) && self.is_new(word)
     }
 
-    fn has_number(&self) -> bool {
-        self.words.iter().any(|word| self.counts(word))
-    }
-
-    /// Returns whether it has a number with a unit of the list near behind it.
-    fn has_measure(&self, name: &str, is_unit: impl Fn(&str, &str) -> bool) -> bool {
-        let units: Vec<&str> = listed(&format!("tell {name}")).collect();
-        let unit = |word: &&str| {
-            let lower = word.to_lowercase();
-            units.iter().any(|unit| is_unit(&lower, unit) || unit.starts_with(is_unspaced) && lower.contains(unit))
-        };
-        let near = |at: usize| self.words[at..].iter().take(4).any(unit);
-        let is_glued = |word: &&str| {
-            is_number(word) && unit(&word.trim_start_matches(|char: char| char.is_ascii_digit() || char == '.'))
-        };
-        let units_sign = units.contains(&"°") && self.text.contains('°');
+    /// Returns whether it has a number with a unit of the list glued to it or near behind it.
+    fn has_measure(&self, name: &str) -> bool {
+        let units = format!("tell {name}");
+        let is_digit = |char: char| char.is_ascii_digit() || char == '.';
+        let is_unit = |word: &&str| has(&units, word.to_lowercase().trim_start_matches(is_digit));
+        let near = |at: usize| self.words[at..].iter().take(4).any(is_unit);
         (0..self.words.len()).any(|at| self.counts(self.words[at]) && near(at))
-            || self.words.iter().any(is_glued)
-            || units_sign
-    }
-
-    fn has_duration(&self) -> bool {
-        let is_unit = |word: &str, unit: &str| word.strip_prefix(unit).is_some_and(|rest| rest.chars().count() <= 2);
-        self.has_measure("duration", is_unit)
     }
 
     /// Returns whether it says something like `two hours before`.
     fn is_relative(&self) -> bool {
-        self.has_duration() && self.words.iter().any(|word| is_listed("relative", &word.to_lowercase()))
+        self.has_measure("duration") && self.words.iter().any(|word| is_listed("relative", &word.to_lowercase()))
     }
 
     /// Returns whether it has a year or a month; `may` is none.
@@ -167,42 +148,23 @@ impl Said<'_> {
 
     /// Returns whether it has a time of day, or a day of the week.
     fn has_time(&self) -> bool {
-        let is_day = |word: &str| {
-            let lower = word.to_lowercase();
-            listed("weekdays").any(|day| lower.strip_prefix(day).is_some_and(|rest| rest.len() <= 1))
-        };
-        self.words.iter().any(|word| (is_clock(word) || is_day(word)) && self.is_new(word))
-            || [" uhr", "o'clock", "星期", "点"].iter().any(|sign| self.lower.contains(sign))
+        self.words.iter().any(|word| is_clock(word) && self.is_new(word)) || self.tells("time")
     }
 
-    /// Returns whether it has a number that is no year.
+    /// Returns whether it has a number in digits that is no year, no day of a month and no time of day.
     fn has_amount(&self) -> bool {
-        self.words.iter().any(|word| is_number(word) && !is_year(word) && self.is_new(word))
+        let is_day = |at: usize| self.words.get(at + 1).is_some_and(|word| is_month(word));
+        let is_date = |at: usize| is_year(self.words[at]) || is_clock(self.words[at]) || is_day(at);
+        let is_amount = |at: usize| is_number(self.words[at]) && self.is_new(self.words[at]) && !is_date(at);
+        (0..self.words.len()).any(is_amount)
     }
 
     /// Returns whether it is a row with a number alone in a cell.
     fn has_bare_cell(&self) -> bool {
         let is_bare = |cell: &str| {
-            let value = cell.rsplit_once(": ").map_or("", |(_, value)| value.trim());
-            is_number(value) && value.chars().all(|char| char.is_ascii_digit() || matches!(char, '.' | ','))
+            cell.rsplit_once(": ").is_some_and(|(_, value)| value.trim().replace(['.', ','], "").parse::<u64>().is_ok())
         };
         is_row(self.text) && self.text.split(';').any(is_bare)
-    }
-
-    /// Returns whether it has a number with something counted or measured behind it, a percentage, or a number that is
-    /// no year at all.
-    fn has_quantity(&self) -> bool {
-        let is_thing = |word: &str| {
-            let lower = word.to_lowercase();
-            !is_number(word) && !is_stop_word(&lower, Language::English) && !is_month(word)
-        };
-        let new = |word: &str| is_number(word) && self.is_new(word);
-        self.words.windows(2).any(|pair| new(pair[0]) && is_thing(pair[1]))
-            || self.words.windows(2).any(|pair| new(pair[1]) && is_thing(pair[0]) && is_row(self.text))
-            || self.words.iter().skip(1).any(|word| is_listed("spelt numbers", &word.to_lowercase()))
-            || self.text.contains('%')
-            || self.has_amount() && self.tells("money")
-            || self.words.iter().any(|word| new(word) && word.contains([',', '.']))
     }
 
     /// Returns whether it has a number with what is counted beside it; of a row the numbers are its own.
@@ -213,28 +175,24 @@ impl Said<'_> {
                 || is_row(self.text) && self.words.iter().any(|word| counts(word))
         };
         (0..self.words.len()).any(|at| self.counts(self.words[at]) && beside(at))
-            || self.text.contains(is_unspaced) && self.has_number()
+            || self.text.contains(is_unspaced) && self.has_amount()
     }
 
     /// Returns whether it has two capitalised words in a row, neither of which is a small word.
     fn has_person(&self) -> bool {
-        let is_name = |word: &str| {
-            let mut chars = word.chars();
-            let capital = chars.next().is_some_and(char::is_uppercase);
-            capital && chars.any(char::is_lowercase) && !is_stop_word(&word.to_lowercase(), Language::English)
+        let is_name = |word: &&str| {
+            let is_written_so = word.starts_with(char::is_uppercase) && word.contains(char::is_lowercase);
+            is_written_so && !is_stop_word(&word.to_lowercase(), Language::English)
         };
-        let is_full = |pair: &[&str]| is_name(pair[0]) && is_name(pair[1]);
-        self.words.windows(2).any(|pair| is_full(pair) && (self.is_new(pair[0]) || self.is_new(pair[1])))
+        self.words.windows(2).any(|pair| pair.iter().all(is_name) && pair.iter().any(|word| self.is_new(word)))
     }
 
-    /// Returns whether it has a preposition of place before a capitalised word that is not the question's.
+    /// Returns whether it has a preposition of place before an article, or a capitalised word that is new.
     fn has_place(&self) -> bool {
         let is_name = |word: &str| word.starts_with(char::is_uppercase) && !is_month(word);
-        let named = |pair: &[&str]| is_listed("before places", pair[0]) && (is_name(pair[1]) && self.is_new(pair[1]));
-        let the = |words: &[&str]| {
-            is_listed("before places", words[0]) && matches!(words[1], "the" | "a" | "der" | "dem" | "den")
-        };
-        self.words.windows(2).any(|pair| named(pair) || the(pair)) || self.text.contains('在')
+        let is_place = |word: &str| is_name(word) && self.is_new(word) || is_in("the a der dem den", word);
+        let is_placed = |pair: &[&str]| is_listed("before places", pair[0]) && is_place(pair[1]);
+        self.words.windows(2).any(is_placed) || self.text.contains('在')
     }
 
     /// Returns whether it has a capitalised word inside the sentence that is not the question's.

@@ -32,10 +32,8 @@ use crate::{
     text::{is_in, month_by_name},
 };
 pub use answered::WordMatch;
-pub use bounds::complete;
 pub use phrases::wording;
 pub use requests::declined;
-use statements::Fingerprint;
 pub use task::Task;
 
 /// Names of the tools it calls, as `tools` offers them.
@@ -46,8 +44,6 @@ const SEARCH: &str = "search_web";
 /// Length of a page's summary, characters, and its number of excerpts.
 const SUMMARY_CHARS: usize = 1_500;
 const EXCERPTS: usize = 3;
-/// Searches are tried again with a broader query up to this turn.
-const LAST_SEARCH_TURN: u32 = 2;
 /// Words of one piece of a streamed answer.
 const PIECE_WORDS: usize = 6;
 
@@ -85,6 +81,15 @@ pub fn answer(task: &Task, input_tokens: u32) -> Completion {
     Completion { text, tool_calls, stop, usage, attempts: 0, carry: None }
 }
 
+/// Answers as [`answer`], on a thread of its own.
+///
+/// # Errors
+/// `aside::Panicked`.
+pub async fn complete(task: &Arc<Task>, input_tokens: u32) -> Result<Completion, Panicked> {
+    let task = Arc::clone(task);
+    aside(move || answer(&task, input_tokens)).await
+}
+
 /// Chooses the best sentences of `text` for `question`, as the offline model would quote them, on a thread of its own.
 ///
 /// # Errors
@@ -104,8 +109,7 @@ pub async fn answered(questions: Vec<String>, notes: Vec<String>) -> Result<Vec<
 
 /// Finds pairs of statements of different sources that say the same but for their numbers, by their places.
 pub fn differing(statements: &[(&str, SourceId)]) -> Vec<(usize, usize)> {
-    let prints: Vec<Fingerprint> = statements.iter().map(|(text, _)| Fingerprint::of(text)).collect();
-    let said = prints.iter().zip(statements).map(|(print, (_, source))| (print, slice::from_ref(source)));
+    let said = statements.iter().map(|(text, source)| (*text, slice::from_ref(source)));
     statements::differing(&said.collect::<Vec<_>>())
 }
 
@@ -119,59 +123,46 @@ pub fn pieces(text: &str) -> Vec<String> {
 fn text(task: &Task) -> String {
     match task {
         Task::Other | Task::Verify { .. } | Task::Supervise { .. } | Task::Research { .. } => String::new(),
-        Task::Clarify => clear(),
-        Task::FollowUp => follow_up(),
+        Task::Clarify => {
+            let verification = "The question is researched as it was asked.";
+            json!({"need_clarification": false, "question": "", "verification": verification}).to_string()
+        }
+        // It can neither rewrite a report nor tell what a message answers; what it is not even to try, `research`
+        // asks of [`declined`].
+        Task::FollowUp => {
+            let reason = "Without a language model every message is researched.";
+            json!({"action": "research", "reason": reason}).to_string()
+        }
         Task::Answer { message } => declined(message).unwrap_or_default().to_owned(),
-        Task::Brief { question } => brief(question.trim()),
-        Task::Summarise { question, page } => summarise(bounds::question(question), page),
+        Task::Brief { question } => {
+            json!({"research_brief": question.trim(), "sub_questions": plan::parts(question)}).to_string()
+        }
+        Task::Summarise { question, page } => {
+            let question = bounds::question(question);
+            let excerpts = notes::excerpts(question, page, EXCERPTS);
+            json!({"summary": notes::extract(question, page, SUMMARY_CHARS), "key_excerpts": excerpts}).to_string()
+        }
         Task::Compress { topic, evidence } => notes::compress(bounds::question(topic), evidence),
         Task::Report { brief, findings, sources, .. } => report::write(brief, findings, sources),
     }
 }
 
-/// Returns the calls of tools that a task leads to, by name and arguments.
+/// Returns the calls of tools that a task leads to, by name and arguments. Topics are delegated once, and where the
+/// first searches bring nothing, a broader one follows.
 fn calls(task: &Task) -> Vec<(&'static str, Value)> {
     match task {
-        Task::Supervise { brief, round } => supervise(bounds::question(brief), *round),
-        Task::Research { topic, turn, retrieved } => research(bounds::question(topic), *turn, *retrieved),
+        Task::Supervise { brief, round: 0 | 1 } => {
+            let topics = plan::topics(bounds::question(brief)).into_iter();
+            topics.map(|topic| (DELEGATE, json!({"research_topic": topic}))).collect()
+        }
+        Task::Research { topic, turn: turn @ 0..=2, retrieved: false } => {
+            let topic = bounds::question(topic);
+            let queries = if *turn < 2 { plan::queries(topic) } else { vec![plan::broader_query(topic)] };
+            vec![(SEARCH, json!({"queries": queries}))]
+        }
+        Task::Supervise { .. } | Task::Research { .. } => vec![(COMPLETE, json!({}))],
         _ => Vec::new(),
     }
-}
-
-fn clear() -> String {
-    let verification = "The question is researched as it was asked.";
-    json!({"need_clarification": false, "question": "", "verification": verification}).to_string()
-}
-
-fn brief(question: &str) -> String {
-    json!({"research_brief": question, "sub_questions": plan::parts(question)}).to_string()
-}
-
-/// Has the message researched: it can neither rewrite a report nor tell what it answers; what it is not even to try,
-/// `research` asks of [`declined`].
-fn follow_up() -> String {
-    let reason = "Without a language model every message is researched.";
-    json!({"action": "research", "reason": reason}).to_string()
-}
-
-fn supervise(brief: &str, round: u32) -> Vec<(&'static str, Value)> {
-    match round {
-        0 | 1 => plan::topics(brief).into_iter().map(|topic| (DELEGATE, json!({"research_topic": topic}))).collect(),
-        _ => vec![(COMPLETE, json!({}))],
-    }
-}
-
-fn research(topic: &str, turn: u32, retrieved: bool) -> Vec<(&'static str, Value)> {
-    match turn {
-        _ if retrieved || turn > LAST_SEARCH_TURN => vec![(COMPLETE, json!({}))],
-        0 | 1 => vec![(SEARCH, json!({"queries": plan::queries(topic)}))],
-        _ => vec![(SEARCH, json!({"queries": [plan::broader_query(topic)]}))],
-    }
-}
-
-fn summarise(question: &str, page: &str) -> String {
-    let summary = notes::extract(question, page, SUMMARY_CHARS);
-    json!({"summary": summary, "key_excerpts": notes::excerpts(question, page, EXCERPTS)}).to_string()
 }
 
 fn numbered(calls: Vec<(&'static str, Value)>) -> Vec<ToolCall> {

@@ -99,7 +99,7 @@ pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
         let first = (0..flat.len()).filter(|place| is_among_first(FIRST_SENTENCES, &flat, *place));
         kept = first.map(|place| (place, statement(flat[place], evidence))).collect();
     }
-    grouped(&kept)
+    grouped(kept)
 }
 
 /// Returns the sentences of a piece of evidence that may be quoted: no orders to machines, and neither page headers,
@@ -129,10 +129,11 @@ fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) ->
     let all = good.chain(replaces.take(MOST_REPLACING).map(|place| (place, false)));
     let mut seen = HashSet::new();
     for (place, counts) in all.filter(|(place, _)| seen.insert(*place)) {
-        let Some(new) = kept.join(statement(flat[place], evidence)) else { continue };
-        words += if counts { length(&new.0.text) } else { 0 };
-        if words <= NOTE_WORDS {
-            kept.push(new);
+        if words > NOTE_WORDS {
+            break;
+        }
+        if kept.add(statement(flat[place], evidence)) {
+            words += if counts { length(&flat[place].1.text) } else { 0 };
             places.push(place);
         }
     }
@@ -166,16 +167,14 @@ fn statement((piece, sentence): (usize, &Sentence), evidence: &[Evidence]) -> St
 }
 
 /// Writes sources in the order of their best sentence, the sentences of each in text order.
-fn grouped(kept: &[(usize, Statement)]) -> String {
-    let source = |(_, statement): &&(usize, Statement)| statement.sources.first().copied();
+fn grouped(mut kept: Vec<(usize, Statement)>) -> String {
+    let source = |(_, statement): &(usize, Statement)| statement.sources.first().copied();
     let mut order = Vec::new();
-    kept.iter().for_each(|one| add(&mut order, source(&one)));
+    kept.iter().for_each(|one| add(&mut order, source(one)));
+    kept.sort_by_key(|one| (order.iter().position(|id| *id == source(one)), one.0));
     let mut notes = String::new();
-    for id in order {
-        let mut of_source: Vec<&(usize, Statement)> = kept.iter().filter(|one| source(one) == id).collect();
-        of_source.sort_by_key(|(place, _)| place);
-        let title = of_source.first().map_or_else(String::new, |(_, statement)| plain(&statement.group));
-        notes.push_str(&format!("### {title}\n\n"));
+    for of_source in kept.chunk_by(|one, other| source(one) == source(other)) {
+        notes.push_str(&format!("### {}\n\n", plain(&of_source[0].1.group)));
         let mut heading = "";
         for (_, statement) in of_source {
             if !statement.heading.is_empty() && statement.heading != heading {

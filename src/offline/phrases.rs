@@ -1,5 +1,7 @@
 //! The fixed words of an extracted report, in the languages of `phrases.txt`.
 
+use whatlang::Script;
+
 use super::lists::list;
 use crate::{domain::wording::Wording, text::Language};
 
@@ -15,20 +17,14 @@ pub fn wording(brief: &str) -> &'static Wording {
 
 /// Returns the language of a script that few share; a question is too short for more.
 fn of_script(brief: &str) -> Option<&'static str> {
-    let count = |is: fn(char) -> bool| brief.chars().filter(|char| is(*char)).count();
-    let most = count(char::is_alphabetic) / 2;
     let has = |letters: &str| brief.chars().any(|char| letters.contains(char));
-    if count(|char| matches!(char, '\u{3040}'..='\u{30ff}')) > 0 {
-        return Some("ja");
+    match whatlang::detect_script(brief)? {
+        _ if brief.chars().any(|char| matches!(char, '\u{3040}'..='\u{30ff}')) => Some("ja"),
+        Script::Hangul => Some("ko"),
+        Script::Cyrillic => Some("ru").filter(|_| !has(UKRAINIAN_AND_OTHERS)),
+        Script::Arabic => Some("ar").filter(|_| !has(PERSIAN_AND_URDU)),
+        _ => None,
     }
-    if count(|char| matches!(char, '\u{ac00}'..='\u{d7a3}')) > most {
-        return Some("ko");
-    }
-    if count(|char| matches!(char, '\u{400}'..='\u{4ff}')) > most {
-        return Some("ru").filter(|_| !has(UKRAINIAN_AND_OTHERS));
-    }
-    let arabic = count(|char| matches!(char, '\u{620}'..='\u{6d3}')) > most;
-    Some("ar").filter(|_| arabic && !has(PERSIAN_AND_URDU))
 }
 
 /// The phrases of one language.
@@ -53,11 +49,6 @@ impl Phrases {
     /// Returns the phrase with this where it has `{}`.
     pub fn filled(self, name: &str, with: &str) -> String {
         self.get(name).replace("{}", with)
-    }
-
-    /// Writes words as a list.
-    pub fn joined(self, words: &[&str]) -> String {
-        words.join(self.get("comma").trim_matches('|'))
     }
 }
 

@@ -14,6 +14,8 @@ const LEAST_WORDS: usize = 2;
 const CARRIED_WORDS: usize = 8;
 /// Parts of a question that are looked at.
 const MAX_PARTS: usize = 12;
+/// What stands between clauses, the longest first.
+const BETWEEN_CLAUSES: [&str; 9] = [", and ", ", und ", "; ", ", ", " and ", " und ", "\u{ff0c}", "\u{ff1b}", ","];
 /// Where a question begins with its interrogative, it does so within so many characters.
 const OPENING_CHARS: usize = 100;
 /// Words of a keyword query.
@@ -27,14 +29,14 @@ pub(super) fn lower_words(text: &str) -> Vec<String> {
     words(text).into_iter().map(str::to_lowercase).collect()
 }
 
-/// Returns the single questions in `question`, in order, as written; at least one unless it is empty. Words in brackets
+/// Returns the single questions in `question`, in order, as written; at least one. Words in brackets
 /// at its end, as [`topics`] puts them there, are not part of any.
 pub(super) fn parts(question: &str) -> Vec<String> {
     let question = bounds::question(question);
     let sentences = text::split(without_carried(question));
     let mut parts: Vec<String> = sentences.iter().flat_map(|sentence| clauses(&sentence.text)).collect();
     parts.truncate(MAX_PARTS);
-    if parts.is_empty() && !question.trim().is_empty() {
+    if parts.is_empty() {
         parts.push(question.trim().to_owned());
     }
     parts
@@ -52,30 +54,32 @@ fn clauses(sentence: &str) -> Vec<String> {
     let mut start = 0;
     // After a demand (`name the miller, the day of the fire`) each such thing is asked for.
     let is_list = begins_with("demands", sentence);
-    for (at, length) in seams(sentence) {
-        let (head, tail) = (sentence[start..at].trim(), &sentence[at + length..]);
+    for (at, _) in sentence.char_indices() {
+        let Some(mark) = BETWEEN_CLAUSES.iter().find(|mark| sentence[at..].starts_with(**mark)) else { continue };
+        let (head, tail) = (sentence.get(start..at).unwrap_or_default().trim(), &sentence[at + mark.len()..]);
         if !head.is_empty() && !leads(head) && (asks(tail) || is_list && begins_with("determiners", tail)) {
             clauses.push(head.to_owned());
-            start = at + length;
+            start = at + mark.len();
         }
     }
     clauses.push(sentence[start..].trim().to_owned());
-    leaning(clauses)
+    joined(clauses, |_, clause| is_bare(clause))
 }
 
-/// Puts clauses that ask without a word of their own (`and for how long?`) to the one before: alone they mean
-/// nothing, and no source answers them.
-fn leaning(clauses: Vec<String>) -> Vec<String> {
-    let mut whole: Vec<String> = Vec::new();
-    for clause in clauses {
-        match whole.last_mut() {
-            Some(before) if is_bare(&clause) => *before = format!("{before}, {clause}"),
-            _ => whole.push(clause),
+/// Joins each text to the one before, where both together mean more.
+fn joined(texts: Vec<String>, belongs: impl Fn(&str, &str) -> bool) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    for text in texts {
+        match joined.last_mut() {
+            Some(before) if belongs(before, &text) => *before = format!("{before}, {text}"),
+            _ => joined.push(text),
         }
     }
-    whole
+    joined
 }
 
+/// Returns whether a clause asks without a word of its own (`and for how long?`): alone it means nothing, and no source
+/// answers it.
 fn is_bare(clause: &str) -> bool {
     let is_bare =
         |word: &String| ["interrogatives", "prepositions", "measures"].iter().any(|list| is_listed(list, word));
@@ -92,29 +96,14 @@ fn begins_with(name: &str, text: &str) -> bool {
     lower_words(text::start(text, OPENING_CHARS)).first().is_some_and(|word| is_listed(name, word))
 }
 
-/// Returns where clauses may meet, with the length of what stands between them.
-fn seams(sentence: &str) -> Vec<(usize, usize)> {
-    let marks = [", and ", ", und ", "; ", ", ", " and ", " und ", "\u{ff0c}", "\u{ff1b}", ","];
-    let mut seams = Vec::new();
-    let mut next = 0;
-    for (at, _) in sentence.char_indices() {
-        let mark = marks.iter().find(|mark| sentence[at..].starts_with(**mark));
-        if let Some(mark) = mark.filter(|_| at >= next) {
-            seams.push((at, mark.len()));
-            next = at + mark.len();
-        }
-    }
-    seams
-}
-
 /// Returns whether a question begins here.
 fn asks(text: &str) -> bool {
     if text.chars().next().is_some_and(is_unspaced) {
         return listed("interrogatives in Chinese").any(|word| text.contains(word));
     }
     let words = lower_words(text::start(text, OPENING_CHARS));
-    let first = words.iter().position(|word| !is_listed("prepositions", word));
-    first.is_some_and(|first| first < 3 && is_listed("interrogatives", &words[first]))
+    let first = words.iter().take(3).find(|word| !is_listed("prepositions", word));
+    first.is_some_and(|first| is_listed("interrogatives", first))
 }
 
 /// Returns whether it asks for several things of a kind.
@@ -171,18 +160,12 @@ pub(super) fn telling(text: &str) -> Vec<&str> {
 
 /// Joins parts to at most [`MAX_TOPICS`], none so short that it means nothing alone.
 fn joined_parts(parts: Vec<String>) -> Vec<String> {
-    let mut joined: Vec<String> = Vec::new();
-    for part in parts {
-        match joined.last_mut() {
-            Some(last) if is_small(&part) || is_small(last) => *last = format!("{last}, {part}"),
-            _ => joined.push(part),
-        }
+    let mut topics = joined(parts, |before, part| is_small(part) || is_small(before));
+    if topics.len() > MAX_TOPICS {
+        let rest = topics.split_off(MAX_TOPICS - 1).join(", ");
+        topics.push(rest);
     }
-    if joined.len() > MAX_TOPICS {
-        let rest = joined.split_off(MAX_TOPICS - 1).join(", ");
-        joined.push(rest);
-    }
-    joined
+    topics
 }
 
 fn is_small(part: &str) -> bool {
@@ -259,13 +242,15 @@ fn asked_words(topic: &str) -> Vec<String> {
 
 /// Returns a query that asks for less, for when the first ones brought nothing.
 pub(super) fn broader_query(topic: &str) -> String {
-    let mut words = rarest(topic);
-    if words.is_empty() {
-        words = keywords(topic);
-    }
+    let words = longest(keywords(topic));
+    if words.is_empty() { shortened(topic) } else { words.join(" ") }
+}
+
+/// Returns the two longest words.
+fn longest(mut words: Vec<&str>) -> Vec<&str> {
     words.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
     words.truncate(2);
-    if words.is_empty() { shortened(topic) } else { words.join(" ") }
+    words
 }
 
 fn shortened(query: &str) -> String {
@@ -278,9 +263,7 @@ fn keywords(topic: &str) -> Vec<&str> {
         let lower = word.to_lowercase();
         !only_asks(&lower, language) && (lower.chars().count() > 1 || is_number(&lower))
     };
-    let mut keywords = words(topic);
-    keywords.retain(says_much);
-    keywords = distinct(keywords, Vec::new());
+    let mut keywords = distinct(words(topic).into_iter().filter(says_much).collect(), Vec::new());
     keywords.truncate(KEYWORDS);
     keywords
 }
@@ -299,9 +282,7 @@ fn distinct<T: AsRef<str>>(mut texts: Vec<T>, mut seen: Vec<String>) -> Vec<T> {
 /// Returns names and numbers with the longest other words: what few documents have.
 fn rarest(topic: &str) -> Vec<&str> {
     let names = names(topic);
-    let mut longest: Vec<&str> = keywords(topic).into_iter().filter(|word| !names.contains(word)).collect();
-    longest.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
-    longest.truncate(2);
+    let longest = longest(keywords(topic).into_iter().filter(|word| !names.contains(word)).collect());
     keywords(topic).into_iter().filter(|word| names.contains(word) || longest.contains(word)).take(6).collect()
 }
 

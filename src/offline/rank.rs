@@ -2,7 +2,7 @@
 //! how rare they are among all sentences at hand, helped by headings, titles and neighbours, and by numbers, dates or
 //! names where the question asks for them.
 
-use std::{cell::LazyCell, collections::HashMap, iter::successors};
+use std::{collections::HashMap, iter::successors};
 
 use super::{count, is_month, kinds::Kinds, plan, statements::Statement};
 use crate::text::{
@@ -55,6 +55,13 @@ pub(super) struct Piece<'a> {
     pub sentences: &'a [Sentence],
 }
 
+impl Piece<'_> {
+    /// Returns the language of its first sentences.
+    fn language(&self) -> Language {
+        Language::of(&self.sentences.iter().take(8).map(|sentence| format!("{} ", sentence.text)).collect::<String>())
+    }
+}
+
 /// What a sentence is worth for a part of the question.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Score {
@@ -80,17 +87,17 @@ pub(super) struct Scores {
 /// Scores every sentence of `pieces` for `question`.
 pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
     let mut question = Question::read(question);
-    let found: Vec<Vec<TermCounts>> = pieces.iter().map(|piece| question.found_in(piece)).collect();
+    let found: Vec<Vec<Found<'_>>> = pieces.iter().map(|piece| question.found_in(piece)).collect();
     question.weigh(&found);
-    let documents = documents(pieces, &found, question.words.len());
+    let documents = question.in_documents(pieces, &found);
+    let of_piece = |(piece, found): (&Piece<'_>, &Vec<Found<'_>>)| {
+        let document = &documents[piece.title];
+        (0..found.len()).map(|place| question.shares(document, found, place)).collect::<Vec<_>>()
+    };
+    let shares: Vec<Vec<f64>> = pieces.iter().zip(&found).flat_map(of_piece).collect();
     let of_part = |part: &Part| {
-        let of_piece = |(piece, found): (&Piece<'_>, &Vec<TermCounts>)| {
-            let in_title = if part.has_all_in(found) { IN_TITLE_OF_ALL } else { IN_TITLE };
-            let document = &documents[piece.title];
-            let scored = Scored { question: &question, part, piece, found, document, in_title };
-            (0..found.len()).map(|place| scored.score(place)).collect::<Vec<_>>()
-        };
-        pieces.iter().zip(&found).flat_map(of_piece).collect::<Vec<Score>>()
+        let sentences = found.iter().flatten().zip(&shares);
+        sentences.map(|(found, shares)| question.score(part, found, shares)).collect()
     };
     let parts: Vec<Vec<Score>> = question.parts.iter().map(of_part).collect();
     let words = question.parts.iter().map(|part| part.own().filter(|is_own| *is_own).count()).collect();
@@ -144,8 +151,6 @@ struct Part {
     /// What each word of the whole question is worth for it.
     weights: Vec<f64>,
     kinds: Kinds,
-    /// Its words but names and numbers, up to [`MOST_THINGS`].
-    things: f64,
 }
 
 impl Part {
@@ -153,21 +158,14 @@ impl Part {
     fn own(&self) -> impl Iterator<Item = bool> {
         self.weights.iter().map(|weight| *weight == 1.0)
     }
-
-    /// Returns whether the title of a text has all its words, so that the whole document is about what is asked.
-    fn has_all_in(&self, found: &[TermCounts]) -> bool {
-        let own = self.own().filter(|is_own| *is_own).count();
-        let title = found.first().map(|first| &*first.title).unwrap_or_default();
-        own >= LEAST_WORDS && title.iter().filter(|(word, _)| self.weights[*word] == 1.0).count() == own
-    }
 }
 
-/// What a sentence has of the words of the question: word and share.
-#[derive(Clone, Default)]
-struct TermCounts {
+/// A sentence, with the words of the question in it and in the heading above it: each word, and its share.
+struct Found<'a> {
+    sentence: &'a Sentence,
+    language: Language,
     own: Vec<(usize, f64)>,
     heading: Vec<(usize, f64)>,
-    title: Vec<(usize, f64)>,
     /// Content words in all.
     length: usize,
 }
@@ -175,10 +173,7 @@ struct TermCounts {
 impl Question {
     fn read(text: &str) -> Self {
         let mut question = Self { words: Vec::new(), forms: HashMap::new(), parts: Vec::new() };
-        let mut parts = plan::parts(text);
-        if parts.is_empty() {
-            parts.push(String::new());
-        }
+        let parts = plan::parts(text);
         let language = Language::of(text);
         let own: Vec<Vec<usize>> = parts.iter().map(|part| question.add(part, language)).collect();
         let count = question.words.len();
@@ -188,9 +183,7 @@ impl Question {
             own[0].iter().filter(|_| leans).for_each(|word| weights[*word] = OF_FIRST_PART);
             own[number].iter().for_each(|word| weights[*word] = 1.0);
             let kinds = Kinds::asked_by(part, text);
-            let is_thing = |(word, weight): &(&Word, &f64)| **weight > 0.0 && !word.is_name && !word.is_number;
-            let things = question.words.iter().zip(&weights).filter(is_thing).take(MOST_THINGS).map(|_| 1.0).sum();
-            question.parts.push(Part { weights, kinds, things });
+            question.parts.push(Part { weights, kinds });
         }
         question
     }
@@ -227,23 +220,14 @@ impl Question {
         let is_number = is_number(word);
         let is_name = is_name && !is_number && !is_month(word);
         self.words.push(Word { is_name, is_number, rarity: 0.0 });
-        for other in Language::ALL {
-            self.form(stem(word, other), number, 1.0);
-        }
-        for (other, of) in related(&own, language) {
-            self.form(stem(other, of), number, RELATED);
-        }
-        for (other, of) in related_in_compound(&own, language) {
-            self.form(stem(other, of), number, RELATED_IN_COMPOUND);
+        let own_forms = Language::ALL.map(|of| (stem(word, of), 1.0)).into_iter();
+        let related = related(&own, language).into_iter().map(|(other, of)| (stem(other, of), RELATED));
+        let in_compound = related_in_compound(&own, language).into_iter();
+        let in_compound = in_compound.map(|(other, of)| (stem(other, of), RELATED_IN_COMPOUND));
+        for (form, share) in own_forms.chain(related).chain(in_compound) {
+            self.forms.entry(form).or_default().push((number, share));
         }
         Some(number)
-    }
-
-    fn form(&mut self, form: String, number: usize, share: f64) {
-        let forms = self.forms.entry(form).or_default();
-        if !forms.iter().any(|(other, _)| *other == number) {
-            forms.push((number, share));
-        }
     }
 
     /// Returns the question's words in `text`, each once, and how many content words it has.
@@ -256,129 +240,111 @@ impl Question {
         (found, terms.len())
     }
 
-    fn found_in(&self, piece: &Piece<'_>) -> Vec<TermCounts> {
-        let sample: String = piece.sentences.iter().take(8).map(|sentence| format!("{} ", sentence.text)).collect();
-        let language = Language::of(&sample);
-        let title = self.words_in(piece.title, language).0;
+    fn found_in<'a>(&self, piece: &Piece<'a>) -> Vec<Found<'a>> {
+        let language = piece.language();
         let mut headings: HashMap<&str, Vec<(usize, f64)>> = HashMap::new();
         let found = piece.sentences.iter().map(|sentence| {
             let heading =
                 headings.entry(&sentence.heading).or_insert_with(|| self.words_in(&sentence.heading, language).0);
             let (own, length) = self.words_in(&sentence.text, language);
-            TermCounts { own, heading: heading.clone(), title: title.clone(), length }
+            Found { sentence, language, own, heading: heading.clone(), length }
         });
         found.collect()
     }
 
     /// Weighs each word by how few sentences have it.
-    fn weigh(&mut self, found: &[Vec<TermCounts>]) {
-        let mut counts = vec![0_u32; self.words.len()];
-        let mut all = 0_u32;
-        for found in found.iter().flatten() {
-            all += 1;
-            found.own.iter().for_each(|(number, _)| counts[*number] += 1);
-        }
-        for (word, count) in self.words.iter_mut().zip(counts) {
-            let count = f64::from(count.max(1));
-            word.rarity = (1.0 + (f64::from(all) - count + 0.5).max(0.5) / (count + 0.5)).ln();
+    fn weigh(&mut self, found: &[Vec<Found<'_>>]) {
+        let mut having = vec![0; self.words.len()];
+        found.iter().flatten().flat_map(|found| &found.own).for_each(|(number, _)| having[*number] += 1);
+        let all = count(found.iter().map(Vec::len).sum());
+        for (word, having) in self.words.iter_mut().zip(having) {
+            let having = count(having).max(1.0);
+            word.rarity = (1.0 + (all - having + 0.5).max(0.5) / (having + 0.5)).ln();
         }
     }
-}
 
-/// Returns the words of the question in each whole document: pieces of the same title are of the same document.
-fn documents<'a>(pieces: &[Piece<'a>], found: &[Vec<TermCounts>], words: usize) -> HashMap<&'a str, Vec<bool>> {
-    let mut documents: HashMap<&str, Vec<bool>> = HashMap::new();
-    for (piece, found) in pieces.iter().zip(found) {
-        let document = documents.entry(piece.title).or_insert_with(|| vec![false; words]);
-        found.iter().flat_map(|found| &found.own).for_each(|(number, _)| document[*number] = true);
-    }
-    documents
-}
-
-/// A piece seen from a part of the question.
-struct Scored<'a> {
-    question: &'a Question,
-    part: &'a Part,
-    piece: &'a Piece<'a>,
-    found: &'a [TermCounts],
-    document: &'a [bool],
-    /// What a word of its title is worth.
-    in_title: f64,
-}
-
-impl Scored<'_> {
-    fn score(&self, place: usize) -> Score {
-        let text = self.piece.sentences[place].text.as_str();
-        let shares = self.shares(place);
-        let cover = self.covered(&shares, |weight| weight);
-        let others = self.covered(&shares, |weight| f64::from(u8::from(weight == 0.0)));
-        // Only some questions want it, and it takes long.
-        let language = LazyCell::new(|| Language::of(text));
-        let fit =
-            self.part.kinds.fit(text, |word| self.question.forms.contains_key(&stem(&word.to_lowercase(), *language)));
-        let kind = WITHOUT_KIND + (1.0 - WITHOUT_KIND) * fit;
-        let substance = if self.says_something(text, || *language) { 1.0 } else { NO_STATEMENT };
-        let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(self.found[place].length) * substance;
-        let words = self.part.own().zip(&shares).filter(|(is_own, share)| *is_own && **share > STANDS_THERE).count();
-        Score { value, answers: self.answers(value, &shares), words }
+    /// Returns what each word is worth in a document for standing in its title, or anywhere in it: pieces of the same
+    /// title are of the same document.
+    fn in_documents<'a>(&self, pieces: &[Piece<'a>], found: &[Vec<Found<'_>>]) -> HashMap<&'a str, Vec<f64>> {
+        let mut documents: HashMap<&str, Vec<f64>> = HashMap::new();
+        for (piece, found) in pieces.iter().zip(found) {
+            let document = documents.entry(piece.title).or_insert_with(|| vec![0.0; self.words.len()]);
+            let title = self.words_in(piece.title, piece.language()).0;
+            let has_all = self.words.len() >= LEAST_WORDS && title.len() == self.words.len();
+            see(document, &title, if has_all { IN_TITLE_OF_ALL } else { IN_TITLE });
+            for (number, _) in found.iter().flat_map(|found| &found.own) {
+                let worth = if self.words[*number].is_name { NAME_IN_DOCUMENT } else { WORD_IN_DOCUMENT };
+                see(document, &[(*number, 1.0)], worth);
+            }
+        }
+        documents
     }
 
-    /// Returns whether it is a sentence, a row or `name: value`, and no question; what the question itself says is no
-    /// value.
-    fn says_something(&self, text: &str, language: impl Fn() -> Language) -> bool {
-        let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}\"”’»)".contains(char));
-        let says_new = |(_, value): (&str, &str)| {
-            let terms = terms(value, language());
-            ends && terms.is_empty() || terms.iter().any(|term| !self.question.forms.contains_key(term))
-        };
-        is_number(text) || is_signature(text) || text.split_once(": ").map_or(ends, says_new)
-    }
-
-    fn answers(&self, value: f64, shares: &[f64]) -> bool {
-        let of_any_kind = LESS_FOR_ANY_KIND * f64::from(u8::from(self.part.kinds.is_open()));
-        value >= ANSWERS - LESS_FOR_THING * self.part.things - of_any_kind && self.has_figures(shares)
-    }
-
-    /// Returns whether it has the years and other figures that the part asks about, such as `1980` or `E44`.
-    fn has_figures(&self, shares: &[f64]) -> bool {
-        let asked = self.question.words.iter().zip(&self.part.weights).zip(shares);
-        let mut figures = asked.filter(|((word, weight), _)| word.is_number && **weight == 1.0);
-        figures.all(|(_, share)| *share >= LEAST_OF_FIGURE)
-    }
-
-    /// Returns what each word of the question is worth here, by the best place where it stands.
-    fn shares(&self, place: usize) -> Vec<f64> {
-        let words = &self.question.words;
-        let in_document = |(word, here): (&Word, &bool)| match (here, word.is_name) {
-            (true, true) => NAME_IN_DOCUMENT,
-            (true, false) => WORD_IN_DOCUMENT,
-            (false, _) => 0.0,
-        };
-        let mut shares: Vec<f64> = words.iter().zip(self.document).map(in_document).collect();
-        let mut see = |found: &[(usize, f64)], share: f64| {
-            found.iter().for_each(|(number, form)| shares[*number] = shares[*number].max(form * share));
-        };
-        let here = &self.found[place];
-        see(&here.own, 1.0);
-        see(&here.heading, IN_HEADING);
-        see(&here.title, self.in_title);
+    /// Returns what each word is worth for a sentence, by the best place where it stands; takes what it is worth
+    /// anywhere in the document.
+    fn shares(&self, document: &[f64], found: &[Found<'_>], place: usize) -> Vec<f64> {
+        let mut shares = document.to_vec();
+        let here = &found[place];
+        see(&mut shares, &here.own, 1.0);
+        see(&mut shares, &here.heading, IN_HEADING);
         let before = successors(Some(IN_SENTENCE_BEFORE), |share| Some(share * FADING)).take(SENTENCES_BEFORE);
-        let after = (place + 1 < self.found.len()).then_some((place + 1, IN_SENTENCE_AFTER));
+        let after = found.get(place + 1).map(|_| (place + 1, IN_SENTENCE_AFTER));
         for (other, share) in (0..place).rev().zip(before).chain(after) {
-            let together = self.piece.sentences[other].paragraph == self.piece.sentences[place].paragraph;
-            see(&self.found[other].own, if together { share } else { share * OF_ANOTHER_PARAGRAPH });
+            let together = found[other].sentence.paragraph == here.sentence.paragraph;
+            see(&mut shares, &found[other].own, if together { share } else { share * OF_ANOTHER_PARAGRAPH });
         }
         shares
     }
 
+    fn score(&self, part: &Part, found: &Found<'_>, shares: &[f64]) -> Score {
+        let text = found.sentence.text.as_str();
+        let cover = self.covered(part, shares, |weight| weight);
+        let others = self.covered(part, shares, |weight| f64::from(u8::from(weight == 0.0)));
+        let fit = part.kinds.fit(text, |word| self.forms.contains_key(&stem(&word.to_lowercase(), found.language)));
+        let kind = WITHOUT_KIND + (1.0 - WITHOUT_KIND) * fit;
+        let substance = if self.says_something(text, found.language) { 1.0 } else { NO_STATEMENT };
+        let value = (cover + OF_OTHER_PARTS * others) * kind * brevity(found.length) * substance;
+        let words = part.own().zip(shares).filter(|(is_own, share)| *is_own && **share > STANDS_THERE).count();
+        Score { value, answers: self.answers(part, value, shares), words }
+    }
+
+    /// Returns whether it is a sentence, a row or `name: value`, and no question; what the question itself says is no
+    /// value.
+    fn says_something(&self, text: &str, language: Language) -> bool {
+        let ends = text.ends_with(|char: char| ".!…\u{3002}\u{ff01}\"”’»)".contains(char));
+        let says_new = |(_, value): (&str, &str)| {
+            let terms = terms(value, language);
+            ends && terms.is_empty() || terms.iter().any(|term| !self.forms.contains_key(term))
+        };
+        is_number(text) || is_signature(text) || text.split_once(": ").map_or(ends, says_new)
+    }
+
+    /// Returns whether a sentence of this value answers a part of the question. It also has to have the years and other
+    /// figures that the part asks about, such as `1980` or `E44`.
+    fn answers(&self, part: &Part, value: f64, shares: &[f64]) -> bool {
+        let asked = || self.words.iter().zip(&part.weights);
+        let things = asked().filter(|(word, weight)| **weight > 0.0 && !word.is_name && !word.is_number).count();
+        let of_any_kind = if part.kinds.is_open() { LESS_FOR_ANY_KIND } else { 0.0 };
+        let has_figure = |((word, weight), share): ((&Word, &f64), &f64)| {
+            !word.is_number || *weight < 1.0 || *share >= LEAST_OF_FIGURE
+        };
+        value >= ANSWERS - LESS_FOR_THING * count(things.min(MOST_THINGS)) - of_any_kind
+            && asked().zip(shares).all(has_figure)
+    }
+
     /// Returns the share of the question's words that is covered, each with its weight, the rare ones counting most; 0
     /// when none has a weight.
-    fn covered(&self, shares: &[f64], weight: impl Fn(f64) -> f64) -> f64 {
-        let weights = self.question.words.iter().zip(&self.part.weights).map(|(word, own)| weight(*own) * word.rarity);
+    fn covered(&self, part: &Part, shares: &[f64], weight: impl Fn(f64) -> f64) -> f64 {
+        let weights = self.words.iter().zip(&part.weights).map(|(word, own)| weight(*own) * word.rarity);
         let (covered, all) =
             weights.zip(shares).fold((0.0, 0.0), |sum, (weight, share)| (sum.0 + weight * share, sum.1 + weight));
         if all > 0.0 { covered / all } else { 0.0 }
     }
+}
+
+/// Raises the shares of words to those of a place where they stand.
+fn see(shares: &mut [f64], found: &[(usize, f64)], worth: f64) {
+    found.iter().for_each(|(number, form)| shares[*number] = shares[*number].max(form * worth));
 }
 
 /// Returns less than 1 for sentences that are long enough to have many words by chance, and for fragments that say

@@ -1,14 +1,17 @@
 //! The report without a writer: for each part of the question the sentences that answer it, or that none does; then the
 //! rest by topic, what no longer holds apart from it, and contradictions side by side.
 
-use std::collections::{BTreeSet, HashSet};
+use std::{
+    collections::{BTreeSet, HashSet},
+    mem,
+};
 
 use super::{
     Evidence, Finding, add, bounds,
     phrases::Phrases,
     plan,
     rank::{self, Score, best_from},
-    statements::{self, Fingerprint, Joined, Statement},
+    statements::{self, Joined, Statement},
     versions::{self, Versions},
 };
 use crate::text::{self, Language, is_row, is_unspaced, plain, terms, words};
@@ -43,7 +46,6 @@ const MOST_MISSING: usize = 8;
 /// Everything the report says, and what it is worth.
 struct Material<'a> {
     statements: Vec<Statement>,
-    fingerprints: Vec<Fingerprint>,
     /// The finding each statement is from.
     findings: Vec<usize>,
     scores: rank::Scores,
@@ -89,37 +91,27 @@ fn section(report: &mut String, heading: &str, lines: &[String]) {
 fn gather<'a>(brief: &str, findings: &[Finding], sources: &'a [Evidence]) -> Material<'a> {
     let (mut all, mut from) = (Joined::default(), Vec::new());
     for (number, statement) in statements::read_all(findings.iter().map(|finding| finding.text.as_str())) {
-        if let Some(new) = all.join(statement) {
-            all.push(new);
+        if all.add(statement) {
             from.push(number);
         }
     }
-    let Joined { statements, fingerprints } = all;
+    let statements = all.statements;
     let scores = rank::rank_statements(brief, &statements);
     let versions = Versions::of(brief, &statements, sources);
     let outdated = (0..statements.len()).filter(|place| versions.is_outdated(&statements[*place])).collect();
-    Material { statements, fingerprints, findings: from, scores, versions, outdated }
+    Material { statements, findings: from, scores, versions, outdated }
 }
 
-/// Cuts each part to its first statement, and the rest to what there is room for in all. What has no room is left to
-/// the sections below.
-fn cut(all: &mut [Short]) {
-    let mut room = SHORT_IN_ALL.saturating_sub(all.len());
-    for short in all {
-        let rest = short.places.len().saturating_sub(1).min(room);
-        short.places.truncate(1 + rest);
-        room -= rest;
-    }
-}
-
-/// Leaves each statement to one part: to the first that it suits best, else to the first that it suits.
+/// Leaves each statement to the part that it suits best, and in turns as many to each part as there is room for in all.
+/// What has no room is left to the sections below.
 fn share_out(all: &mut [Short]) {
+    let wanted: Vec<Vec<usize>> = all.iter_mut().map(|short| mem::take(&mut short.places)).collect();
     let mut chosen: HashSet<usize> = HashSet::new();
-    let mut claim = |place: &usize| chosen.insert(*place);
-    let firsts: Vec<Option<usize>> = all.iter().map(|short| short.places.first().copied().filter(&mut claim)).collect();
-    for (short, first) in all.iter_mut().zip(firsts) {
-        let rest: Vec<usize> = short.places.drain(..).filter(&mut claim).collect();
-        short.places = first.into_iter().chain(rest).collect();
+    for turn in 0..wanted.iter().map(Vec::len).max().unwrap_or_default() {
+        for (short, wanted) in all.iter_mut().zip(&wanted) {
+            let place = wanted.get(turn).filter(|place| chosen.len() < SHORT_IN_ALL && chosen.insert(**place));
+            short.places.extend(place);
+        }
     }
 }
 
@@ -137,8 +129,7 @@ impl Material<'_> {
         for scores in self.scores.parts.clone() {
             self.overrule(&scores);
         }
-        let of_part = |(number, scores): (usize, &Vec<Score>)| {
-            let part = parts.get(number).cloned().unwrap_or_default();
+        let of_part = |(part, scores): (String, &Vec<Score>)| {
             let is_row = |place: usize| lists && is_row(&self.statements[place].text);
             let worth = |place: usize| if is_row(place) { ROW_OF_LIST } else { 1.0 };
             let values = scores.iter().enumerate().map(|(place, score)| score.value * worth(place)).collect();
@@ -150,10 +141,9 @@ impl Material<'_> {
             }
             Short { part, answers, places }
         };
-        let mut all: Vec<Short> = self.scores.parts.iter().enumerate().map(of_part).collect();
+        let mut all: Vec<Short> = parts.into_iter().zip(&self.scores.parts).map(of_part).collect();
         all.sort_by_key(|short| !short.answers);
         share_out(&mut all);
-        cut(&mut all);
         all
     }
 
@@ -167,19 +157,14 @@ impl Material<'_> {
     /// Returns the places with the other rows of the tables whose rows are among them: which is most, and what there is
     /// in all, only the whole table says.
     fn with_siblings(&self, places: Vec<usize>) -> Vec<usize> {
+        let table = |place: usize| {
+            let row = Some(&self.statements[place]).filter(|statement| is_row(&statement.text))?;
+            Some((&row.group, &row.heading))
+        };
         let mut all: Vec<usize> = Vec::new();
         for place in places {
-            let row = &self.statements[place];
-            let is_sibling = |other: &usize| {
-                let other = &self.statements[*other];
-                is_row(&other.text) && other.group == row.group && other.heading == row.heading
-            };
-            match is_row(&row.text) {
-                true => {
-                    (0..self.statements.len()).filter(is_sibling).take(SHORT_LIST).for_each(|row| add(&mut all, row))
-                }
-                false => add(&mut all, place),
-            }
+            let is_sibling = |other: &usize| *other == place || table(place).is_some() && table(place) == table(*other);
+            (0..self.statements.len()).filter(is_sibling).take(SHORT_LIST).for_each(|place| add(&mut all, place));
         }
         all
     }
@@ -187,17 +172,15 @@ impl Material<'_> {
     /// Takes out of the best candidates what others say otherwise and know better; not what suits another part of the
     /// question better, where figures of the same kind may be about something else.
     fn overrule(&mut self, scores: &[Score]) {
-        let values: Vec<f64> = scores.iter().map(|score| score.value).collect();
-        let mut candidates = self.current(values.clone(), SHARE_OVERRULED);
+        let mut candidates = self.current(scores.iter().map(|score| score.value).collect(), SHARE_OVERRULED);
         candidates.truncate(CANDIDATES);
         // Who knows better has a say, however little else he says, and who guesses has to be held against him.
         let is_said_with_care = |place: &usize| {
             let text = &self.statements[*place].text;
-            values[*place] > 0.0 && versions::guesses(text) || versions::corrects(text)
+            versions::guesses(text) || versions::corrects(text)
         };
-        let more = (0..values.len()).filter(|place| is_said_with_care(place) && !candidates.contains(place));
-        let more: Vec<usize> = more.take(CANDIDATES).collect();
-        candidates.extend(more);
+        let careful = (0..scores.len()).filter(is_said_with_care).take(CANDIDATES);
+        careful.for_each(|place| add(&mut candidates, place));
         let known: Vec<(&Statement, Score)> =
             candidates.iter().map(|place| (&self.statements[*place], scores[*place])).collect();
         let overruled = self.versions.overruled(&known);
@@ -207,16 +190,16 @@ impl Material<'_> {
     }
 
     fn short_lines(&self, brief: &str, short: &[Short], phrases: Phrases) -> Vec<String> {
-        let mut lines = Vec::new();
+        let (mut lines, any_answers) = (Vec::new(), short.iter().any(|short| short.answers));
         if short.iter().all(|short| short.places.is_empty()) {
             return vec![phrases.get("nothing").to_owned()];
         }
-        if !short.iter().any(|short| short.answers) {
+        if !any_answers {
             lines.push(format!("{}\n", phrases.get("no_answer")));
         }
         // What answers each part best comes before what else there is to any of them.
         for part in short {
-            if !part.answers && short.iter().any(|other| other.answers) {
+            if !part.answers && any_answers {
                 lines.push(format!("- {}", phrases.filled("no_answer_to", &plain(&part.part))));
             }
             lines.extend(part.places.first().map(|place| format!("- {}", self.labelled(*place))));
@@ -224,8 +207,11 @@ impl Material<'_> {
         let rest = short.iter().flat_map(|part| part.places.iter().skip(1));
         lines.extend(rest.map(|place| format!("- {}", self.labelled(*place))));
         let missing = self.missing_words(brief);
-        if !short.iter().any(|short| short.answers) && !missing.is_empty() {
-            lines.push(format!("\n{}", phrases.filled("missing_words", &phrases.joined(&missing))));
+        if !any_answers && !missing.is_empty() {
+            lines.push(format!(
+                "\n{}",
+                phrases.filled("missing_words", &missing.join(phrases.get("comma").trim_matches('|')))
+            ));
         }
         lines
     }
@@ -282,8 +268,9 @@ impl Material<'_> {
     fn conflicts(&self) -> Vec<(usize, usize)> {
         let good = best_from(&self.scores.overall, SHARE_IN_SECTION).into_iter();
         let good: Vec<usize> = good.filter(|place| !self.outdated.contains(place)).take(MOST_COMPARED).collect();
-        let said = |place: &usize| (&self.fingerprints[*place], self.statements[*place].sources.as_slice());
-        let pairs = statements::differing(&good.iter().map(said).collect::<Vec<_>>());
+        let said = good.iter().map(|place| &self.statements[*place]);
+        let said: Vec<_> = said.map(|statement| (statement.text.as_str(), statement.sources.as_slice())).collect();
+        let pairs = statements::differing(&said);
         pairs.into_iter().take(MOST_CONFLICTS).map(|(one, other)| (good[one], good[other])).collect()
     }
 

@@ -5,7 +5,7 @@
 //! words of its subject in it, and no list (`requests.txt`) knows a subject.
 
 use super::lists::list;
-use crate::text::{Language, is_in};
+use crate::text::{Language, is_in, is_unspaced, start};
 
 /// More words than any such request has.
 const MAX_WORDS: usize = 24;
@@ -53,7 +53,7 @@ fn words(message: &str) -> Option<Vec<String>> {
             return None;
         }
         let word = word.to_lowercase();
-        match word.chars().any(crate::text::is_unspaced) {
+        match word.chars().any(is_unspaced) {
             true => words.extend(unspaced(&word)?),
             false => words.push(word),
         }
@@ -62,17 +62,16 @@ fn words(message: &str) -> Option<Vec<String>> {
 }
 
 /// Cuts text without spaces into the words it is made of, the longest first; `None` when one is unknown.
-fn unspaced(text: &str) -> Option<Vec<String>> {
-    let chars: Vec<char> = text.chars().take(MAX_WORDS * MAX_UNSPACED + 1).collect();
+fn unspaced(mut text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
-    let mut at = 0;
-    while at < chars.len() {
-        let word = (1..=MAX_UNSPACED.min(chars.len() - at)).rev().find_map(|length| {
-            let word: String = chars[at..at + length].iter().collect();
-            knows(Language::Chinese, &word).then_some(word)
-        })?;
-        at += word.chars().count();
-        words.push(word);
+    while !text.is_empty() {
+        if words.len() == MAX_WORDS {
+            return None;
+        }
+        let mut heads = (1..=MAX_UNSPACED).rev().map(|length| start(text, length));
+        let word = heads.find(|head| knows(Language::Chinese, head))?;
+        words.push(word.to_owned());
+        text = &text[word.len()..];
     }
     Some(words)
 }

@@ -21,7 +21,7 @@ const LEAST_WORDS: usize = 5;
 const FEWEST_WORDS: usize = 3;
 
 /// Something that sources say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Statement {
     pub text: String,
     /// Who says it, each once, in order of appearance; empty when nobody is named.
@@ -72,23 +72,15 @@ impl Fingerprint {
         self.numbers == other.numbers && self.overlap(other) >= SAME
     }
 
-    /// Returns whether both say the same but for their numbers.
+    /// Returns whether both say the same but for their numbers. Where it is word for word, and one number, few words
+    /// are enough.
     fn contradicts(&self, other: &Self) -> bool {
-        let enough = self.row.is_some() || self.words.len().min(other.words.len()) >= LEAST_WORDS;
-        let (own, others) = self.own_numbers(other);
-        own.min(others) > 0 && enough && self.row == other.row && self.overlap(other) >= ALIKE
-    }
-
-    /// Returns whether both say the same, word for word, but for one number. Then few words are enough.
-    fn differs_in_one(&self, other: &Self) -> bool {
-        let is_same = self.words == other.words && self.words.len() >= FEWEST_WORDS && self.row == other.row;
-        is_same && self.own_numbers(other) == (1, 1)
-    }
-
-    /// Returns how many numbers this one alone has, and how many the other one alone.
-    fn own_numbers(&self, other: &Self) -> (usize, usize) {
         let alone = |one: &Self, other: &Self| one.numbers.difference(&other.numbers).count();
-        (alone(self, other), alone(other, self))
+        let (own, others) = (alone(self, other), alone(other, self));
+        let is_same = self.words == other.words && (own, others) == (1, 1);
+        let least = if is_same { FEWEST_WORDS } else { LEAST_WORDS };
+        let is_enough = self.row.is_some() || self.words.len().min(other.words.len()) >= least;
+        own.min(others) > 0 && is_enough && self.row == other.row && self.overlap(other) >= ALIKE
     }
 
     /// Returns the share of words that both have, 0 to 1.
@@ -101,12 +93,13 @@ impl Fingerprint {
 
 /// Finds pairs of statements that say the same but for their numbers, and have sources, none of them in common, by
 /// their places.
-pub(super) fn differing(statements: &[(&Fingerprint, &[SourceId])]) -> Vec<(usize, usize)> {
+pub(super) fn differing(statements: &[(&str, &[SourceId])]) -> Vec<(usize, usize)> {
+    let prints: Vec<Fingerprint> = statements.iter().map(|(text, _)| Fingerprint::of(text)).collect();
     let pairs = (0..statements.len()).flat_map(|one| (one + 1..statements.len()).map(move |other| (one, other)));
     let differ = |(one, other): &(usize, usize)| {
-        let ((print, sources), (against, others)) = (&statements[*one], &statements[*other]);
+        let (sources, others) = (statements[*one].1, statements[*other].1);
         let are_apart = !sources.is_empty() && sources.iter().all(|id| !others.contains(id));
-        are_apart && (print.contradicts(against) || print.differs_in_one(against))
+        are_apart && prints[*one].contradicts(&prints[*other])
     };
     pairs.filter(differ).collect()
 }
@@ -115,23 +108,22 @@ pub(super) fn differing(statements: &[(&Fingerprint, &[SourceId])]) -> Vec<(usiz
 #[derive(Default)]
 pub(super) struct Joined {
     pub statements: Vec<Statement>,
-    pub fingerprints: Vec<Fingerprint>,
+    fingerprints: Vec<Fingerprint>,
 }
 
 impl Joined {
-    /// Adds the sources of `statement` to those of one that says the same, or gives it back for [`Joined::push`].
-    pub(super) fn join(&mut self, statement: Statement) -> Option<(Statement, Fingerprint)> {
+    /// Adds the statement, or its sources to those of one that says the same; returns whether it is new.
+    pub fn add(&mut self, statement: Statement) -> bool {
         let fingerprint = Fingerprint::of(&statement.text);
-        let Some(same) = self.fingerprints.iter().position(|other| other.repeats(&fingerprint)) else {
-            return Some((statement, fingerprint));
-        };
-        statement.sources.into_iter().for_each(|id| add(&mut self.statements[same].sources, id));
-        None
-    }
-
-    pub(super) fn push(&mut self, (statement, fingerprint): (Statement, Fingerprint)) {
-        self.statements.push(statement);
-        self.fingerprints.push(fingerprint);
+        let same = self.fingerprints.iter().position(|other| other.repeats(&fingerprint));
+        match same {
+            Some(same) => statement.sources.into_iter().for_each(|id| add(&mut self.statements[same].sources, id)),
+            None => {
+                self.statements.push(statement);
+                self.fingerprints.push(fingerprint);
+            }
+        }
+        same.is_none()
     }
 }
 
@@ -155,63 +147,50 @@ pub(super) fn read_all<'a>(notes: impl Iterator<Item = &'a str> + Clone) -> Vec<
 /// Reads the statements of notes: sentences with the ids behind them, under the heading or title above them.
 pub(super) fn read(notes: &str) -> Vec<Statement> {
     let mut statements = Vec::new();
-    let (mut group, mut heading) = (String::new(), String::new());
+    let mut under = Statement::default();
     for line in notes.lines().map(str::trim) {
-        if let Some(inner) = line.strip_prefix(HEADING_MARK) {
-            heading = plain(inner);
+        if let Some(heading) = line.strip_prefix(HEADING_MARK) {
+            under.heading = plain(heading);
         } else if line.starts_with('#') {
-            (group, heading) = (plain(line.trim_start_matches('#')), String::new());
+            under = Statement { group: plain(line.trim_start_matches('#')), ..Statement::default() };
         } else {
-            read_line(line, (&group, &heading), &mut statements);
+            read_line(line, &under, &mut statements);
         }
     }
     statements
 }
 
-fn read_line(line: &str, under: (&str, &str), statements: &mut Vec<Statement>) {
-    let mut rest = line.trim().trim_start_matches(['-', '*', '+', '>', '|']);
-    while let Some((text, ids, after)) = next_citation(rest) {
-        take(text, &ids, under, statements);
-        rest = after;
+fn read_line(line: &str, under: &Statement, statements: &mut Vec<Statement>) {
+    // The citations of several brackets in a row belong to the same statements.
+    let mut begin = statements.len();
+    let mut text = String::new();
+    for piece in line.trim_start_matches(['-', '*', '+', '>', '|']).split_inclusive(']') {
+        let Some((before, ids)) = citation(piece) else {
+            text.push_str(piece);
+            continue;
+        };
+        text.push_str(before);
+        if !text.trim().is_empty() {
+            begin = statements.len();
+            statements.extend(stated(&text, under));
+            text.clear();
+        }
+        statements[begin..].iter_mut().for_each(|statement| statement.sources.extend(&ids));
     }
-    take(rest.trim_start_matches(['.', ',', ';', ' ']), &[], under, statements);
+    statements.extend(stated(&text, under));
 }
 
-fn take(text: &str, ids: &[SourceId], (group, heading): (&str, &str), statements: &mut Vec<Statement>) {
-    for Sentence { text, .. } in text::split(text.trim_matches('|')) {
-        statements.push(Statement {
-            text,
-            sources: ids.to_vec(),
-            group: group.to_owned(),
-            heading: heading.to_owned(),
-        });
-    }
+/// Returns the sentences of a text as statements under a heading.
+fn stated<'a>(text: &str, under: &'a Statement) -> impl Iterator<Item = Statement> + use<'a> {
+    let sentences = text::split(text.trim_start_matches(['.', ',', ';', ' ']).trim_matches('|'));
+    sentences.into_iter().map(|sentence| Statement { text: sentence.text, ..under.clone() })
 }
 
-/// Returns the text before the next run of citations, their ids, and what follows.
-fn next_citation(text: &str) -> Option<(&str, Vec<SourceId>, &str)> {
-    let (before, mut ids, mut after) = next_bracket(text)?;
-    while let Some((_, more, behind)) = next_bracket(after).filter(|(between, ..)| between.trim().is_empty()) {
-        ids.extend(more);
-        after = behind;
-    }
-    Some((before, ids, after))
-}
-
-/// Returns the text before the next bracket with ids, these, and what follows.
-fn next_bracket(text: &str) -> Option<(&str, Vec<SourceId>, &str)> {
-    text.match_indices('[').find_map(|(open, mark)| {
-        let inside = &text[open + mark.len()..];
-        let end = inside.find(|char: char| !(char.is_ascii_digit() || "S,; ".contains(char)))?;
-        let (ids, after) = (ids_in(&inside[..end]), inside[end..].strip_prefix(']')?);
-        (!ids.is_empty()).then(|| (&text[..open], ids, after))
-    })
-}
-
-/// Reads the ids in `S1003, S1004`; none when there is anything else.
-fn ids_in(inside: &str) -> Vec<SourceId> {
+/// Returns the text before a citation that ends it, such as `[S1003, S1004]`, and its ids.
+fn citation(text: &str) -> Option<(&str, Vec<SourceId>)> {
+    let (before, inside) = text.strip_suffix(']')?.rsplit_once('[')?;
     let id = |word: &str| word.trim().strip_prefix('S')?.parse().ok().map(SourceId);
-    inside.split([',', ';']).map(id).collect::<Option<Vec<_>>>().unwrap_or_default()
+    Some((before, inside.split([',', ';']).map(id).collect::<Option<_>>()?))
 }
 
 #[cfg(test)]
@@ -256,7 +235,7 @@ mod tests {
         let row = |name: &str, price: &str| print(&format!("{name} rate, per kWh – Members: {price} cents"));
         assert!(row("Day", "18.9").contradicts(&row("Day", "21.4")));
         assert!(!row("Day", "18.9").contradicts(&row("Night", "16.2")));
-        let differ = |one: &str, other: &str| print(one).differs_in_one(&print(other));
+        let differ = |one: &str, other: &str| print(one).contradicts(&print(other));
         assert!(differ("The repair of Petrel cost 412,000 crowns.", "The repair of Petrel cost 421,000 crowns."));
         let rate = |percent: &str| format!("Unemployment in the region of Skelderwick was {percent} percent in 2030.");
         assert!(differ(&rate("4.2"), &rate("6.1")));

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::SourceId,
-    text::{Language, english_month, is_number, is_row, is_stop_word, month_by_name, stem, terms, words},
+    text::{Language, is_number, is_row, is_stop_word, month_by_name, stem, terms, words},
 };
 
 /// The oldest year that is none of the figures of a sentence.
@@ -140,46 +140,13 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A statement that something is replaced, or was wrong, by the words and the date that it says.
-struct Notice<'a> {
-    statement: &'a Statement,
-    language: Language,
-    said: HashSet<String>,
-    date: Option<String>,
-}
-
-impl<'a> Notice<'a> {
-    fn of(statement: &'a Statement) -> Self {
-        let language = Language::of(&statement.text);
-        let said = terms(&statement.text, language).into_iter().collect();
-        Self { statement, language, said, date: date_in(&statement.text) }
-    }
-
-    /// Returns whether it names the document by its date.
-    fn is_on(&self, document: &Document<'_>) -> bool {
-        // `those of May 2030`: a month's name may be a small word, too.
-        let in_month = |own: &str| self.date.as_ref().is_some_and(|said| own.starts_with(said));
-        let is_dated = |own: &String| in_month(own) || self.says_date(own);
-        !document.says(self.statement) && document.date.as_ref().is_some_and(is_dated)
-    }
-
-    /// Returns whether it says `14 November 2030`, also without its year, or `2030-11-14`.
-    fn says_date(&self, date: &str) -> bool {
-        let [year, month, day] = date.split('-').collect::<Vec<_>>()[..] else { return false };
-        let name = month.parse().ok().and_then(english_month);
-        let has = |name: &str| [self.language, Language::English].iter().any(|of| self.said.contains(&stem(name, *of)));
-        let in_figures = || self.said.contains(month) && self.said.contains(year);
-        self.said.contains(day.trim_start_matches('0')) && (name.is_some_and(has) || in_figures())
-    }
-}
-
 /// What is known of the age of the statements at hand.
 pub(super) struct Versions<'a> {
     documents: Vec<Document<'a>>,
-    /// By document, in the order of `documents`.
-    outdated: Vec<bool>,
-    /// Those that the question is about, however old.
-    wanted: Vec<bool>,
+    /// Those of documents that no longer hold.
+    outdated: HashSet<SourceId>,
+    /// Those of documents that the question is about, however old.
+    wanted: HashSet<SourceId>,
     /// The years that the question asks about.
     years: BTreeSet<String>,
 }
@@ -190,36 +157,37 @@ impl<'a> Versions<'a> {
     pub fn of(question: &str, statements: &[Statement], sources: &'a [Evidence]) -> Self {
         let documents = Document::all(statements, sources);
         let (years, past) = (years_in(question), asks_for_the_past(question));
-        let wanted: Vec<bool> =
-            documents.iter().map(|document| past || document.is_asked_for(&years, &documents)).collect();
-        let notices: Vec<Notice<'_>> =
-            statements.iter().filter(|statement| replaces(&statement.text)).map(Notice::of).collect();
+        let replacing = statements.iter().filter(|statement| replaces(&statement.text));
+        let notices: Vec<(&Statement, Vec<String>)> =
+            replacing.map(|statement| (statement, dates_in(&statement.text))).collect();
+        let is_named = |document: &Document<'_>, date: &str| {
+            let names = |dates: &[String]| dates.iter().any(|named| date.contains(named));
+            notices.iter().any(|(notice, dates)| !document.says(notice) && names(dates))
+        };
         let is_replaced = |document: &Document<'_>| {
             document.is_doubtful() && documents.len() > 1
                 || documents.iter().any(|other| other.is_newer_edition_of(document))
-                || notices.iter().any(|notice| notice.is_on(document))
+                || document.date.as_ref().is_some_and(|date| is_named(document, date))
         };
-        let is_outdated = |(document, wanted): (&Document<'_>, &bool)| {
-            !wanted && is_replaced(document) || !past && document.is_settled(&documents, statements)
+        let is_wanted = |document: &Document<'_>| past || document.is_asked_for(&years, &documents);
+        let is_outdated = |document: &Document<'_>| {
+            !is_wanted(document) && is_replaced(document) || !past && document.is_settled(&documents, statements)
         };
-        let outdated = documents.iter().zip(&wanted).map(is_outdated).collect();
-        Self { documents, outdated, wanted, years }
+        let ids = |is: &dyn Fn(&Document<'_>) -> bool| -> HashSet<SourceId> {
+            documents.iter().filter(|document| is(document)).flat_map(|document| &document.ids).copied().collect()
+        };
+        Self { outdated: ids(&is_outdated), wanted: ids(&is_wanted), documents, years }
     }
 
     /// Returns whether only documents say it that no longer hold.
     pub fn is_outdated(&self, statement: &Statement) -> bool {
-        let mut places = self.places(statement).peekable();
-        places.peek().is_some() && places.all(|place| self.outdated[place])
+        !statement.sources.is_empty() && statement.sources.iter().all(|id| self.outdated.contains(id))
     }
 
     /// Returns the date of the heading it stands under, or of the newest document that says it.
     pub fn date(&self, statement: &Statement) -> Option<String> {
-        let of_document = || self.places(statement).filter_map(|place| self.documents[place].date.clone()).max();
-        date_in(&statement.heading).or_else(of_document)
-    }
-
-    fn places(&self, statement: &Statement) -> impl Iterator<Item = usize> {
-        (0..self.documents.len()).filter(|place| self.documents[*place].says(statement))
+        let own = || self.documents.iter().filter(|document| document.says(statement));
+        date_in(&statement.heading).or_else(|| own().filter_map(|document| document.date.clone()).max())
     }
 
     /// Returns whether it speaks of years before those that the question asks about, and of none of these.
@@ -234,7 +202,7 @@ impl<'a> Versions<'a> {
     /// knows, and which have figures of years before those that are asked about.
     pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
         let all: Vec<Candidate<'_>> = candidates.iter().map(|(one, score)| Candidate::of(one, *score, self)).collect();
-        let keeps = |one: &Statement| self.places(one).any(|place| self.wanted[place]) || corrects(&one.text);
+        let keeps = |one: &Statement| one.sources.iter().any(|id| self.wanted.contains(id)) || corrects(&one.text);
         let overruled = |((one, _), own): (&(&Statement, Score), &Candidate<'_>)| {
             !keeps(one) && all.iter().any(|other| own.is_overruled_by(other))
         };
@@ -322,14 +290,24 @@ pub(super) fn date_of_line(line: &str) -> Option<String> {
     (ends && words.len() <= LONGEST_DATED_LINE && !is_row(line)).then(|| date_in(line))?
 }
 
-/// Returns the last date that a title or heading names by month and year: `2034-04-02` of `3.2 (2 April 2034)`.
+/// Returns the last date that a title or heading names with its year.
 fn date_in(text: &str) -> Option<String> {
+    dates_in(text).into_iter().rfind(|date| !date.starts_with('-'))
+}
+
+/// Returns the dates that a text names by a month and at least a day or a year: `2034-04-02` of `3.2 (2 April 2034)`,
+/// `2034-04` of `in April 2034`, `-04-02` of `on 2 April`.
+fn dates_in(text: &str) -> Vec<String> {
     let words = words(text);
-    let dated = |at: usize| is_year(words[at]).then(|| month_number(words[at - 1])).flatten().map(|month| (at, month));
-    let (at, month) = (1..words.len()).rev().find_map(dated)?;
-    let day = at.checked_sub(2).and_then(|day| words[day].parse::<u32>().ok()).filter(|day| (1..=31).contains(day));
-    let day = day.map(|day| format!("-{day:02}")).unwrap_or_default();
-    Some(format!("{}-{month:02}{day}", words[at]))
+    let date = |at: usize| {
+        let month = month_number(words[at])?;
+        let year = words.get(at + 1).filter(|year| is_year(year));
+        let day = at.checked_sub(1).and_then(|day| words[day].parse::<u32>().ok()).filter(|day| (1..=31).contains(day));
+        let day = day.map(|day| format!("-{day:02}"));
+        (year.is_some() || day.is_some())
+            .then(|| format!("{}-{month:02}{}", year.unwrap_or(&""), day.unwrap_or_default()))
+    };
+    (0..words.len()).filter_map(date).collect()
 }
 
 /// Returns the number of a month by its name, or of the month in which a season begins.

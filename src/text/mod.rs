@@ -17,7 +17,7 @@ mod words;
 pub use blocks::{Sentence, is_row, is_signature, split};
 pub use language::Language;
 pub use markup::{is_fence, plain};
-pub use months::{english_month, month, month_by_name, month_names};
+pub use months::{month, month_by_name, month_names};
 pub use sentences::sentences;
 pub use terms::{is_stop_word, stem, terms};
 pub use thesaurus::{related, related_in_compound};

@@ -52,12 +52,6 @@ pub fn month_by_name(word: &str) -> Option<u8> {
     MONTHS_OF_KNOWN.get(word).copied()
 }
 
-/// Returns the English name of a month from 1 to 12.
-pub fn english_month(month: usize) -> Option<&'static str> {
-    let names = MONTHS.lines().next()?.split_whitespace();
-    names.filter_map(|names| names.split(',').next()).nth(month.checked_sub(1)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +64,5 @@ mod tests {
         }
         assert_eq!(month("mars").or(month("marzo")), Some(3));
         assert_eq!(["september", "sept", "set"].map(month_by_name), [Some(9), None, None]);
-        assert_eq!([1, 12, 13].map(english_month), [Some("january"), Some("december"), None]);
     }
 }
