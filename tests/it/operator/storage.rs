@@ -23,7 +23,7 @@ use crate::{
     http::{Answer, Service},
     store::{claimed, commit_of, created, new_run, seqs},
     stories::engine::QUESTION,
-    world::{Call, Kind, Running, Script, Shape, When, World, brain},
+    world::{Call, Kind, Running, Script, Shape, When, World, brain, reply},
 };
 
 /// A few seconds: what a reader is willing to wait.
@@ -364,6 +364,29 @@ async fn a_file_that_is_moved_away_under_the_service_loses_nothing() {
     drop(stream);
     service.stop().await;
     world.finish();
+}
+
+/// With a long queue nothing but claims happens for a while; here, the second one never succeeds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_loop_that_claims_runs_is_not_silent() {
+    let database = TestDatabase::sqlite();
+    let store = database.open().await;
+    for _ in 0..2 {
+        created(&store, &new_run()).await;
+    }
+    let refuse = "CREATE TRIGGER refuse BEFORE UPDATE OF status ON runs WHEN NEW.status = 'running' \
+        AND OLD.status = 'queued' AND EXISTS (SELECT 1 FROM runs WHERE status = 'running') \
+        BEGIN SELECT RAISE(ABORT, 'one is enough'); END";
+    database.execute(refuse).await;
+    let world = World::start(Script::new().otherwise(|_| reply::silence())).await;
+    let service = Service::start(&world, &database).await;
+    until("a run is claimed", async || (store.load().await.unwrap().queued == 1).then_some(())).await;
+    let claims = async || {
+        let ready = service.get("/readyz").await.json();
+        (ready["checks"]["claim_loop"] == "ok").then_some(())
+    };
+    until("its claim counts", claims).await;
+    drop(service);
 }
 
 /// A file that another program holds: one clear line, after a bounded wait.
