@@ -1,7 +1,7 @@
 //! Whether the file at the database's path is still the one that is open.
 //!
-//! SQLite looks at that only where it keeps no log of its own. With one, it goes on writing into a file that was removed
-//! or moved, and what it writes is gone with the process.
+//! With a write-ahead log, SQLite does not look at that: it goes on writing into a file that was removed or moved, and
+//! what it writes is gone with the process.
 
 use std::{
     io,
