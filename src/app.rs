@@ -76,7 +76,7 @@ impl App {
             log,
             writer,
             means: Arc::new(Means::new(Llm::new(config.llm.clone())?, engines)),
-            request_keys: Arc::new(RequestKeys::new(config.request_keys.policy, config.request_keys.secret.as_ref())),
+            request_keys: Arc::new(RequestKeys::new(config.request_keys.policy, &config.request_keys.secrets)),
             prompts: Arc::new(prompts),
             webhooks: Webhooks::new(&config.webhooks)?,
             toolbox,

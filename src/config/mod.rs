@@ -170,8 +170,8 @@ pub enum AllowedHosts {
 #[derive(Clone, Debug, Default)]
 pub struct RequestKeySettings {
     pub policy: KeyPolicy,
-    /// Seals them; there unless none are taken.
-    pub secret: Option<SecretString>,
+    /// The first one seals them, each of them opens them; there is one unless no keys are taken.
+    pub secrets: Vec<SecretString>,
 }
 
 /// Ranges of addresses from which a header is believed.
@@ -460,6 +460,21 @@ mod tests {
             assert_eq!(config.options, expected);
             assert!(config.notices.is_empty());
         }
+    }
+
+    /// Two while one takes the place of the other; what is too short to be two is one with blanks in it.
+    #[test]
+    fn one_secret_or_several_seal_the_keys_of_requests() {
+        use secrecy::ExposeSecret as _;
+        let secrets = |text: &str| -> Vec<String> {
+            let variables = [("FATHOM_REQUEST_KEYS", "allowed"), ("FATHOM_REQUEST_KEYS_SECRET", text)];
+            let config = read(&Flags::default(), &variables).unwrap();
+            config.request_keys.secrets.iter().map(|secret| secret.expose_secret().to_owned()).collect()
+        };
+        let (new, old, words) = ("n".repeat(32), "o".repeat(32), "a secret of the server, long enough");
+        assert_eq!(secrets(&new).concat(), new);
+        assert_eq!(secrets(words), [words]);
+        assert_eq!(secrets(&format!("{new} {old}")), [new, old]);
     }
 
     #[test]

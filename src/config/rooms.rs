@@ -460,16 +460,25 @@ impl RequestKeys {
             "required" => KeyPolicy::Required,
             _ => KeyPolicy::Refused,
         };
-        let is_secret = |secret: &String| secret.chars().count() >= MIN_SECRET_CHARS;
-        if policy != KeyPolicy::Refused && !self.secret.as_ref().is_some_and(is_secret) {
+        let secrets = self.secret.as_deref().map(each_secret).unwrap_or_default();
+        if policy != KeyPolicy::Refused && secrets.is_empty() {
             let text = format!(
                 "FATHOM_REQUEST_KEYS needs FATHOM_REQUEST_KEYS_SECRET, {MIN_SECRET_CHARS} characters or more \
                  (openssl rand -base64 32 makes them): the keys are stored sealed until their run ends"
             );
             return Err(ConfigError::Place(text));
         }
-        Ok(RequestKeySettings { policy, secret: self.secret.map(SecretString::from) })
+        Ok(RequestKeySettings { policy, secrets })
     }
+}
+
+/// Returns the secrets that are long enough: several with blanks between them while one takes the place of another, or
+/// one that has blanks in it.
+fn each_secret(text: &str) -> Vec<SecretString> {
+    let is_secret = |text: &&str| text.chars().count() >= MIN_SECRET_CHARS;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let secrets = if words.iter().all(is_secret) { words } else { vec![text] };
+    secrets.into_iter().filter(is_secret).map(SecretString::from).collect()
 }
 
 impl Webhooks {

@@ -256,7 +256,7 @@ const TABLE: &[Row] = &[
     ("limits.search_concurrency", "FATHOM_SEARCH_CONCURRENCY", None, CALLS, Is("2000"), "web searches at the same time, over all runs"),
 
     ("request_keys.policy", "FATHOM_REQUEST_KEYS", None, Kind::Choice(&["refused", "allowed", "required"]), Is("refused"), "whether requests may, or must, bring keys of providers and search engines (api_keys); their run then uses no others"),
-    ("request_keys.secret", "FATHOM_REQUEST_KEYS_SECRET", None, Kind::Secret, Unset, "encrypts these keys in the database until their run ends; 32 characters or more, the same for all processes"),
+    ("request_keys.secret", "FATHOM_REQUEST_KEYS_SECRET", None, Kind::Secret, Unset, "encrypts these keys in the database until their run ends; 32 characters or more, the same for all processes; several, separated by spaces: the first one encrypts, and each decrypts"),
 
     ("webhooks.secret", "FATHOM_WEBHOOK_SECRET", None, Kind::SigningSecret, Unset, "signs webhooks: whsec_ and base64 of 24 to 64 bytes; up to four, separated by spaces, sign side by side, so that receivers can change from one to the next; unset: there are no webhooks"),
     ("webhooks.allow_private", "FATHOM_WEBHOOK_ALLOW_PRIVATE", None, Kind::Boolean, Is("false"), "lets webhooks go to private addresses, such as those of this machine"),

@@ -89,6 +89,7 @@ async fn database(state: &State) -> &'static str {
         Database::LacksMigrations => "migrations are missing",
         Database::TooNew => "needs a newer release",
         Database::ReadOnly => "takes no writes",
+        Database::Displaced => "its file is not in its place",
     }
 }
 

@@ -108,6 +108,8 @@ pub async fn serve(listener: TcpListener, state: State) {
         state.changes.ended().await;
     };
     if tokio::time::timeout(state.settings.grace, ended).await.is_err() {
+        // Those that have ended still count until they are taken out.
+        while connections.try_join_next().is_some() {}
         let (connections, changes) = (connections.len(), state.changes.len());
         tracing::warn!(connections, changes, "connections were cut off at the end of the grace");
     }

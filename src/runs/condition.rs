@@ -16,6 +16,8 @@ pub enum Database {
     TooNew,
     /// It stands by, or its disk is full: it answers reads and is of no use.
     ReadOnly,
+    /// The file of the embedded database is no longer in its place.
+    Displaced,
 }
 
 impl Runs {
@@ -35,6 +37,10 @@ impl Runs {
     /// Looks what the database is fit for, whatever others are waiting for it.
     pub async fn database(&self) -> Database {
         let store = &self.parts.store;
+        if let Err(error) = store.in_place() {
+            tracing::warn!(%error, "the database takes no writes");
+            return Database::Displaced;
+        }
         match store.schema().await {
             Ok(Schema::Fits) => {}
             Ok(Schema::Lacks(_)) => return Database::LacksMigrations,

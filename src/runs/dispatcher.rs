@@ -133,7 +133,10 @@ impl Dispatcher {
     async fn fill(&mut self, shutdown: &CancellationToken) {
         while self.has_room() && !shutdown.is_cancelled() {
             match self.runs.parts.store.claim_next(&self.runs.claimant(), self.wanted()).await {
-                Ok(Some((lease, run))) => self.start(lease, run, shutdown),
+                Ok(Some((lease, run))) => {
+                    self.start(lease, run, shutdown);
+                    self.has_looked();
+                }
                 Ok(None) => return self.has_looked(),
                 Err(error) => return self.could_not_look(&error),
             }

@@ -29,7 +29,8 @@ const CANNOT_BE_READ: &str =
 /// Takes keys in, and keeps what is made of them while runs use it.
 pub struct RequestKeys {
     policy: KeyPolicy,
-    sealer: Option<Sealer>,
+    /// The first one seals. The others open what was sealed before it took their place.
+    sealers: Vec<Sealer>,
     /// By a digest of the keys: runs with the same ones share their connections and limits.
     used: Mutex<HashMap<String, Weak<Means>>>,
 }
@@ -42,8 +43,8 @@ impl fmt::Debug for RequestKeys {
 
 impl RequestKeys {
     /// Creates the handling of keys in requests. Without a secret that seals them, no keys are taken.
-    pub fn new(policy: KeyPolicy, secret: Option<&SecretString>) -> Self {
-        Self { policy, sealer: secret.and_then(Sealer::new), used: Mutex::default() }
+    pub fn new(policy: KeyPolicy, secrets: &[SecretString]) -> Self {
+        Self { policy, sealers: secrets.iter().filter_map(Sealer::new).collect(), used: Mutex::default() }
     }
 
     /// Returns what a request calls that brings these keys: without any, what the server has.
@@ -55,7 +56,7 @@ impl RequestKeys {
             (KeyPolicy::Required, true) => Err(refused("this service wants the keys of its users: send yours")),
             (_, true) => Ok(Arc::clone(server)),
             (KeyPolicy::Refused, false) => Err(refused(NO_KEYS)),
-            (_, false) if self.sealer.is_none() => Err(refused(NO_KEYS)),
+            (_, false) if self.sealers.is_empty() => Err(refused(NO_KEYS)),
             (_, false) => {
                 check(server, keys)?;
                 self.made_of(server, keys)
@@ -71,7 +72,7 @@ impl RequestKeys {
         if keys.is_empty() {
             return Ok(None);
         }
-        let sealed = self.sealer.as_ref().and_then(|sealer| sealer.seal(run_id, keys));
+        let sealed = self.sealers.first().and_then(|sealer| sealer.seal(run_id, keys));
         sealed.map(Some).ok_or_else(|| refused("the keys cannot be sealed"))
     }
 
@@ -79,9 +80,12 @@ impl RequestKeys {
     ///
     /// # Errors
     /// [`Refusal::Keys`] when they cannot be read here.
-    pub fn opened(&self, server: &Arc<Means>, run_id: RunId, sealed: Vec<u8>) -> Result<Arc<Means>, Refusal> {
-        let keys = self.sealer.as_ref().and_then(|sealer| sealer.open(run_id, sealed));
-        self.made_of(server, &keys.ok_or_else(|| refused(CANNOT_BE_READ))?)
+    pub fn opened(&self, server: &Arc<Means>, run_id: RunId, sealed: &[u8]) -> Result<Arc<Means>, Refusal> {
+        self.made_of(server, &self.unsealed(run_id, sealed).ok_or_else(|| refused(CANNOT_BE_READ))?)
+    }
+
+    fn unsealed(&self, run_id: RunId, sealed: &[u8]) -> Option<GivenKeys> {
+        self.sealers.iter().find_map(|sealer| sealer.open(run_id, sealed))
     }
 
     fn made_of(&self, server: &Arc<Means>, keys: &GivenKeys) -> Result<Arc<Means>, Refusal> {
@@ -149,7 +153,7 @@ impl Sealer {
         Some([nonce.as_ref().as_slice(), &bytes].concat())
     }
 
-    fn open(&self, run_id: RunId, sealed: Vec<u8>) -> Option<GivenKeys> {
+    fn open(&self, run_id: RunId, sealed: &[u8]) -> Option<GivenKeys> {
         let (nonce, bytes) = sealed.split_at_checked(NONCE_LEN)?;
         let mut bytes = bytes.to_vec();
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -177,16 +181,31 @@ mod tests {
         let (own, run) = (sealer("a secret of the server, long enough"), RunId::new());
         let sealed = own.seal(run, &keys()).unwrap();
         assert!(!String::from_utf8_lossy(&sealed).contains("s3cret"));
-        let opened = own.open(run, sealed.clone()).unwrap();
+        let opened = own.open(run, &sealed).unwrap();
         let shown: Vec<_> = opened.iter().map(|(name, key)| (name.as_str(), key.expose_secret())).collect();
         assert_eq!(shown, [("openai", "sk-s3cret-0123"), ("tavily", "tvly-1")]);
-        assert!(own.open(RunId::new(), sealed.clone()).is_none());
-        assert!(sealer("another secret of the server, as long").open(run, sealed.clone()).is_none());
-        assert!(own.open(run, sealed[..8].to_vec()).is_none());
+        assert!(own.open(RunId::new(), &sealed).is_none());
+        assert!(sealer("another secret of the server, as long").open(run, &sealed).is_none());
+        assert!(own.open(run, &sealed[..8]).is_none());
         let mut changed = sealed.clone();
         changed[20] ^= 1;
-        assert!(own.open(run, changed).is_none());
+        assert!(own.open(run, &changed).is_none());
         assert_ne!(own.seal(run, &keys()).unwrap(), sealed, "no nonce is used twice");
+    }
+
+    #[test]
+    fn one_secret_takes_the_place_of_another() {
+        let run = RunId::new();
+        let with = |secrets: &[&str]| {
+            let secrets: Vec<SecretString> = secrets.iter().map(|secret| SecretString::from(*secret)).collect();
+            RequestKeys::new(KeyPolicy::Allowed, &secrets)
+        };
+        let (old, both, new) = (with(&["old"]), with(&["new", "old"]), with(&["new"]));
+        let sealed = |by: &RequestKeys| by.seal(run, &keys()).unwrap().unwrap();
+        assert!(both.unsealed(run, &sealed(&old)).is_some());
+        assert!(new.unsealed(run, &sealed(&old)).is_none());
+        assert!(new.unsealed(run, &sealed(&both)).is_some(), "the first one seals");
+        assert!(old.unsealed(run, &sealed(&both)).is_none());
     }
 
     #[test]

@@ -251,7 +251,7 @@ async fn left_behind(parts: &Parts, lease: &Lease) -> Result<(Event, Vec<Step>, 
 async fn means(parts: &Parts, run: &Run) -> Result<Arc<Means>, WorkError> {
     match parts.store.sealed_keys(run.id).await? {
         None => Ok(Arc::clone(&parts.means)),
-        Some(sealed) => Ok(parts.request_keys.opened(&parts.means, run.id, sealed.unwrap_or_default())?),
+        Some(sealed) => Ok(parts.request_keys.opened(&parts.means, run.id, &sealed.unwrap_or_default())?),
     }
 }
 

@@ -4,6 +4,8 @@
 
 use sqlx::{migrate::MigrateError, postgres::PgDatabaseError, sqlite::SqliteError};
 
+use super::sqlite::Displaced;
+
 /// Why the database did not do it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -104,6 +106,7 @@ impl From<sqlx::Error> for Error {
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => {
                 Self::Disconnected(error.to_string())
             }
+            sqlx::Error::AnyDriverError(reason) if reason.is::<Displaced>() => Self::TakesNoWrites(reason.to_string()),
             sqlx::Error::PoolTimedOut => Self::Unavailable("no connection was to be had in time".to_owned()),
             sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed

@@ -138,6 +138,17 @@ impl Store {
         self.health.takes_writes(|| self.probe_write()).await
     }
 
+    /// Succeeds while the file of the embedded database is where it was when it was opened.
+    ///
+    /// # Errors
+    /// [`Error::TakesNoWrites`], as every write then.
+    pub fn in_place(&self) -> Result<(), Error> {
+        match &*self.engine {
+            Engine::Postgres(_) => Ok(()),
+            Engine::Sqlite(engine) => engine.in_place(),
+        }
+    }
+
     /// Compares a database's schema with what this program needs, and tries whether it takes writes; what is stored
     /// stays as it is. A file that is not there has no schema.
     ///

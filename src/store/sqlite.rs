@@ -16,6 +16,8 @@ use super::{
     migrations::{self, scripts},
 };
 use crate::files;
+pub use place::Displaced;
+use place::Place;
 use texts::{SNAPSHOT, WITHOUT_SNAPSHOT, snapshot};
 use write::write_group;
 use writer::{InUse, Transaction, Writer};
@@ -41,6 +43,7 @@ macro_rules! row_among {
     };
 }
 
+mod place;
 #[path = "queries/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same queries, compiled for the other engine")]
 mod queries;
@@ -75,6 +78,7 @@ const OPEN_PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub struct Engine {
+    place: Place,
     writer: Writer,
     readers: SqlitePool,
     /// One connection that nobody but probes uses: those who wait for a reader say nothing about the database.
@@ -84,6 +88,7 @@ pub struct Engine {
 impl Engine {
     pub async fn open(path: &Path, synchronous: Synchronous) -> Result<Self, Error> {
         create_privately(path)?;
+        let place = Place::of(path).map_err(|error| Error::Unusable(format!("{}: {error}", path.display())))?;
         let options = writer_options(path, synchronous);
         migrate_with_retries(&options, path).await?;
         let pool = |connections| {
@@ -94,10 +99,14 @@ impl Engine {
                 .connect_lazy_with(common_options(path).read_only(true))
         };
         let (readers, probes) = (pool(READERS), pool(1));
-        let writer = Writer::new(options);
+        let writer = Writer::new(options, place.clone());
         // Readers cannot make the files that go with a database on which somebody works.
         writer.acquire().await?;
-        Ok(Self { writer, readers, probes })
+        Ok(Self { place, writer, readers, probes })
+    }
+
+    pub fn in_place(&self) -> Result<(), Error> {
+        Ok(self.place.check().map_err(sqlx::Error::from)?)
     }
 
     pub fn connections(&self) -> (u32, u32) {
@@ -115,11 +124,11 @@ impl Engine {
 
     /// Takes a connection to read by. Readers learn soon that the database is away; writers wait longer.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
-        within_limit(&self.readers).await
+        within_limit(&self.readers, &self.place).await
     }
 
     async fn prober(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
-        within_limit(&self.probes).await
+        within_limit(&self.probes, &self.place).await
     }
 
     /// Returns a connection that probes writing: there is one writer, and who waits for it learns how it does.
@@ -136,7 +145,11 @@ impl Engine {
     }
 }
 
-async fn within_limit(pool: &SqlitePool) -> Result<PoolConnection<Db>, sqlx::Error> {
+/// Takes a connection of the pool. While another file may be in the place of the one that is open, it makes none.
+async fn within_limit(pool: &SqlitePool, place: &Place) -> Result<PoolConnection<Db>, sqlx::Error> {
+    if let Err(displaced) = place.check() {
+        return pool.try_acquire().ok_or_else(|| displaced.into());
+    }
     tokio::time::timeout(READER_LIMIT, pool.acquire()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
 }
 

@@ -31,8 +31,7 @@ impl<'a> Case<'a> {
         Some(Self { statement, is_held, is_known_error })
     }
 
-    /// Returns whether the check errs: it does not support what the page holds, or does not doubt what it does not
-    /// hold.
+    /// Returns whether the check errs: it does not support what the page holds, or does not doubt what is not there.
     fn is_misjudged(&self, page: &str) -> bool {
         let text = format!("{} [1].", self.statement);
         let end = text.chars().count() - 1;

@@ -24,8 +24,7 @@ struct Fence {
     last_commit: Option<Uuid>,
 }
 
-/// Whether an entry is to be written, is there already, or is refused; torn: since the one that it follows is not
-/// there.
+/// Whether an entry is to be written, is there already, or is refused; torn: since the one before it is not there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Write,

@@ -14,7 +14,7 @@ use sqlx::{
 };
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{ACQUIRE_LIMIT, BEGIN, Db, write::OBJECTS};
+use super::{ACQUIRE_LIMIT, BEGIN, Db, place::Place, write::OBJECTS};
 
 type Transactions = <Db as sqlx::Database>::TransactionManager;
 
@@ -22,6 +22,7 @@ type Transactions = <Db as sqlx::Database>::TransactionManager;
 #[derive(Clone, Debug)]
 pub struct Writer {
     options: SqliteConnectOptions,
+    place: Place,
     /// Held while it is used.
     state: Arc<Mutex<State>>,
 }
@@ -49,14 +50,15 @@ pub struct Transaction {
 }
 
 impl Writer {
-    pub fn new(options: SqliteConnectOptions) -> Self {
-        Self { options, state: Arc::new(Mutex::new(State::Absent)) }
+    pub fn new(options: SqliteConnectOptions, place: Place) -> Self {
+        Self { options, place, state: Arc::new(Mutex::new(State::Absent)) }
     }
 
-    /// Waits for its turn.
+    /// Waits for its turn. Refuses what would be written into a file that is not in its place.
     pub async fn acquire(&self) -> Result<InUse, sqlx::Error> {
         let turn = tokio::time::timeout(ACQUIRE_LIMIT, Arc::clone(&self.state).lock_owned());
         let mut state = turn.await.map_err(|_| sqlx::Error::PoolTimedOut)?;
+        self.place.check()?;
         let usable = match &mut *state {
             State::Closed => return Err(sqlx::Error::PoolClosed),
             State::Absent => false,

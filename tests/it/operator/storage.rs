@@ -1,6 +1,7 @@
 //! A database that misbehaves under the service: away, stopped and started, too small a pool, locked, full, deadlocked.
 
 use std::{
+    fs,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -22,7 +23,7 @@ use crate::{
     http::{Answer, Service},
     store::{claimed, commit_of, created, new_run, seqs},
     stories::engine::QUESTION,
-    world::{Call, Kind, Running, Script, Shape, When, World, brain},
+    world::{Call, Kind, Running, Script, Shape, When, World, brain, reply},
 };
 
 /// A few seconds: what a reader is willing to wait.
@@ -324,6 +325,68 @@ async fn a_full_disk_under_the_service_passes() {
     until("the run goes on to its end", async || (run().await["status"] == "completed").then_some(())).await;
     assert_eq!(site.store.runs(100).await.unwrap().len(), accepted + 1, "a refused message creates nothing");
     service.kill().await;
+}
+
+/// Somebody moves the file of the embedded database, or puts another one in its place: nothing is written that would be
+/// lost, and all goes on once it is back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_moved_away_under_the_service_loses_nothing() {
+    let database = TestDatabase::sqlite();
+    let Database::Sqlite { path, .. } = &database.database else { panic!("not SQLite") };
+    let elsewhere = path.with_extension("elsewhere");
+    let world = World::start(slow_script()).await;
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let mut stream = service.stream(&started.events_path(), &[]).await;
+    stream.until("researcher.started").await;
+    fs::rename(path, &elsewhere).unwrap();
+    for replaced in [false, true] {
+        if replaced {
+            fs::write(path, "another one").unwrap();
+        }
+        let ready = service.get("/readyz").await;
+        let check = ready.json()["checks"]["database"].clone();
+        assert_eq!((ready.status, check), (503, json!("its file is not in its place")));
+        let refused = service.post("/api/v1/threads", &json!({ "message": "Never to be asked." })).await;
+        assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("storage_read_only")), "{}", refused.text());
+        // By the connections that are open: no other one is made.
+        let waits = async || {
+            let run = service.get(&format!("/api/v1/runs/{}", started.run)).await;
+            (run.status == 200 && run.json()["status"] == "running").then_some(())
+        };
+        until("the run is read, and waits", waits).await;
+    }
+    fs::rename(&elsewhere, path).unwrap();
+    stream.until("run.completed").await;
+    assert_eq!(service.ended(&started.run).await["status"], "completed");
+    assert_eq!(service.list("/api/v1/threads").await.len(), 1, "a refused request creates nothing");
+    assert_eq!(service.get("/readyz").await.status, 200);
+    drop(stream);
+    service.stop().await;
+    world.finish();
+}
+
+/// With a long queue nothing but claims happens for a while; here, the second one never succeeds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_loop_that_claims_runs_is_not_silent() {
+    let database = TestDatabase::sqlite();
+    let store = database.open().await;
+    for _ in 0..2 {
+        created(&store, &new_run()).await;
+    }
+    let refuse = "CREATE TRIGGER refuse BEFORE UPDATE OF status ON runs WHEN NEW.status = 'running' \
+        AND OLD.status = 'queued' AND EXISTS (SELECT 1 FROM runs WHERE status = 'running') \
+        BEGIN SELECT RAISE(ABORT, 'one is enough'); END";
+    database.execute(refuse).await;
+    let world = World::start(Script::new().otherwise(|_| reply::silence())).await;
+    let service = Service::start(&world, &database).await;
+    until("a run is claimed", async || (store.load().await.unwrap().queued == 1).then_some(())).await;
+    let claims = async || {
+        let ready = service.get("/readyz").await.json();
+        (ready["checks"]["claim_loop"] == "ok").then_some(())
+    };
+    until("its claim counts", claims).await;
+    drop(service);
 }
 
 /// A file that another program holds: one clear line, after a bounded wait.
