@@ -19,7 +19,7 @@ use super::{
 use crate::{
     domain::{Moment, Run, RunId, Timestamp},
     process,
-    store::{self, ClaimFilter, Clock, EndedLeases, Lease},
+    store::{self, ClaimFilter, Clock, EndedLeases, Lease, Schema},
     webhooks,
 };
 
@@ -50,6 +50,8 @@ pub struct Dispatcher {
     cleaning: JoinSet<()>,
     /// The last look at the queue failed.
     away: bool,
+    /// A newer release has changed the database, and this one is not to work on it any more.
+    is_left_behind: bool,
     /// A run that is to be worked on alone has waited long enough.
     draining: bool,
     /// What the clocks said at the last look.
@@ -67,6 +69,7 @@ impl Dispatcher {
             delivering: JoinSet::new(),
             cleaning: JoinSet::new(),
             away: false,
+            is_left_behind: false,
             draining: false,
             clocks: Moment::now(),
             dead: HashMap::new(),
@@ -145,7 +148,9 @@ impl Dispatcher {
     }
 
     fn has_room(&self) -> bool {
-        self.working.len() < self.runs.parts.settings.queue.max_concurrent_runs && !self.runs.active.is_taken()
+        !self.is_left_behind
+            && self.working.len() < self.runs.parts.settings.queue.max_concurrent_runs
+            && !self.runs.active.is_taken()
     }
 
     /// Returns which runs may be claimed. After an outage workers renew before anybody takes their runs, since most of
@@ -162,11 +167,25 @@ impl Dispatcher {
     /// Does what is due every second.
     async fn look(&mut self) {
         self.notice_clock_steps();
+        self.notice_newer_release().await;
         self.runs.reap_dead_workers().await;
         self.end_leases_of_dead_workers(EndedLeases::Unsuspected).await;
         self.apply_remote_signals().await;
         let waits = self.runs.parts.store.suspect_waits(SUSPECT_WAIT, Clock::Database);
         self.draining = !self.working.is_empty() && waits.await.unwrap_or(self.draining);
+    }
+
+    /// Notices that a newer release has left this one behind, whose statements may be wrong there: nothing more is begun
+    /// here.
+    async fn notice_newer_release(&mut self) {
+        let Ok(schema) = self.runs.parts.store.schema().await else { return };
+        let is_left_behind = matches!(schema, Schema::TooNew { .. });
+        if std::mem::replace(&mut self.is_left_behind, is_left_behind) != is_left_behind {
+            match is_left_behind {
+                true => tracing::warn!("a newer release has changed the database; this process begins no more runs"),
+                false => tracing::info!("this release fits the database again; this process begins runs"),
+            }
+        }
     }
 
     /// Notices steps of this machine's clock, and that the machine slept. Where leases are judged by it, they mean

@@ -97,6 +97,11 @@ async fn configured_origins_are_let_in() {
     world.finish();
 }
 
+/// What a newer release does that leaves this one behind.
+const LATER: &str = "INSERT INTO schema_compatibility (version, oldest_program) VALUES (1000, 1000); \
+    INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+    SELECT 1000, 'later', TRUE, checksum, 1 FROM _sqlx_migrations WHERE version = 1";
+
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -104,15 +109,33 @@ async fn a_service_whose_database_has_another_schema_is_not_ready(database: Test
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     until("the service is ready", async || (service.get("/readyz").await.status == 200).then_some(())).await;
-    let later = "INSERT INTO schema_compatibility (version, oldest_program) VALUES (1000, 1000); \
-        INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
-        SELECT 1000, 'later', TRUE, checksum, 1 FROM _sqlx_migrations WHERE version = 1";
-    let changes = [(later, "needs a newer release"), ("DELETE FROM _sqlx_migrations", "migrations are missing")];
+    let changes = [(LATER, "needs a newer release"), ("DELETE FROM _sqlx_migrations", "migrations are missing")];
     for (change, expected) in changes {
         database.execute(change).await;
         let answer = service.get("/readyz").await.expect(503).json();
         assert_eq!(answer["checks"]["database"], expected, "{answer}");
     }
+    service.stop().await;
+    world.finish();
+}
+
+/// It would write what a newer one does not expect. What is queued waits for those that fit.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_a_newer_release_left_behind_begins_no_run(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::start(&world, &database).await;
+    until("the service is ready", async || (service.get("/readyz").await.status == 200).then_some(())).await;
+    database.execute(LATER).await;
+    let looks = Duration::from_millis(2_500);
+    tokio::time::sleep(looks).await;
+    let started = service.start_run().await;
+    tokio::time::sleep(looks).await;
+    assert_eq!(service.run(&started.run).await["status"], "queued");
+    database.execute("DELETE FROM schema_compatibility WHERE version = 1000").await;
+    database.execute("DELETE FROM _sqlx_migrations WHERE version = 1000").await;
+    assert_eq!(service.ended(&started.run).await["outcome"], "report");
     service.stop().await;
     world.finish();
 }
