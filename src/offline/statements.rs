@@ -15,6 +15,8 @@ const SAME: f64 = 0.82;
 const ALIKE: f64 = 0.7;
 /// Statements looked at: each is compared with those before it.
 const MOST_STATEMENTS: usize = 500;
+/// Sources of a statement of notes; each of a line stands behind all its sentences.
+const MOST_SOURCES: usize = 50;
 /// Content words without which two sentences are alike by chance.
 const LEAST_WORDS: usize = 5;
 /// The same of sentences with the very same words.
@@ -175,7 +177,11 @@ fn read_line(line: &str, under: &Statement, statements: &mut Vec<Statement>) {
             statements.extend(stated(&text, under));
             text.clear();
         }
-        statements[begin..].iter_mut().for_each(|statement| statement.sources.extend(&ids));
+        let known = statements.get(begin).map_or(MOST_SOURCES, |statement| statement.sources.len());
+        let ids = &ids[..ids.len().min(MOST_SOURCES.saturating_sub(known))];
+        if !ids.is_empty() {
+            statements[begin..].iter_mut().for_each(|statement| statement.sources.extend(ids));
+        }
     }
     statements.extend(stated(&text, under));
 }
@@ -210,6 +216,13 @@ mod tests {
         ];
         let expected = expected.map(|(text, ids)| (text.to_owned(), ids.into_iter().map(SourceId).collect::<Vec<_>>()));
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn a_line_of_many_sources_keeps_the_first_ones() {
+        let ids: String = (1..=900).map(|id| format!("[S{id}]")).collect();
+        let read = read(&format!("- It was founded. By many. {ids}"));
+        assert_eq!(read.iter().map(|statement| statement.sources.len()).collect::<Vec<_>>(), [MOST_SOURCES; 2]);
     }
 
     #[test]
