@@ -10,7 +10,10 @@ use std::collections::VecDeque;
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use super::openai::{KEY, Turn};
+use super::turn::Turn;
+
+/// The only key the provider accepts.
+pub const KEY: &str = "sk-scripted-world";
 
 /// The signature of every thought.
 const SIGNATURE: &str = "c2lnbmVk";

@@ -15,6 +15,7 @@ pub mod prose;
 pub mod reply;
 pub mod script;
 pub mod tavily;
+mod turn;
 
 use std::{
     path::Path,
