@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::{task::JoinSet, time::MissedTickBehavior};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, MissedTickBehavior},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -132,9 +135,10 @@ impl Dispatcher {
         }
     }
 
-    /// Claims runs until there is no room or none is left.
+    /// Claims runs until there is no room or none is left, or the next look is due, which hears of what was cancelled.
     async fn fill(&mut self, shutdown: &CancellationToken) {
-        while self.has_room() && !shutdown.is_cancelled() {
+        let begun = Instant::now();
+        while self.has_room() && !shutdown.is_cancelled() && begun.elapsed() < LOOK {
             match self.runs.parts.store.claim_next(&self.runs.claimant(), self.wanted()).await {
                 Ok(Some((lease, run))) => {
                     self.start(lease, run, shutdown);
