@@ -179,8 +179,8 @@ impl Dispatcher {
         self.draining = !self.working.is_empty() && waits.await.unwrap_or(self.draining);
     }
 
-    /// Notices that a newer release has left this one behind, whose statements may be wrong there: nothing more is begun
-    /// here.
+    /// Looks whether a newer release has left this one behind, whose statements may be wrong there: then nothing more
+    /// is begun here.
     async fn notice_newer_release(&mut self) {
         let Ok(schema) = self.runs.parts.store.schema().await else { return };
         let is_left_behind = matches!(schema, Schema::TooNew { .. });
