@@ -343,10 +343,7 @@ impl Cx {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
                 Ok(Ok(mut completion)) => {
-                    // The offline model uses none.
-                    if !model.is_offline() {
-                        completion.usage = completion.plausible_usage(fitted.tokens);
-                    }
+                    completion.usage = completion.plausible_usage(fitted.tokens);
                     reserved.answered(&completion.usage);
                     return Ok(Tried::Answered(completion));
                 }

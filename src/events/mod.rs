@@ -4,7 +4,8 @@
 //! tail (`tail.rs`), and all its readers take it from there as [`Frame`]s, ready for the wire. A reader that is behind
 //! the tail reads pages of the table at its own pace and holds up nobody. After each commit the writer hands what it
 //! wrote to the tails of this process and, through the database, wakes those of the others (`wakes.rs`), which read it
-//! from the table; one look per second for all threads covers wake-ups that got lost (`fill.rs`).
+//! from the table; one look per second for all threads covers wake-ups that got lost (`fill.rs`). It also notices where
+//! the database has lost events that readers had: these go back to the newest one that is there.
 
 mod fill;
 mod frame;

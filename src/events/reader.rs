@@ -176,16 +176,14 @@ impl Reader {
     /// the tail: what comes between the two rings again.
     async fn refill(&mut self) -> Result<bool, Error> {
         let end = self.subscription.look();
-        if let Some(End::Rewound(through)) = end {
-            return Box::pin(self.go_back(through)).await;
-        }
+        // What takes long is boxed, so that a reader that waits is small.
         match (self.subscription.tail.take(self.after_seq), end) {
+            (_, Some(End::Rewound(through))) => return Box::pin(self.go_back(through)).await,
             (NextFrames::Frames(frames), _) => self.batch = frames.into_iter(),
-            // Boxed, so that a reader that waits is small.
             (NextFrames::Behind { head }, _) => Box::pin(self.page(head)).await?,
             (NextFrames::UpToDate, Some(End::Gone)) => return self.say_deleted(),
             (NextFrames::UpToDate, Some(End::Failed(error))) => return Err(error),
-            (NextFrames::UpToDate, Some(End::Rewound(_)) | None) => {
+            (NextFrames::UpToDate, None) => {
                 // An idle reader holds no memory for frames it has handed out.
                 self.batch = Vec::new().into_iter();
                 self.subscription.wait().await;

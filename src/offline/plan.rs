@@ -29,8 +29,8 @@ pub(super) fn lower_words(text: &str) -> Vec<String> {
     words(text).into_iter().map(str::to_lowercase).collect()
 }
 
-/// Returns the single questions in `question`, in order, as written; at least one. Words in brackets
-/// at its end, as [`topics`] puts them there, are not part of any.
+/// Returns the single questions in `question`, in order, as written; at least one. Words in brackets at its end, as
+/// [`topics`] puts them there, are not part of any.
 pub(super) fn parts(question: &str) -> Vec<String> {
     let question = bounds::question(question);
     let sentences = text::split(without_carried(question));

@@ -269,7 +269,8 @@ impl Question {
         let mut documents: HashMap<&str, Vec<f64>> = HashMap::new();
         for (piece, found) in pieces.iter().zip(found) {
             let document = documents.entry(piece.title).or_insert_with(|| vec![0.0; self.words.len()]);
-            let title = self.words_in(piece.title, piece.language()).0;
+            let language = found.first().map_or_else(|| piece.language(), |found| found.language);
+            let title = self.words_in(piece.title, language).0;
             let has_all = self.words.len() >= LEAST_WORDS && title.len() == self.words.len();
             see(document, &title, if has_all { IN_TITLE_OF_ALL } else { IN_TITLE });
             for (number, _) in found.iter().flat_map(|found| &found.own) {
