@@ -13,7 +13,7 @@ const details = (run, at, status, calls) => ({
 await story(async (page) => {
   await page.addInitScript(() => {
     globalThis.EventSource = class {
-      constructor(address) { globalThis.stream = this; this.address = address; setTimeout(() => this.onopen(), 0); }
+      constructor(address) { this.before = globalThis.stream; globalThis.stream = this; this.address = address; setTimeout(() => this.onopen(), 0); }
       close() {}
     };
   });
@@ -45,7 +45,7 @@ await story(async (page) => {
 
   // A database that took over without the newest events: what was shown of them goes.
   await send(event(22, 2, "stream.rewound", { to: 22 }));
-  await page.waitForFunction(() => globalThis.stream.address.endsWith("after=0") && globalThis.stream.onmessage);
+  await page.waitForFunction(() => globalThis.stream.before && globalThis.stream.address.endsWith("after=0") && globalThis.stream.onmessage);
   await send(event(1, 1, "run.created", { question: "Question 1", options: {} }), event(2, 1, "run.failed", { problem: { message: "Lost." } }));
   await page.waitForFunction(() => document.querySelectorAll(".run").length === 1);
   await page.waitForSelector(".run[data-status=failed]");
