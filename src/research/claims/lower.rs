@@ -4,6 +4,7 @@ use std::{ops::Range, sync::OnceLock};
 
 use super::{
     borders::{begins, is_apart, is_apart_as, says_what_is_counted},
+    lookup::Phrases,
     phrases, quarters, words,
 };
 
@@ -38,6 +39,17 @@ impl Lower {
         let places = self.text.match_indices(part).take(MOST_PLACES).map(|(at, _)| at);
         let places = places.filter(move |at| is_it(&self.text[..*at], &self.text[at + part.len()..]));
         places.map(|at| self.sentence_at(at))
+    }
+
+    /// Returns what the phrases mean that stand between such parts of the text as `is_it` asks for, each with its sentence.
+    pub fn meant<T: Copy>(
+        &self,
+        phrases: &Phrases<T>,
+        is_it: impl Fn(T, &str, &str) -> bool,
+    ) -> impl Iterator<Item = (T, usize)> {
+        let found = phrases.all_in(&self.text);
+        let found = found.filter(move |(meaning, at)| is_it(*meaning, &self.text[..at.start], &self.text[at.end..]));
+        found.map(|(meaning, at)| (meaning, self.sentence_at(at.start)))
     }
 
     /// Returns how many the numbers of tables may count, in no order, each with the sentence that may be the head.

@@ -196,12 +196,6 @@ pub fn on_other_scale(value: i128, kind: &str) -> [i128; 3] {
     }
 }
 
-/// What many of these words have in them.
-const IN_HEADS: [&str; 20] = [
-    "thousand", "mil", "bill", "trill", "tausend", "000", "mrd", "mio", "lakh", "crore", "$m", "€m", "£m", "千", "万",
-    "萬", "億", "亿", "천", "만",
-];
-
 /// What the heads of tables say, with how many their numbers count.
 type Heads = Phrases<(i128, &'static str, Head)>;
 
@@ -214,12 +208,12 @@ static ALL_HEADS: LazyLock<Heads> = LazyLock::new(|| {
         let words = multiples(multiple).filter(|word| word.len() > 1 && word.is_ascii());
         words.map(move |word| (word, (multiple, word, Head::BesideMoney)))
     });
-    Phrases::new(&IN_HEADS, of(HEADS, Head::Phrase).chain(beside_money).chain(of(SIGNS, Head::Sign)))
+    Phrases::new(of(HEADS, Head::Phrase).chain(beside_money).chain(of(SIGNS, Head::Sign)))
 });
 
 static ALL_MULTIPLES: LazyLock<Phrases<i128>> = LazyLock::new(|| {
     let words = |multiple: i128| multiples(multiple).map(move |word| (word, multiple));
-    Phrases::new(&IN_HEADS, words::all_multiples().flat_map(words))
+    Phrases::new(words::all_multiples().flat_map(words))
 });
 
 /// Returns what heads of tables in a text in lower case may say their numbers count, each with its first byte.

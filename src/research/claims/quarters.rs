@@ -61,25 +61,6 @@ const PARTS_OF_YEAR: &[(&str, &str)] = &[
     ),
 ];
 
-/// What all of these have one of.
-const IN_PARTS_OF_YEAR: [&str; 15] = [
-    "quart",
-    "trimestre",
-    "kwart",
-    "half",
-    "halbjahr",
-    "semestre",
-    "季度",
-    "半年",
-    "квартал",
-    "полугоди",
-    "çeyre",
-    "분기",
-    "四半期",
-    "반기",
-    "半期",
-];
-
 /// Before the number of parts that a year begins with: `前三季度` are its first three quarters.
 const FIRST_PARTS: char = '前';
 
@@ -92,7 +73,7 @@ const BUSINESS: &str = "sales revenue profit earnings turnover income results or
 
 static NAMES: LazyLock<Phrases<&str>> = LazyLock::new(|| {
     let names = PARTS_OF_YEAR.iter().flat_map(|(code, all)| all.split(", ").map(move |words| (words, *code)));
-    Phrases::new(&IN_PARTS_OF_YEAR, names)
+    Phrases::new(names)
 });
 
 /// Returns the codes of the parts of a year.

@@ -1,7 +1,9 @@
 //! Shares that a source says in words, in the languages that reports are written in, and which of these words are
 //! none: `the second half of the year`, `a third party`.
 
-use super::{borders::stands_alone, lower::Lower, words::ONE};
+use std::sync::LazyLock;
+
+use super::{borders::stands_alone, lookup::Phrases, lower::Lower, words::ONE};
 use crate::text::is_in;
 
 /// Shares in words, with the hundredths that each is, in hundredths of these.
@@ -217,15 +219,18 @@ const MOST_BETWEEN: usize = 3;
 /// Bytes around such words that are looked at.
 const NEAR: usize = 64;
 
+/// The shares in millionths of a per cent, each with the words for it.
+static ALL_SHARES: LazyLock<Phrases<(i128, &str)>> = LazyLock::new(|| {
+    let said = |(share, all): &'static (i128, &'static [&'static str])| {
+        all.iter().map(move |words| (*words, (share * ONE / 100, *words)))
+    };
+    Phrases::new(SHARES.iter().flat_map(said))
+});
+
 /// Returns the shares in per cent, in millionths, that a text says in words, each with a sentence that does.
 pub fn shares(lower: &Lower) -> Vec<(i128, usize)> {
-    let places =
-        |words: &'static str| lower.sentences_where(words, move |before, behind| is_share(words, before, behind));
-    let said = |(share, all): &(i128, &'static [&'static str])| {
-        let share = share * ONE / 100;
-        all.iter().flat_map(|words| places(words)).map(move |sentence| (share, sentence)).collect::<Vec<_>>()
-    };
-    let mut shares: Vec<(i128, usize)> = SHARES.iter().flat_map(said).collect();
+    let said = lower.meant(&ALL_SHARES, |(_, words), before, behind| is_share(words, before, behind));
+    let mut shares: Vec<(i128, usize)> = said.map(|((share, _), sentence)| (share, sentence)).collect();
     shares.sort_unstable();
     shares.dedup();
     shares
