@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::SourceId,
-    text::{Language, is_number, is_row, is_stop_word, month_by_name, stem, terms, words},
+    text::{Language, is_number, is_row, is_stop_word_of_any, month_by_name, stem, terms, words},
 };
 
 /// The oldest year that is none of the figures of a sentence.
@@ -353,7 +353,7 @@ pub(super) fn figures(text: &str) -> Figures {
 /// behind it, or, where that is a small one, the word before it (`Android 11 or later`).
 fn unit(before: Option<&str>, figure: &str, behind: &[&str], language: Language) -> Option<String> {
     // Sentences are too short to be sure of their language.
-    let is_small = |word: &String| Language::ALL.iter().any(|language| is_stop_word(word, *language));
+    let is_small = |word: &String| is_stop_word_of_any(word);
     let before = before.map(str::to_lowercase);
     if let Some(currency) = before.as_ref().filter(|before| is_listed("currencies", before)) {
         return Some(currency.clone());

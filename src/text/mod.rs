@@ -19,7 +19,7 @@ pub use language::Language;
 pub use markup::{is_fence, plain};
 pub use months::{month, month_by_name, month_names};
 pub use sentences::sentences;
-pub use terms::{is_stop_word, stem, terms};
+pub use terms::{is_stop_word, is_stop_word_of_any, stem, terms};
 pub use thesaurus::{related, related_in_compound};
 pub use words::{fold, is_in, is_number, is_unspaced, words};
 

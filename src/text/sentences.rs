@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{Language, start};
+use super::start;
 
 const ABBREVIATIONS: &[&str] = &[
     "al", "approx", "apr", "art", "aug", "bzw", "ca", "cf", "co", "corp", "dec", "dez", "dept", "dr", "e.g", "eg",
@@ -108,7 +108,7 @@ fn is_abbreviated(before: &str, after: &str) -> bool {
 /// Returns whether the text begins with a small word of so many bytes at least.
 fn begins_small(text: &str, least: usize) -> bool {
     let first = super::words(start(text, 16)).first().map(|first| first.to_lowercase());
-    first.is_some_and(|first| first.len() >= least && Language::ALL.iter().any(|of| super::is_stop_word(&first, *of)))
+    first.is_some_and(|first| first.len() >= least && super::is_stop_word_of_any(&first))
 }
 
 /// Returns whether the word is one of `abbreviations` that belongs to the number glued to it or before it; `before` has

@@ -1,10 +1,8 @@
 //! What a text is about: its words without the small ones, in a form that related words share.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::{collections::HashMap, sync::LazyLock};
 
+use foldhash::fast::FixedState;
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::{Language, is_number, is_unspaced, words};
@@ -55,18 +53,30 @@ const DERIVATIONS: &[(&str, usize)] = &[
     ("al", 4),
 ];
 
+/// The small words of all languages, each with a bit for each language that has it.
+static STOP_WORDS: LazyLock<HashMap<&'static str, u8, FixedState>> = LazyLock::new(|| {
+    let mut all: HashMap<&'static str, u8, FixedState> = HashMap::default();
+    for language in Language::ALL {
+        let own = OF_QUESTIONS.iter().filter(|(of, _)| *of == language).flat_map(|(_, words)| words.split_whitespace());
+        let listed = stop_words::lookup(language.code()).unwrap_or_default();
+        listed.iter().copied().chain(own).for_each(|word| *all.entry(word).or_default() |= bit(language));
+    }
+    all
+});
+
+fn bit(language: Language) -> u8 {
+    1 << language as u8
+}
+
 /// Returns whether a word in lower case says nothing about what a sentence is about.
 pub fn is_stop_word(word: &str, language: Language) -> bool {
-    static SETS: LazyLock<HashMap<Language, HashSet<&'static str>>> = LazyLock::new(|| {
-        let set = |language: Language| {
-            let own =
-                OF_QUESTIONS.iter().filter(|(of, _)| *of == language).flat_map(|(_, words)| words.split_whitespace());
-            let listed = stop_words::lookup(language.code()).unwrap_or_default();
-            (language, listed.iter().copied().chain(own).collect())
-        };
-        Language::ALL.into_iter().map(set).collect()
-    });
-    SETS.get(&language).is_some_and(|set| set.contains(word))
+    STOP_WORDS.get(word).is_some_and(|languages| languages & bit(language) != 0)
+}
+
+/// Returns whether a word in lower case is such a word in one of the languages, where it is not known in which one it
+/// stands.
+pub fn is_stop_word_of_any(word: &str) -> bool {
+    STOP_WORDS.contains_key(word)
 }
 
 /// Returns what `text` is about: stems of its words but the small ones, in order, repeated ones included; pairs of

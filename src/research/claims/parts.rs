@@ -6,10 +6,11 @@ use std::ops::Range;
 use super::{
     figure::Number,
     keys::{SHORTEST, STEM, WordKey, key, word_keys},
+    reader::lower,
     tokens::{Token, clause_ends},
     words::ONE,
 };
-use crate::text::{self, Language, is_in};
+use crate::text::{self, is_in};
 
 /// Begin a part with a number of its own.
 const JOINTS: &str = "and und et y e ed и while whereas but versus vs compared sowie während aber gegenüber tandis contre mientras frente mentre maar \
@@ -110,7 +111,7 @@ impl Of {
 /// Returns the labels of each number of a sentence, which are in order. Nothing is plain where words say that all
 /// numbers follow all that they are of.
 pub fn labels(text: &str, tokens: &[Token<'_>], numbers: &[Counted<'_>], of: Of) -> Vec<Vec<Label>> {
-    let says_so = |token: &Token<'_>| token.is_word() && is_in(RESPECTIVELY, &token.text.to_lowercase());
+    let says_so = |token: &Token<'_>| token.is_word() && is_in(RESPECTIVELY, &lower(token.text));
     if tokens.iter().any(says_so) {
         return vec![Vec::new(); numbers.len()];
     }
@@ -193,7 +194,7 @@ fn marks(text: &str) -> impl Iterator<Item = Cut> {
 fn joints<'a>(tokens: &'a [Token<'a>]) -> impl Iterator<Item = Cut> + 'a {
     let (mut joins, mut last) = (false, 0);
     tokens.iter().filter(|token| token.is_word()).filter_map(move |token| {
-        let lower = token.text.to_lowercase();
+        let lower = lower(token.text);
         // `Between Lyon and Turin`.
         (joins, last) = if is_in(BETWEEN, &lower) { (true, 0) } else { (joins, last + 1) };
         if !is_in(JOINTS, &lower) {
@@ -220,8 +221,8 @@ fn soft_cuts(tokens: &[Token<'_>], numbers: &[Counted<'_>], cuts: &[Cut]) -> Vec
         }
         let between = tokens.iter().filter(|token| from <= token.at && token.at < number.place.start);
         let words: Vec<&Token<'_>> = between.filter(|token| token.is_word()).collect();
-        let soft = words.iter().find(|token| is_in(SOFT_JOINTS, &token.text.to_lowercase()));
-        let behind = || words.first().filter(|first| !is_small(&first.text.to_lowercase())).map(|first| first.end());
+        let soft = words.iter().find(|token| is_in(SOFT_JOINTS, &lower(token.text)));
+        let behind = || words.first().filter(|first| !is_small(&lower(first.text))).map(|first| first.end());
         Some(Cut { at: soft.map(|token| token.at).or_else(behind).unwrap_or(from), kind: CutKind::Soft })
     };
     (0..numbers.len()).filter_map(cut).collect()
@@ -271,7 +272,7 @@ pub fn word_labels<'a>(text: &'a str, tokens: &'a [Token<'a>]) -> impl Iterator<
     };
     let label = move |(key, at): (WordKey, usize)| {
         let token = tokens[tokens.partition_point(|token| token.at < at)];
-        let lower = token.text.to_lowercase();
+        let lower = lower(token.text);
         (!is_small(&lower))
             .then(|| (Label { key: singular(&lower).unwrap_or(key), kind: kind(&token), is_behind: false }, at))
     };
@@ -302,5 +303,5 @@ fn singular(lower: &str) -> Option<WordKey> {
 }
 
 fn is_small(lower: &str) -> bool {
-    Language::ALL.into_iter().any(|language| text::is_stop_word(lower, language)) && !is_in(TELLING, lower)
+    text::is_stop_word_of_any(lower) && !is_in(TELLING, lower)
 }

@@ -19,7 +19,7 @@ use super::{
     units::{self, Unit},
     words::ONE,
 };
-use crate::text::{self, Language};
+use crate::text;
 
 /// Sentences that are looked at for numbers that the words of a statement belong to.
 const MOST_OTHERS: usize = 50;
@@ -131,7 +131,7 @@ impl<'a> Roles<'a> {
         let [first, rest @ ..] = &tokens[..] else { return false };
         let lower = first.text.to_lowercase();
         let is_known = || word_keys(&tokens[..1]).all(|(key, _)| self.statement.keys.contains(&key));
-        let is_small = || Language::ALL.into_iter().any(|language| text::is_stop_word(&lower, language));
+        let is_small = || text::is_stop_word_of_any(&lower);
         let is_unit = |token: &Token<'_>| {
             let found = units::unit_as_written(token.text, &token.text.to_lowercase());
             found.zip(unit).is_some_and(|(found, unit)| found.quantity == unit.quantity)

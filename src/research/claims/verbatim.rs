@@ -4,8 +4,6 @@
 //! a quotation, a question, or one of few words, which says too little alone. What stands around a sentence and
 //! denies it is not seen.
 
-use std::collections::HashSet;
-
 use super::keys::{WordKey, key};
 use crate::text::{self, Sentence, is_unspaced, words};
 
@@ -16,20 +14,23 @@ const CHARS_OF_WORD: usize = 2;
 /// Marks of quotations, at their begin or end.
 const QUOTES: &[char] = &['"', '“', '”', '„', '«', '»', '「', '」', '『', '』'];
 
-/// The whole sentences of a text that it says itself.
+/// The whole sentences of a text that it says itself, in the order of their keys.
 #[derive(Debug, Default)]
-pub struct Verbatim(HashSet<WordKey>);
+pub struct Verbatim(Vec<WordKey>);
 
 impl Verbatim {
     pub fn of(text: &str) -> Self {
         let sentences = text::split(text);
         let paragraphs = sentences.chunk_by(|one, other| one.paragraph == other.paragraph);
-        Self(paragraphs.flat_map(said).filter_map(|sentence| spelling(&sentence.text)).collect())
+        let said = paragraphs.flat_map(said).filter_map(|sentence| spelling(&sentence.text));
+        let mut said: Vec<WordKey> = said.collect();
+        said.sort_unstable();
+        Self(said)
     }
 
     /// Returns whether a statement is one of the sentences.
     pub fn has(&self, statement: &str) -> bool {
-        spelling(&text::plain(statement)).is_some_and(|spelling| self.0.contains(&spelling))
+        spelling(&text::plain(statement)).is_some_and(|spelling| self.0.binary_search(&spelling).is_ok())
     }
 }
 

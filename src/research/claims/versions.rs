@@ -7,7 +7,7 @@ use super::{
     figure::{Number, Precision},
     tokens::Token,
 };
-use crate::text::{self, Language};
+use crate::text;
 
 /// Before the number of a version.
 const VERSION: &str = "version versions versión versione versão v ver release";
@@ -30,7 +30,7 @@ pub fn version<'a>(tokens: &[Token<'a>], place: &Range<usize>, number: &Number) 
     let is_named = || {
         let is_measure =
             before.text.chars().all(char::is_uppercase) && before.text.chars().nth(LONGEST_MEASURE).is_none();
-        let is_small = || Language::ALL.into_iter().any(|language| text::is_stop_word(&lower, language));
+        let is_small = || text::is_stop_word_of_any(&lower);
         let is_name = before.is_word() && before.text.starts_with(char::is_uppercase);
         is_name && !is_measure && whole != "0" && whole.len() <= LONGEST_MAJOR && !is_small()
     };
