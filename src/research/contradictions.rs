@@ -65,7 +65,7 @@ fn held_against(contradictions: &[Contradiction], report: &Report) -> Vec<Contra
         let is_cited = cited.contains(&one.source_id) || cited.contains(&other.source_id);
         let is_settled = || {
             let is_dated = |one: &Stated, other: &Stated| states_dated(&text, one) && states(&text, other);
-            parts.iter().any(|part| part.sets_beside(one, other)) || is_dated(one, other) || is_dated(other, one)
+            sets_beside(&parts, one, other) || is_dated(one, other) || is_dated(other, one)
         };
         is_cited && is_settled()
     };
@@ -74,7 +74,11 @@ fn held_against(contradictions: &[Contradiction], report: &Report) -> Vec<Contra
 
 /// Returns whether the text names the figures of a statement.
 fn names(text: &Reference, stated: &Stated) -> bool {
-    let lacking = text.lacks(&stated.text);
+    are_named(stated, &text.lacks(&stated.text))
+}
+
+/// Returns whether none of the figures of a statement is among those that a text lacks.
+fn are_named(stated: &Stated, lacking: &[String]) -> bool {
     stated.figures.iter().all(|figure| !lacking.contains(figure))
 }
 
@@ -90,6 +94,16 @@ fn states_dated(text: &str, stated: &Stated) -> bool {
     dated.filter(|(label, _)| is_date(label)).any(|(_, line)| states(line, stated))
 }
 
+/// Returns whether one of the parts names the figures of both statements, and says what they are of.
+fn sets_beside(parts: &[Part<'_>], one: &Stated, other: &Stated) -> bool {
+    let named = |stated: &Stated| -> Vec<bool> {
+        let lacking = claims::lacking(&stated.text, parts.iter().map(|part| &part.read));
+        lacking.iter().map(|lacking| are_named(stated, lacking)).collect()
+    };
+    let mut both = parts.iter().zip(named(one).into_iter().zip(named(other)));
+    both.any(|(part, named)| named == (true, true) && part.sets_beside(one, other))
+}
+
 /// A paragraph, a list or a table, read once for all pairs that are looked for in it.
 struct Part<'a> {
     text: &'a str,
@@ -101,11 +115,8 @@ impl<'a> Part<'a> {
         Self { text, read: Reference::of(text) }
     }
 
-    /// Returns whether it names both figures: in one sentence, or in several that say what they are of.
+    /// Returns whether it names both figures, which it has, in one sentence, or in several that say what they are of.
     fn sets_beside(&self, one: &Stated, other: &Stated) -> bool {
-        if !names(&self.read, one) || !names(&self.read, other) {
-            return false;
-        }
         let all: Vec<&str> = self.text.lines().flat_map(sentences).collect();
         let is_said = |stated: &Stated| all.iter().any(|sentence| states(sentence, stated));
         let names_both = |sentence: &&str| {

@@ -95,9 +95,9 @@ impl Statement<'_> {
         let unmultiplied = || if number.multiple > 1 { self.unmultiplied(number, page, roles) } else { None };
         let scaled = || {
             // As in a table whose head says `in thousands`, of which the statement has the whole number.
-            page.heads().find_map(|multiple| self.scaled(number, multiple, page, roles))
+            page.heads_for(number).find_map(|multiple| self.scaled(number, multiple, page, roles))
         };
-        let headed = || page.heads().find_map(|multiple| self.headed(number, multiple, page, roles));
+        let headed = || page.heads_for(number).find_map(|multiple| self.headed(number, multiple, page, roles));
         let share = || if number.is_percent { self.share_in_words(number, page) } else { None };
         let parts = || page.side_by_side(number);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);

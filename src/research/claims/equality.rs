@@ -40,7 +40,7 @@ pub fn is_same(number: &Number, there: &PlacedNumber, page: &Page) -> bool {
     let is_bare = there.number.unit.is_none() && !there.number.is_percent;
     number.is_year() == there.number.is_year()
         && number.counts_as(&there.number)
-        && (is_written() || are_same(number, &there.number) || is_bare && page.heads().any(is_counted))
+        && (is_written() || are_same(number, &there.number) || is_bare && page.heads_for(number).any(is_counted))
 }
 
 pub fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -> bool {

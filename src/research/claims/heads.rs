@@ -35,10 +35,22 @@ const PER_SHARE: [&str; 12] = [
 impl Page {
     /// Returns how many the numbers of its tables may count, as heads say.
     pub fn heads(&self) -> impl Iterator<Item = i128> {
-        phrases::MULTIPLES.into_iter().filter(|multiple| !with_key(self.all_heads(), *multiple).is_empty())
+        phrases::MULTIPLES.into_iter().filter(|multiple| self.has_head(*multiple))
     }
 
-    /// Returns the heads, read on first use: it takes several looks through the text.
+    /// Returns those of them of which a number is one at least, and so may be counted in. Of small numbers none is,
+    /// and the heads are not read for them.
+    pub fn heads_for(&self, number: &Number) -> impl Iterator<Item = i128> {
+        let largest = number.readings.iter().map(|reading| reading.value).max().unwrap_or_default();
+        let smaller = phrases::MULTIPLES.into_iter().take_while(move |multiple| multiple * ONE <= largest);
+        smaller.filter(|multiple| self.has_head(*multiple))
+    }
+
+    fn has_head(&self, multiple: i128) -> bool {
+        !with_key(self.all_heads(), multiple).is_empty()
+    }
+
+    /// Returns the heads, read on first use: it takes a look through the whole text.
     fn all_heads(&self) -> &[(i128, usize)] {
         self.heads.get_or_init(|| {
             let mut heads: Vec<(i128, usize)> = self.lower().heads().collect();

@@ -268,16 +268,20 @@ impl Reference {
 
     /// Returns the figures and dates of a statement, as written there, that the text does not hold.
     pub fn lacks(&self, text: &str) -> Vec<String> {
-        let tokens = tokens(text);
-        let statement = Statement::read(text, &tokens);
-        let standings = statement.standings(&self.0);
-        let missing = statement
-            .figures
-            .iter()
-            .zip(standings)
-            .filter(|(_, standing)| matches!(standing, Standing::Missing | Standing::Swapped));
-        missing.map(|(found, _)| text[found.start..found.end].to_owned()).collect()
+        lacking(text, [self]).pop().unwrap_or_default()
     }
+}
+
+/// Returns the same for each of several texts; the statement is read once.
+pub fn lacking<'r>(text: &str, references: impl IntoIterator<Item = &'r Reference>) -> Vec<Vec<String>> {
+    let tokens = tokens(text);
+    let statement = Statement::read(text, &tokens);
+    let lacking = |reference: &Reference| {
+        let figures = statement.figures.iter().zip(statement.standings(&reference.0));
+        let missing = figures.filter(|(_, standing)| matches!(standing, Standing::Missing | Standing::Swapped));
+        missing.map(|(found, _)| text[found.start..found.end].to_owned()).collect()
+    };
+    references.into_iter().map(lacking).collect()
 }
 
 /// Checks all cited statements of a text; each citation gets its verdict and passage. What the words of `question`
