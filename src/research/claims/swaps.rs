@@ -72,7 +72,11 @@ pub fn swapped(statement: &Statement<'_>, page: &Page, standings: &[Standing]) -
         }
         let labels = parts::labels(statement.text, statement.tokens(), &numbers, of);
         let mut known: HashMap<usize, Vec<Place<'_>>> = HashMap::new();
-        for (one, other) in pairs.filter(|(one, other)| !labels[*one].is_empty() && !labels[*other].is_empty()) {
+        // Numbers of which nothing tells them apart cannot be told to be exchanged.
+        let have_own = |(one, other): &&(usize, usize)| {
+            exclusive([&labels[*one], &labels[*other]]).iter().all(|labels| !labels.is_empty())
+        };
+        for (one, other) in pairs.filter(have_own) {
             for at in [one, other] {
                 known.entry(*at).or_insert_with(|| reader.places(numbers[*at].number, of));
             }
