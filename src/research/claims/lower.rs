@@ -41,7 +41,8 @@ impl Lower {
         places.map(|at| self.sentence_at(at))
     }
 
-    /// Returns what the phrases mean that stand between such parts of the text as `is_it` asks for, each with its sentence.
+    /// Returns what the phrases mean that stand between such parts of the text as `is_it` asks for, each with its
+    /// sentence.
     pub fn meant<T: Copy>(
         &self,
         phrases: &Phrases<T>,

@@ -72,7 +72,7 @@ pub fn swapped(statement: &Statement<'_>, page: &Page, standings: &[Standing]) -
         }
         let labels = parts::labels(statement.text, statement.tokens(), &numbers, of);
         let mut known: HashMap<usize, Vec<Place<'_>>> = HashMap::new();
-        // Numbers of which nothing tells them apart cannot be told to be exchanged.
+        // Of numbers that no word tells apart nobody can say that they are exchanged.
         let have_own = |(one, other): &&(usize, usize)| {
             exclusive([&labels[*one], &labels[*other]]).iter().all(|labels| !labels.is_empty())
         };
