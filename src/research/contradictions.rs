@@ -96,12 +96,15 @@ fn states_dated(text: &str, stated: &Stated) -> bool {
 
 /// Returns whether one of the parts names the figures of both statements, and says what they are of.
 fn sets_beside(parts: &[Part<'_>], one: &Stated, other: &Stated) -> bool {
-    let named = |stated: &Stated| -> Vec<bool> {
-        let lacking = claims::lacking(&stated.text, parts.iter().map(|part| &part.read));
-        lacking.iter().map(|lacking| are_named(stated, lacking)).collect()
-    };
-    let mut both = parts.iter().zip(named(one).into_iter().zip(named(other)));
-    both.any(|(part, named)| named == (true, true) && part.sets_beside(one, other))
+    let of_one = naming(parts.iter().collect(), one);
+    naming(of_one, other).into_iter().any(|part| part.sets_beside(one, other))
+}
+
+/// Returns those of the parts that name the figures of a statement.
+fn naming<'p, 'a>(mut parts: Vec<&'p Part<'a>>, stated: &Stated) -> Vec<&'p Part<'a>> {
+    let mut lacking = claims::lacking(&stated.text, parts.iter().map(|part| &part.read)).into_iter();
+    parts.retain(|_| lacking.next().is_some_and(|lacking| are_named(stated, &lacking)));
+    parts
 }
 
 /// A paragraph, a list or a table, read once for all pairs that are looked for in it.
@@ -115,7 +118,7 @@ impl<'a> Part<'a> {
         Self { text, read: Reference::of(text) }
     }
 
-    /// Returns whether it names both figures, which it has, in one sentence, or in several that say what they are of.
+    /// Returns whether the figures of both, which it has, stand in one sentence, or in several that say what they are of.
     fn sets_beside(&self, one: &Stated, other: &Stated) -> bool {
         let all: Vec<&str> = self.text.lines().flat_map(sentences).collect();
         let is_said = |stated: &Stated| all.iter().any(|sentence| states(sentence, stated));

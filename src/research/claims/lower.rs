@@ -4,8 +4,7 @@ use std::{ops::Range, sync::OnceLock};
 
 use super::{
     borders::{begins, is_apart, is_apart_as, says_what_is_counted},
-    lookup::Phrases,
-    phrases, quarters, words,
+    phrases, quarters, shares, words,
 };
 
 /// Places of words that are looked at.
@@ -41,16 +40,9 @@ impl Lower {
         places.map(|at| self.sentence_at(at))
     }
 
-    /// Returns what the phrases mean that stand between such parts of the text as `is_it` asks for, each with its
-    /// sentence.
-    pub fn meant<T: Copy>(
-        &self,
-        phrases: &Phrases<T>,
-        is_it: impl Fn(T, &str, &str) -> bool,
-    ) -> impl Iterator<Item = (T, usize)> {
-        let found = phrases.all_in(&self.text);
-        let found = found.filter(move |(meaning, at)| is_it(*meaning, &self.text[..at.start], &self.text[at.end..]));
-        found.map(|(meaning, at)| (meaning, self.sentence_at(at.start)))
+    /// Returns the shares in per cent, in millionths, that it says in words, in no order, each with its sentence.
+    pub fn shares(&self) -> impl Iterator<Item = (i128, usize)> {
+        shares::shares(&self.text).map(|(share, at)| (share, self.sentence_at(at)))
     }
 
     /// Returns how many the numbers of tables may count, in no order, each with the sentence that may be the head.

@@ -13,7 +13,7 @@ use super::{
     keys::{SHORTEST, WordKey, word_keys},
     lower::Lower,
     ordinals::{Numbering, Ordinal, ordinals},
-    quarters, readings, shares,
+    quarters, readings,
     tokens::{Token, clause_ends, sentences, tokens},
     verbatim::Verbatim,
     words::{self, ONE},
@@ -276,7 +276,11 @@ impl Page {
 
     /// Returns the shares in words, in millionths of a per cent, each with its sentences, read on first use likewise.
     pub fn shares(&self) -> &[(i128, usize)] {
-        self.shares.get_or_init(|| shares::shares(self.lower()))
+        self.shares.get_or_init(|| {
+            let mut shares: Vec<(i128, usize)> = self.lower().shares().collect();
+            in_order(&mut shares);
+            shares
+        })
     }
 
     /// Returns the numbers, as many as are compared one by one, in order.
@@ -643,6 +647,12 @@ mod tests {
     fn heads_and_shares_are_those_that_the_text_names() {
         let page = Page::read("A third of the boats left.\n\n| Cost (in thousands) |\n| 5 |\n".into(), "");
         assert_eq!((page.heads().collect(), page.shares()), (vec![1_000], &[(3_333 * ONE / 100, 0)][..]));
+        let headed = |figure: &str| {
+            let found = figures::figures(figure, &tokens(figure)).next().map(|found| found.figure);
+            let Some(Figure::Number(number)) = found else { panic!("{figure}") };
+            page.heads_for(&number).collect::<Vec<i128>>()
+        };
+        assert_eq!([headed("999"), headed("1000"), headed("5 million")], [vec![], vec![1_000], vec![1_000]]);
         let page = Page::read("The boats left.\n".into(), "");
         assert!(page.heads().next().is_none() && page.shares().is_empty());
     }
