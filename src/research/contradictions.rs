@@ -118,7 +118,8 @@ impl<'a> Part<'a> {
         Self { text, read: Reference::of(text) }
     }
 
-    /// Returns whether the figures of both, which it has, stand in one sentence, or in several that say what they are of.
+    /// Returns whether the figures of both, which it has, stand in one sentence, or in several that say what they are
+    /// of.
     fn sets_beside(&self, one: &Stated, other: &Stated) -> bool {
         let all: Vec<&str> = self.text.lines().flat_map(sentences).collect();
         let is_said = |stated: &Stated| all.iter().any(|sentence| states(sentence, stated));
