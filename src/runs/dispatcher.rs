@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use futures::future::BoxFuture;
 use tokio::{
     task::JoinSet,
     time::{Instant, MissedTickBehavior},
@@ -86,8 +87,7 @@ impl Dispatcher {
         let mut look = interval(LOOK);
         let mut dirt = interval(CLEANING);
         let mut silence = interval(stuck::LOOK);
-        let webhooks = self.runs.parts.webhooks.clone();
-        self.delivering.spawn(webhooks.run(self.runs.parts.store.clone(), shutdown.clone()));
+        self.keep_delivering(shutdown);
         let mut queued = self.runs.parts.log.wakes().on_queue();
         self.runs.reap_dead_workers().await;
         self.end_leases_of_dead_workers(EndedLeases::All).await;
@@ -98,13 +98,25 @@ impl Dispatcher {
                 () = shutdown.cancelled() => {}
                 Some(joined) = self.working.join_next() => log_end(joined),
                 _ = queued.changed() => {}
-                _ = look.tick() => self.look().await,
+                _ = look.tick() => {
+                    self.keep_delivering(shutdown);
+                    self.look().await;
+                }
                 _ = dirt.tick() => self.clean(),
                 _ = silence.tick() => self.stuck.look(&self.runs.parts, &self.runs.worker, &self.runs.active).await,
             }
         }
         while let Some(joined) = self.working.join_next().await {
             log_end(joined);
+        }
+    }
+
+    /// Has webhooks delivered, again if a defect ended that: what was under way then is taken again when its claim is over.
+    fn keep_delivering(&mut self, shutdown: &CancellationToken) {
+        let parts = &self.runs.parts;
+        if parts.webhooks.are_sent() {
+            let deliver = || parts.webhooks.clone().run(parts.store.clone(), shutdown.clone());
+            keep_at_work(&mut self.delivering, deliver);
         }
     }
 
@@ -274,6 +286,18 @@ impl Dispatcher {
     }
 }
 
+/// Begins a task that is not at work, or not any more.
+fn keep_at_work(tasks: &mut JoinSet<()>, begin: impl FnOnce() -> BoxFuture<'static, ()>) {
+    while let Some(ended) = tasks.try_join_next() {
+        if let Err(error) = ended {
+            tracing::error!(%error, "the delivery of webhooks panicked; it begins again");
+        }
+    }
+    if tasks.is_empty() {
+        tasks.spawn(begin());
+    }
+}
+
 async fn forget_keys(runs: &Runs) {
     match runs.parts.store.forget_keys(Timestamp::now().minus(KEY_LIFE)).await {
         Ok(0) => {}
@@ -363,5 +387,20 @@ fn log_end(joined: Result<(RunId, Result<Ended, super::WorkError>), tokio::task:
         }
         Ok((run_id, Err(error))) => tracing::error!(%run_id, %error, "a run cannot go on here"),
         Err(error) => tracing::error!(%error, "the work on a run panicked"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_a_defect_ended_begins_again_and_one_at_work_goes_on() {
+        let mut tasks = JoinSet::new();
+        keep_at_work(&mut tasks, || Box::pin(async { panic!("a defect") }));
+        tokio::task::yield_now().await;
+        keep_at_work(&mut tasks, || Box::pin(std::future::pending()));
+        assert_eq!(tasks.len(), 1, "it began again");
+        keep_at_work(&mut tasks, || panic!("it is at work"));
     }
 }

@@ -33,10 +33,18 @@ macro_rules! server_time {
     };
 }
 
+/// A column whose value a select finds, which is carried out once. As `IN` a plan may carry it out again for each row,
+/// and its `LIMIT` with it.
+macro_rules! among {
+    ($column:literal, $($select:expr),+) => {
+        concat!($column, " = ANY (ARRAY(", $($select),+, "))")
+    };
+}
+
 /// Rows of a table that such a select finds, by their places.
 macro_rules! row_among {
     ($table:literal, $from:expr, $limit:literal) => {
-        concat!("ctid = ANY (ARRAY(SELECT ", $table, ".ctid ", $from, $limit, "))")
+        among!("ctid", "SELECT ", $table, ".ctid ", $from, $limit)
     };
 }
 

@@ -36,10 +36,17 @@ macro_rules! server_time {
     };
 }
 
+/// A column whose value a select finds.
+macro_rules! among {
+    ($column:literal, $($select:expr),+) => {
+        concat!($column, " IN (", $($select),+, ")")
+    };
+}
+
 /// Rows of a table that such a select finds, by their places.
 macro_rules! row_among {
     ($table:literal, $from:expr, $limit:literal) => {
-        concat!("rowid IN (SELECT ", $table, ".rowid ", $from, $limit, ")")
+        among!("rowid", "SELECT ", $table, ".rowid ", $from, $limit)
     };
 }
 

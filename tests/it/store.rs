@@ -1268,6 +1268,30 @@ async fn a_new_data_folder_is_private() {
     assert_eq!(path.parent().unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }
 
+/// No more deliveries are taken than asked for, whatever plan the database makes: after one long wait it may take the
+/// table for one of a single row.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn webhooks_are_taken_as_many_as_are_asked_for(database: TestDatabase) {
+    const DUE: &str = "INSERT INTO webhook_deliveries (run_id, ended_at, next_at) SELECT id, 1, 1 FROM runs \
+        WHERE id NOT IN (SELECT run_id FROM webhook_deliveries)";
+    let store = database.open().await;
+    let hooked = || NewRun { webhook_url: Some("https://example.com/hook".to_owned()), ..new_run() };
+    created(&store, &hooked()).await;
+    database.execute(DUE).await;
+    database.execute("UPDATE webhook_deliveries SET next_at = 9000000000000").await;
+    database.execute("ANALYZE").await;
+    for _ in 0..40 {
+        created(&store, &hooked()).await;
+    }
+    database.execute(DUE).await;
+    for expected in [16, 16, 8, 0] {
+        let taken = store.take_deliveries(Duration::from_secs(60), 16, Clock::Database).await.unwrap();
+        assert_eq!(taken.len(), expected);
+    }
+}
+
 /// Deliveries are taken by the database's clock: neither a worker whose clock is ahead nor one that looks keeps, or
 /// takes, what it should not.
 #[test_case(TestDatabase::sqlite(); "sqlite")]

@@ -22,11 +22,15 @@ impl Engine {
         const TAKE: &str = concat!(
             "UPDATE webhook_deliveries SET attempts = attempts + 1, next_at = $2 + ",
             time!("$1"),
-            " WHERE run_id IN (SELECT run_id FROM webhook_deliveries WHERE next_at <= (SELECT ",
-            time!("$1"),
-            ") ORDER BY next_at LIMIT $3 + 0",
-            skip_locked!("webhook_deliveries"),
-            ") RETURNING run_id, attempts, ended_at"
+            " WHERE ",
+            among!(
+                "run_id",
+                "SELECT run_id FROM webhook_deliveries WHERE next_at <= (SELECT ",
+                time!("$1"),
+                ") ORDER BY next_at LIMIT $3 + 0",
+                skip_locked!("webhook_deliveries")
+            ),
+            " RETURNING run_id, attempts, ended_at"
         );
         if !self.has_delivery(clock).await? {
             return Ok(Vec::new());
