@@ -95,8 +95,7 @@ impl Permit {
         let Some(limiter) = &self.limiter else { return };
         let mut state = limiter.state.lock();
         if let Some(bucket) = &mut state.tokens {
-            bucket.give_back(self.tokens);
-            bucket.take(tokens);
+            bucket.correct(self.tokens, tokens);
         }
         self.tokens = tokens;
     }
@@ -332,6 +331,12 @@ impl Bucket {
         self.level = (self.level + count as f64).min(self.most);
     }
 
+    /// Puts what a call really took in the place of what was taken for it: in one step, so that nothing that came in
+    /// meanwhile is lost at the most.
+    fn correct(&mut self, taken: u64, really: u64) {
+        self.level = (self.level + taken as f64 - really as f64).min(self.most);
+    }
+
     /// Returns when there is enough for `count`; `None` when there is.
     fn full_for(&mut self, count: u64, now: Instant) -> Option<Instant> {
         self.level =
@@ -418,6 +423,19 @@ mod tests {
             limiter.permit("p", 6_000, &Open).await;
         });
         assert!(time <= 31 * SECOND, "{time:?}");
+    }
+
+    #[test]
+    fn calls_that_last_take_no_more_than_their_tokens() {
+        let limiter = Limiter::new(limits(99, None, Some(30_000)));
+        let call = |_| async {
+            let mut permit = limiter.permit("p", 10_000, &Open).await;
+            sleep(15 * SECOND).await;
+            permit.used(10_000);
+        };
+        // One every 20 seconds; the first one at once, the last one over after 15.
+        let (_, time) = run(join_all((0..8).map(call)));
+        assert!(time >= 153 * SECOND && time <= 158 * SECOND, "{time:?}");
     }
 
     #[test]
