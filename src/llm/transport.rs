@@ -145,7 +145,7 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
     let body = beginning(&mut response, MAX_ERROR, ERROR_TIME).await.unwrap_or_default();
     let failure = server.failure(model, status.as_u16(), &headers, &body);
     if matches!(status.as_u16(), 401 | 403) {
-        server.access().forget();
+        server.access().refused(status.as_u16(), &headers);
     }
     Err(failure)
 }

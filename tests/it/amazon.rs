@@ -420,7 +420,10 @@ async fn sign_ins_are_renewed_and_written_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn credentials_are_kept_until_they_are_refused() {
     let amazon = FakeAmazon::start().await;
-    let vendor = FakeVendor::start((0..8).map(|_| turn()).chain([refusal(), turn()])).await;
+    let not_enabled = Reply::json(403, r#"{"message": "You don't have access to the model with this ID."}"#)
+        .header("x-amzn-errortype", "AccessDeniedException:http://internal.amazon.com/");
+    let replies = (0..8).map(|_| turn()).chain([refusal(), turn(), not_enabled, turn()]);
+    let vendor = FakeVendor::start(replies).await;
     let others = vec![
         ("credentials", "/nowhere".to_owned()),
         ("config", "/nowhere".to_owned()),
@@ -435,6 +438,10 @@ async fn credentials_are_kept_until_they_are_refused() {
     let all = futures::future::join_all((0..8).map(call)).await;
     assert!(all.iter().all(Result::is_ok), "{all:?}");
     assert_eq!(amazon.asked.lock().len(), 1);
+    llm.complete(&request(), &quietly).await.unwrap_err();
+    llm.complete(&request(), &quietly).await.unwrap();
+    assert_eq!(amazon.asked.lock().len(), 2);
+    // Who asks is known there, and may only not use this model.
     llm.complete(&request(), &quietly).await.unwrap_err();
     llm.complete(&request(), &quietly).await.unwrap();
     assert_eq!(amazon.asked.lock().len(), 2);

@@ -76,13 +76,14 @@ impl Access {
         })
     }
 
-    /// Forgets what is kept, so that it is fetched again next time: the server took a request for one of nobody it
-    /// knows.
-    pub(super) fn forget(&self) {
+    /// Takes in that a request was refused with 401 or 403: what is kept is fetched again next time, unless the answer
+    /// says that its sender is known, and may only not do this (a model that is not enabled).
+    pub(super) fn refused(&self, status: u16, headers: &HeaderMap) {
         match self {
             Self::Headers => {}
-            Self::Google(tokens) => tokens.forget(),
-            Self::Amazon(signer) => signer.forget(),
+            Self::Google(tokens) if status == 401 => tokens.forget(),
+            Self::Amazon(signer) if !amazon::knows_sender(headers) => signer.forget(),
+            Self::Google(_) | Self::Amazon(_) => {}
         }
     }
 

@@ -53,6 +53,12 @@ impl Signer {
     }
 }
 
+/// Returns whether a refusal, by the header with its kind, is of what the sender may do and not of who that is.
+pub fn knows_sender(headers: &HeaderMap) -> bool {
+    let kind = headers.get("x-amzn-errortype").and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("AccessDenied"))
+}
+
 /// The names that a request is signed for, and the credentials that sign it.
 struct Signing<'a> {
     region: &'a str,
