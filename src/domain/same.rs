@@ -270,6 +270,17 @@ pub fn with_texts(source: Source, rows: &[Source]) -> Source {
     Source { snapshot, ..source }
 }
 
+/// Returns the source with what else a run saw under its addresses behind its own text. Passages are places of this.
+pub fn with_other_texts<'t>(source: Source, others: impl Fn(&str) -> Vec<&'t str>) -> Source {
+    let addresses = std::iter::once(&source.url).chain(&source.addresses);
+    let others: Vec<&str> = addresses.flat_map(|address| others(address)).collect();
+    if others.is_empty() {
+        return source;
+    }
+    let snapshot = std::iter::once(&*source.snapshot).chain(others).collect::<Vec<_>>().join("\n").into();
+    Source { snapshot, ..source }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

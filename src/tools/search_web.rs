@@ -431,13 +431,18 @@ fn inherited(cx: &Cx, key: &str, fingerprint: &Fingerprint) -> Option<TakenOver>
 }
 
 /// Returns what the agent knows of each hit, by the source as which it does: a text that it has read, a page that it
-/// has opened, the same text further up, or, for a hit without a text, a page of which it has seen anything.
+/// has opened, the same text further up, or, for a hit without a text, a page that it has read or whose excerpt it has
+/// seen: excerpts depend on the query.
 fn known(hits: &[StoredHit], site: Site<'_>) -> Vec<Option<SourceId>> {
     let mut above = HashMap::new();
     let of = |stored: &StoredHit| {
         let url = &stored.hit.url;
         let Some(text) = stored.name_of_text() else {
-            return site.evidence.iter().find(|known| known.url == *url).map(|known| known.source_id);
+            let is_read = |place: usize| site.read.values().any(|read| *read == place);
+            let seen = site.evidence.iter().enumerate().find(|(place, known)| {
+                known.url == *url && (is_read(*place) || known.text.contains(stored.hit.snippet.trim()))
+            });
+            return seen.map(|(_, known)| known.source_id);
         };
         let place = site.read.get(text).or_else(|| site.read.get(url));
         let before = place.and_then(|place| site.evidence.get(*place)).map(|known| known.source_id);

@@ -82,7 +82,7 @@ use crate::{
         Source, SourceId,
         claim::{Claim, Passage, Verdict},
         report::Citation,
-        wording,
+        same, wording,
     },
     text::{self, Language},
 };
@@ -172,18 +172,9 @@ impl Texts {
                 &source.url,
             ];
             let around = around.join("\n");
-            let addresses = std::iter::once(&source.url).chain(&source.addresses);
-            let more: Vec<&Arc<str>> = addresses.filter_map(|address| others.get(address)).flatten().collect();
-            let text = match more.as_slice() {
-                [] => source.snapshot,
-                more => std::iter::once(&source.snapshot)
-                    .chain(more.iter().copied())
-                    .map(|text| &**text)
-                    .collect::<Vec<_>>()
-                    .join("\n")
-                    .into(),
-            };
-            (source.id, CitedPage { page: Page::read(text, &around), around, ..CitedPage::default() })
+            let of_address = |address: &str| others.get(address).into_iter().flatten().map(|text| &**text).collect();
+            let Source { id, snapshot, .. } = same::with_other_texts(source, of_address);
+            (id, CitedPage { page: Page::read(snapshot, &around), around, ..CitedPage::default() })
         };
         Self { pages: sources.into_iter().map(read).collect() }
     }

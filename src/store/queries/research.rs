@@ -70,7 +70,10 @@ impl Engine {
         };
         let ids: Vec<SourceId> = found.ids().collect();
         let rows = self.snapshots_of(run_id, &ids).await?;
-        Ok(Some(same::with_texts(found, &rows)))
+        let others = self.other_texts(run_id).await?;
+        let of_address =
+            |address: &str| others.iter().filter(|(url, _)| url == address).map(|(_, text)| &**text).collect();
+        Ok(Some(same::with_other_texts(same::with_texts(found, &rows), of_address)))
     }
 
     /// Returns the texts of a run, by address, that are not those of its sources.

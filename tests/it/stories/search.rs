@@ -312,6 +312,27 @@ async fn a_page_seen_as_an_excerpt_is_read_when_its_text_comes() {
     world.finish();
 }
 
+/// What an engine quotes of a page depends on what it is asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_excerpt_of_a_page_that_nobody_read_is_shown() {
+    let database = TestDatabase::sqlite();
+    let world = World::start(Script::whole_run(Shape { searches: 3, ..Shape::SMALL })).await;
+    let excerpt = |text: &str| Page::new("https://harbour.test/dues", "Dues", text).without_text();
+    let (dues, loan) = (excerpt("It is paid by dues of 4 crowns."), excerpt("It cost 4711 crowns in 1931."));
+    world.web.first("", [dues.clone(), dues, loan].map(|page| Found::Pages(vec![page])));
+    let story = research(&world, &database, &["read_pages=false"]).await;
+    let last = world.models.calls_of(Kind::Researcher).pop().unwrap();
+    let shown: Vec<String> = last.said_by("tool").iter().map(|text| text.to_string()).collect();
+    assert!(shown[0].contains("dues of 4 crowns") && shown[1].contains("shown above"), "{shown:?}");
+    assert!(shown[2].contains("cost 4711 crowns"), "{}", shown[2]);
+    assert_eq!(story.sources.len(), 1);
+    let stored = database.open().await.source(story.run.id, story.sources[0].id).await.unwrap().unwrap();
+    for text in ["It is paid by dues of 4 crowns.", "It cost 4711 crowns in 1931."] {
+        assert!(stored.snapshot.contains(text), "what statements are checked against is what is kept: {stored:?}");
+    }
+    world.finish();
+}
+
 /// A password in the address of a result would be shown in the report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_address_of_a_result_loses_its_user() {
