@@ -1,5 +1,7 @@
 //! An event ready for the wire, made once and shared by all readers of the process.
 
+use std::borrow::Cow;
+
 use bytes::{Bytes, BytesMut};
 
 use crate::{
@@ -37,7 +39,7 @@ impl Frame {
         let start = head.len();
         let mut record = head;
         record.reserve(body.len() + 160);
-        push_envelope(&mut record, row, body)?;
+        push_envelope(&mut record, row, &without_line_ends(body))?;
         let end = record.len();
         record.push_str("\n\n");
         let sse = Bytes::from(record);
@@ -94,6 +96,17 @@ impl Frame {
     pub fn envelope(&self) -> Result<Envelope, Error> {
         Ok(serde_json::from_slice(&self.json)?)
     }
+}
+
+/// Writes as escapes what is no end of a line in JSON and in streams, and is one to some clients' readers of lines.
+fn without_line_ends(json: &str) -> Cow<'_, str> {
+    const ENDS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+    if !json.contains(ENDS) {
+        return Cow::Borrowed(json);
+    }
+    let escaped =
+        ENDS.iter().fold(json.to_owned(), |json, end| json.replace(*end, &format!("\\u{:04x}", u32::from(*end))));
+    Cow::Owned(escaped)
 }
 
 /// Returns an event about a stream as if it stood in the log.
@@ -193,6 +206,16 @@ mod tests {
                 assert_eq!(frame.unnamed(), format!("id: 17\ndata: {json}\n\n"));
             }
         }
+    }
+
+    /// Many programs read streams by a function for lines that ends them there, too.
+    #[test]
+    fn no_character_within_an_event_ends_a_line() {
+        let event = Event::warning(WarningCode::Retrying, "a\u{85}b\u{2028}c\u{2029}d");
+        let frame = Frame::new(&row(&Scope::ROOT, &event)).unwrap();
+        let text = std::str::from_utf8(&frame.sse).unwrap();
+        assert!(text.contains(r"a\u0085b\u2028c\u2029d"), "{text}");
+        assert_eq!(frame.envelope().unwrap().event, event);
     }
 
     #[test]

@@ -24,6 +24,8 @@ use crate::{
 };
 
 const EVENT_STREAM: &str = "text/event-stream";
+/// The same with what it is in anyway: some clients take text that does not say so for Latin-1.
+const EVENT_STREAM_UTF_8: &str = "text/event-stream; charset=utf-8";
 const JSON: &str = "application/json";
 /// Events of a page, unless the client asks for fewer or more.
 const PAGE: u32 = 500;
@@ -98,7 +100,7 @@ async fn stream(
 
 /// Answers with a stream of events. The last header is for proxies of nginx's kind, which would hold events back.
 fn answer(body: Body) -> Response {
-    let headers = [(header::CONTENT_TYPE.as_str(), EVENT_STREAM), ("x-accel-buffering", "no")];
+    let headers = [(header::CONTENT_TYPE.as_str(), EVENT_STREAM_UTF_8), ("x-accel-buffering", "no")];
     (headers, body).into_response()
 }
 
@@ -120,7 +122,7 @@ pub async fn not_now(request: Request, next: Next) -> Response {
     let wait = parts.headers.remove(header::RETRY_AFTER);
     let seconds = wait.and_then(|wait| wait.to_str().ok()?.parse().ok()).unwrap_or_default();
     for (name, value) in [
-        (header::CONTENT_TYPE, EVENT_STREAM),
+        (header::CONTENT_TYPE, EVENT_STREAM_UTF_8),
         (HeaderName::from_static("x-accel-buffering"), "no"),
         (header::CACHE_CONTROL, "no-store"),
     ] {

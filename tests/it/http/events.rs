@@ -28,7 +28,7 @@ async fn events_are_live(database: TestDatabase) {
     for (name, value) in [("cache-control", "no-store"), ("x-accel-buffering", "no")] {
         assert_eq!(stream.response.headers()[name], value);
     }
-    assert_eq!(stream.response.headers()["content-type"], "text/event-stream");
+    assert_eq!(stream.response.headers()["content-type"], "text/event-stream; charset=utf-8");
     stream.until("report.started").await;
     pending(&world, Kind::Report).await;
     assert_eq!(service.run(&started.run).await["status"], "running", "the events came before the end");

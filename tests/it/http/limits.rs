@@ -94,7 +94,7 @@ async fn requests_beyond_those_of_a_minute_are_refused() {
     let wrong = "/api/v1/threads?limit=many".to_owned();
     let stream = reqwest::Client::new().get(service.url(&started.events_path()));
     let stream = stream.header("x-api-key", &key).header("accept", "text/event-stream").send().await.unwrap();
-    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    assert_eq!(stream.headers()["content-type"], "text/event-stream; charset=utf-8");
     let mut left = vec![stream.headers()["ratelimit"].to_str().unwrap().to_owned()];
     for (path, status) in [(&nobody, 404), (&wrong, 422)] {
         left.extend(all(&ask(&service, &key, "GET", path, &Value::Null).await.expect(status), "ratelimit"));
