@@ -39,7 +39,8 @@ impl FromRequest<State> for File {
         }
         let request = Request::from_parts(parts, body);
         if is_form(request.headers()) {
-            let detail = "send the file itself as the body, with Content-Type: application/octet-stream";
+            let detail = "send the file itself as the body, with Content-Type: application/octet-stream (curl: \
+                          --data-binary, since -d takes the line ends out)";
             return Err(ApiError::new(Code::UnsupportedMediaType, detail));
         }
         if !extract::is_plain(request.headers()) {
@@ -59,7 +60,8 @@ impl FromRequest<State> for File {
 
 fn is_form(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.trim_start().to_ascii_lowercase().starts_with("multipart/")
+    let value = value.trim_start().to_ascii_lowercase();
+    value.starts_with("multipart/") || value.starts_with("application/x-www-form-urlencoded")
 }
 
 #[derive(Serialize)]

@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     domain::{GivenKeys, printable_line, shows_nothing},
+    net,
     runs::Cursor,
 };
 
@@ -139,13 +140,10 @@ fn parsed<T: DeserializeOwned>(is_json: bool, bytes: &Bytes) -> Result<T, ApiErr
     serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))
 }
 
-/// What some editors and shells write before UTF-8 text; a parser may pass over it (RFC 8259, section 8.1).
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-
 /// Returns the value that a body is for every reader: of a name that is given twice some take the first value, others
 /// the last.
 fn unambiguous(bytes: &[u8]) -> Result<Value, ApiError> {
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let bytes = net::without_mark(bytes);
     let not_json =
         |error: &serde_json::Error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}"));
     let mut json = serde_json::Deserializer::from_slice(bytes);
@@ -416,11 +414,13 @@ fn quality(media_type: &str, ranges: &[&str]) -> Option<Quality> {
 
 /// Returns the weight, in thousandths, that the parameters of an item of a list give it; 1 when they do not (RFC 9110,
 /// 12.4.2).
-fn weight<'a>(mut parameters: impl Iterator<Item = &'a str>) -> u32 {
-    let given = parameters.find_map(|part| part.strip_prefix("q=")).and_then(|text| text.trim().parse::<f32>().ok());
-    // Rounded to what the grammar allows: three digits from 0 to 1.
+fn weight<'a>(parameters: impl Iterator<Item = &'a str>) -> u32 {
+    let is_weight = |name: &str| name.trim().eq_ignore_ascii_case("q");
+    let given = parameters.filter_map(|part| part.split_once('=')).find(|(name, _)| is_weight(name));
+    let given = given.and_then(|(_, text)| text.trim().parse::<f32>().ok());
+    // As many digits as the grammar allows: three, of numbers from 0 to 1.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=1000")]
-    let thousandths = (given.unwrap_or(1.0).clamp(0.0, 1.0) * 1_000.0) as u32;
+    let thousandths = (given.unwrap_or(1.0).clamp(0.0, 1.0) * 1_000.0).round() as u32;
     thousandths
 }
 

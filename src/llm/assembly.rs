@@ -10,10 +10,10 @@ use std::sync::Arc;
 use serde::de::IgnoredAny;
 
 use super::failure::{self, Failure};
-use super::surrogates::{self, Joiner};
 use super::thinking::Filter;
 use super::{Carry, Completion, Error, Request, StopReason, ToolCall, text_calls, tool_name};
 use crate::domain::{ModelName, Usage};
+use crate::net::surrogates::{self, Joiner};
 
 /// Bytes of text that an answer may have for each token asked for: four times what text usually has.
 const TEXT_BYTES_PER_TOKEN: usize = 16;

@@ -29,7 +29,6 @@ mod server;
 pub mod settings;
 mod stream;
 pub mod structured;
-pub mod surrogates;
 mod text_calls;
 mod thinking;
 mod tool_name;

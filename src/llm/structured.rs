@@ -22,7 +22,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{Completion, Message, OutputFormat, Request, StopReason, ToolChoice, ToolSpec, surrogates};
+use super::{Completion, Message, OutputFormat, Request, StopReason, ToolChoice, ToolSpec};
+use crate::net::surrogates;
 
 /// The tool that takes the answer of [`Strategy::Tool`].
 const ANSWER_TOOL: &str = "answer";

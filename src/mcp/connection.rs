@@ -22,7 +22,7 @@ use rmcp::{
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, ReadBuf},
+    io::{AsyncBufRead, AsyncRead, AsyncReadExt as _, BufReader, ReadBuf},
     process::{Child, Command},
     task::JoinSet,
     time::timeout,
@@ -48,6 +48,8 @@ const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 const TOO_LONG: &str = "sent a message of more than 4 MiB";
 /// The most that one program may write.
 const MAX_STREAM_BYTES: u64 = 64 * 1024 * 1024;
+/// What a server did that wrote more.
+const TOO_MUCH: &str = "sent more than 64 MiB";
 /// The end of what a program writes to its standard error that is kept for the text of an error.
 const LAST_WORDS_BYTES: usize = 16 * 1024;
 /// The variables that a program gets beside what its settings name.
@@ -72,15 +74,14 @@ impl Connection {
         let (service, process) = match &server.way {
             Way::Http { .. } => {
                 let transport = http(server, secrets).await.map_err(|error| secrets.scrub(error))?;
-                (greet(handler, transport).await, None)
+                (greet(handler, transport).await.map_err(|failed| failed.error), None)
             }
             Way::Stdio { .. } => {
                 let (mut process, transport) = Process::start(server, Arc::clone(&notices))?;
-                let greeted = greet(handler, transport).await;
-                if greeted.is_err() {
-                    return Err(secrets.scrub(process.explain(greeted.err()).await));
+                match greet(handler, transport).await {
+                    Ok(service) => (Ok(service), Some(process)),
+                    Err(failed) => return Err(secrets.scrub(process.explain(failed).await)),
                 }
-                (greeted, Some(process))
             }
         };
         let service = service.map_err(|error| secrets.scrub(error))?;
@@ -106,8 +107,15 @@ impl Connection {
     }
 }
 
+/// A greeting that failed.
+struct Ungreeted {
+    error: Error,
+    /// The server ended the connection; else we did, and a program may have ended of that.
+    by_server: bool,
+}
+
 /// Returns the greeting, by the newest protocol or an older one.
-async fn greet<T, E, A>(handler: Handler, transport: T) -> Result<RunningService<RoleClient, Handler>, Error>
+async fn greet<T, E, A>(handler: Handler, transport: T) -> Result<RunningService<RoleClient, Handler>, Ungreeted>
 where
     T: rmcp::transport::IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
@@ -115,9 +123,20 @@ where
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     let lifecycle = ClientLifecycleMode::Auto { preferred_versions, legacy_version: None };
     match timeout(CONNECT_TIME, handler.serve_with_lifecycle(transport, lifecycle)).await {
-        Err(_) => Err(Error::Unavailable(format!("it did not answer within {} s", CONNECT_TIME.as_secs()))),
-        Ok(Err(error)) => Err(initialization(&error)),
+        Err(_) => {
+            let error = Error::Unavailable(format!("it did not answer within {} s", CONNECT_TIME.as_secs()));
+            Err(Ungreeted { error, by_server: false })
+        }
+        Ok(Err(error)) => Err(Ungreeted { error: initialization(&error), by_server: is_by_server(&error) }),
         Ok(Ok(service)) => Ok(service),
+    }
+}
+
+fn is_by_server(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_by_server(fallback),
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => true,
+        _ => false,
     }
 }
 
@@ -183,29 +202,70 @@ struct Process {
     _reader: JoinSet<()>,
 }
 
-type Output = Bounded<tokio::io::Take<tokio::process::ChildStdout>>;
+type Output = Lines<BufReader<tokio::process::ChildStdout>>;
 type Pipes = AsyncRwTransport<RoleClient, Output, tokio::process::ChildStdin>;
 
-/// What a program writes, a message in a line. One that is too long ends the connection: the SDK would drop it in
-/// silence, and its call would wait for the whole time limit.
-struct Bounded<R> {
+/// What a program writes, a message in a line, whole lines at a time. One that is too long ends the connection: the SDK
+/// would drop it in silence, and its call would wait for the whole time limit. So it would one with half a surrogate
+/// pair, as programs write it that cut texts without looking.
+struct Lines<R> {
     output: R,
-    /// Bytes of the last line so far.
-    line: usize,
+    line: Vec<u8>,
+    /// How much of the line was handed on; nothing is, as long as it is not whole.
+    passed_on: Option<usize>,
+    /// Bytes that the program may still write.
+    left: u64,
     notices: Arc<Notices>,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.output).poll_read(cx, buffer))?;
-        let new = &buffer.filled()[before..];
-        let first = memchr::memchr(b'\n', new).unwrap_or(new.len());
-        if self.line + first >= MAX_MESSAGE_BYTES {
-            self.notices.cut_off_for(TOO_LONG);
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, TOO_LONG)));
+impl<R: AsyncBufRead + Unpin> Lines<R> {
+    fn new(output: R, notices: Arc<Notices>) -> Self {
+        Self { output, line: Vec::new(), passed_on: None, left: MAX_STREAM_BYTES, notices }
+    }
+
+    /// Reads the line to its end, or to the end of all.
+    fn poll_line(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let available = ready!(Pin::new(&mut self.output).poll_fill_buf(cx))?;
+            let end = memchr::memchr(b'\n', available);
+            let taken = end.map_or(available.len(), |end| end + 1);
+            self.line.extend_from_slice(&available[..taken]);
+            Pin::new(&mut self.output).consume(taken);
+            self.left = self.left.saturating_sub(taken as u64);
+            let too_much = match self.line.len() {
+                MAX_MESSAGE_BYTES.. => Some(TOO_LONG),
+                _ if self.left == 0 => Some(TOO_MUCH),
+                _ => None,
+            };
+            if let Some(too_much) = too_much {
+                self.notices.cut_off_for(too_much);
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, too_much)));
+            }
+            if end.is_some() || taken == 0 {
+                self.line = net::surrogates::repair_body(std::mem::take(&mut self.line));
+                return Poll::Ready(Ok(()));
+            }
         }
-        self.line = memchr::memrchr(b'\n', new).map_or(self.line + new.len(), |last| new.len() - last - 1);
+    }
+}
+
+impl<R: AsyncBufRead + Unpin> AsyncRead for Lines<R> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let begin = match this.passed_on {
+            Some(begin) => begin,
+            None => {
+                ready!(this.poll_line(cx))?;
+                0
+            }
+        };
+        let end = this.line.len().min(begin + buffer.remaining());
+        buffer.put_slice(&this.line[begin..end]);
+        this.passed_on = Some(end);
+        if end == this.line.len() {
+            this.line.clear();
+            this.passed_on = None;
+        }
         Poll::Ready(Ok(()))
     }
 }
@@ -238,25 +298,23 @@ impl Process {
         let last_words = Arc::new(Mutex::default());
         let mut reader = JoinSet::new();
         reader.spawn(keep_last(stderr, Arc::clone(&last_words)));
-        let output = Bounded { output: stdout.take(MAX_STREAM_BYTES), line: 0, notices: Arc::clone(&notices) };
+        let output = Lines::new(BufReader::new(stdout), Arc::clone(&notices));
         let transport = AsyncRwTransport::new(output, stdin);
         let process = Self { id: child.id(), child, notices, last_words, _reader: reader };
         Ok((process, transport.with_max_line_length(MAX_MESSAGE_BYTES)))
     }
 
-    /// Returns the error with what the program said last; that alone explains a failed start. A program that we cut off
-    /// may have ended of that.
-    async fn explain(&mut self, error: Option<Error>) -> Error {
+    /// Returns the error with what the program said last; that alone explains a program that ended.
+    async fn explain(&mut self, failed: Ungreeted) -> Error {
         if let Some(what) = self.notices.cut_off() {
             return error::cut_off(what);
         }
         let ended = timeout(Duration::from_millis(500), self.child.wait()).await;
         let last = last_lines(self.last_words.lock().make_contiguous());
-        let error = error.map(|error| error.to_string()).unwrap_or_default();
         let said = if last.is_empty() { String::new() } else { format!("; it said: {last}") };
         match ended {
-            Ok(Ok(status)) => Error::Unavailable(format!("its program ended ({status}){said}")),
-            _ => Error::Unavailable(format!("{error}{said}")),
+            Ok(Ok(status)) if failed.by_server => Error::Unavailable(format!("its program ended ({status}){said}")),
+            _ => Error::Unavailable(format!("{}{said}", failed.error)),
         }
     }
 }
@@ -296,6 +354,34 @@ async fn keep_last(mut from: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<u8
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    async fn passed_on(written: &[u8], left: u64) -> (io::Result<Vec<u8>>, Option<&'static str>) {
+        let notices = Arc::new(Notices::default());
+        let lines = Lines::new(BufReader::with_capacity(7, written), Arc::clone(&notices));
+        let mut read = Vec::new();
+        let done = Lines { left, ..lines }.read_to_end(&mut read).await.map(|_| read);
+        (done, notices.cut_off())
+    }
+
+    #[tokio::test]
+    async fn lines_are_passed_on_whole_and_readable() {
+        let check = async |written: &str, expected: &str| {
+            let (read, cut_off) = passed_on(written.as_bytes(), MAX_STREAM_BYTES).await;
+            assert_eq!((String::from_utf8(read.unwrap()).unwrap().as_str(), cut_off), (expected, None));
+        };
+        check("", "").await;
+        check("{\"a\": 1}\n\n{\"b\": 2}", "{\"a\": 1}\n\n{\"b\": 2}").await;
+        check(
+            "{\"a\": \"\\ud83d\"}\n{\"b\": \"\\ud83d\\ude00\"}\n",
+            "{\"a\": \"\u{FFFD}\"}\n{\"b\": \"\\ud83d\\ude00\"}\n",
+        )
+        .await;
+        let (read, cut_off) = passed_on(b"12345\n67890\n", 9).await;
+        assert_eq!((read.is_err(), cut_off), (true, Some(TOO_MUCH)));
+        let long = vec![b'x'; MAX_MESSAGE_BYTES + 1];
+        let (read, cut_off) = passed_on(&long, MAX_STREAM_BYTES).await;
+        assert_eq!((read.is_err(), cut_off), (true, Some(TOO_LONG)));
+    }
 
     #[test]
     fn last_words_begin_with_a_whole_line() {

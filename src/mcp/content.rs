@@ -29,6 +29,8 @@ pub struct Reply {
     pub pieces: Vec<Piece>,
     /// What the answer held and the pieces do not, for the model.
     pub left_out: Vec<String>,
+    /// Where the server asked the user to sign in, for what it left out or for the next call.
+    pub sign_ins: Vec<SignIn>,
 }
 
 /// A part of an answer.

@@ -103,7 +103,8 @@ impl Drop for Followed<'_> {
 pub(super) struct Handler(pub std::sync::Arc<Notices>);
 
 impl Service<RoleClient> for Handler {
-    /// Refuses whatever a server asks for: no model, no folder, no form; an address to sign in at is kept for the user.
+    /// Refuses whatever a server asks for: no model, no folder, no form; an address to sign in at is kept for the user,
+    /// who has not been asked and so has declined nothing.
     async fn handle_request(
         &self,
         request: ServerRequest,
@@ -112,12 +113,13 @@ impl Service<RoleClient> for Handler {
         self.0.count();
         match request {
             ServerRequest::PingRequest(_) => Ok(ClientResult::empty(())),
-            ServerRequest::ElicitRequest(request) => {
-                if let ElicitRequestParams::UrlElicitationParams { message, url, .. } = &request.params {
+            ServerRequest::ElicitRequest(request) => match &request.params {
+                ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
                     self.0.sign_in(message, url);
+                    Ok(ClientResult::ElicitResult(ElicitResult::new(ElicitationAction::Cancel)))
                 }
-                Ok(ClientResult::ElicitResult(ElicitResult::new(ElicitationAction::Decline)))
-            }
+                _ => Err(ErrorData::new(ErrorCode::INVALID_PARAMS, "forms are not supported", None)),
+            },
             _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "not supported", None)),
         }
     }

@@ -111,9 +111,11 @@ impl Clients {
         let slot = self.slot(server)?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(Request::new(params));
-        match slot.answer(request, progress).await? {
+        let (result, sign_ins) = slot.answer(request, progress).await?;
+        match result {
             ServerResult::CallToolResult(result) => {
-                content::of_call(result, &slot.secrets).map_err(|error| slot.secrets.scrub(error))
+                let reply = content::of_call(result, &slot.secrets).map_err(|error| slot.secrets.scrub(error))?;
+                Ok(Reply { sign_ins, ..reply })
             }
             other => Err(unexpected(other)),
         }
@@ -127,8 +129,11 @@ impl Clients {
         let slot = self.slot(server)?;
         let uri = slot.own_address(uri).await?;
         let request = ClientRequest::ReadResourceRequest(Request::new(ReadResourceRequestParams::new(uri)));
-        match slot.answer(request, &|_| {}).await? {
-            ServerResult::ReadResourceResult(result) => Ok(content::of_resources(result.contents, &slot.secrets)),
+        let (result, sign_ins) = slot.answer(request, &|_| {}).await?;
+        match result {
+            ServerResult::ReadResourceResult(result) => {
+                Ok(Reply { sign_ins, ..content::of_resources(result.contents, &slot.secrets) })
+            }
             other => Err(unexpected(other)),
         }
     }
@@ -175,7 +180,7 @@ impl Slot {
         let mut pages = offer::Pages::default();
         while let Some(params) = pages.next().filter(|_| !is_known()) {
             let asked = ClientRequest::ListResourcesRequest(ListResourcesRequest { params, ..Default::default() });
-            match self.answer(asked, &|_| {}).await {
+            match self.answer(asked, &|_| {}).await.map(|(result, _)| result) {
                 Ok(ServerResult::ListResourcesResult(page)) => {
                     drop(offer::shown(page.resources, &self.secrets));
                     pages.follow(page.next_cursor);
@@ -196,7 +201,9 @@ impl Slot {
         }
         if state.connection.is_none() {
             if state.opened >= MAX_CONNECTIONS {
-                return Err(Error::Unavailable(format!("its connection was lost {MAX_CONNECTIONS} times")));
+                return Err(Error::Unavailable(format!(
+                    "{MAX_CONNECTIONS} connections could not be opened or were lost"
+                )));
             }
             state.opened += 1;
             state.connection = Some(Connection::open(&self.server, &self.secrets).await?);
@@ -210,7 +217,7 @@ impl Slot {
         &self,
         request: ClientRequest,
         progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<ServerResult, Error> {
+    ) -> Result<(ServerResult, Vec<SignIn>), Error> {
         let _permit = self.calls.acquire().await;
         let mut done = Repeats::default();
         loop {
@@ -278,13 +285,14 @@ impl Slot {
         result
     }
 
-    /// Returns the answer, unless it says that the user has to sign in: then the call did not happen. What another call
-    /// may have asked for is left to that one.
-    fn sign_in_or(&self, result: ServerResult, notices: &Notices) -> Result<ServerResult, Error> {
+    /// Returns the answer and where the user was asked to sign in meanwhile; of an answer that is an error that alone,
+    /// since the call did not happen. What another call may have asked for is left to that one.
+    fn sign_in_or(&self, result: ServerResult, notices: &Notices) -> Result<(ServerResult, Vec<SignIn>), Error> {
         let failed = matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
         let is_alone = self.calls.available_permits() + 1 == CALLS_AT_ONCE;
         let sign_ins = if failed || is_alone { notices.take_sign_ins() } else { Vec::new() };
-        if failed && !sign_ins.is_empty() { Err(self.secrets.scrub(Error::SignIn(sign_ins))) } else { Ok(result) }
+        let sign_ins = self.secrets.hide_in_sign_ins(sign_ins);
+        if failed && !sign_ins.is_empty() { Err(Error::SignIn(sign_ins)) } else { Ok((result, sign_ins)) }
     }
 
     /// Returns what an error means; a connection that no longer answers is given up.
@@ -417,7 +425,7 @@ mod tests {
         let (slot, notices) = (slot(), Notices::default());
         let both = slot.calls.acquire_many(2).await;
         notices.sign_in("by tok3n-1", "https://login.example/?state=tok3n-1");
-        assert!(slot.sign_in_or(done(), &notices).is_ok());
+        assert_eq!(slot.sign_in_or(done(), &notices).unwrap().1, []);
         let Err(Error::SignIn(asked)) = slot.sign_in_or(refused(), &notices) else { panic!("it is left to the other") };
         let expected =
             SignIn { message: "by (hidden)".to_owned(), url: "https://login.example/?state=(hidden)".to_owned() };
@@ -425,8 +433,8 @@ mod tests {
         drop(both);
         // Alone, it is the one that asked: a later call has nothing to do with it.
         let _only = slot.calls.acquire().await;
-        notices.sign_in("m", "https://login.example/");
-        assert!(slot.sign_in_or(done(), &notices).is_ok());
-        assert!(slot.sign_in_or(refused(), &notices).is_ok());
+        notices.sign_in("by tok3n-1", "https://login.example/?state=tok3n-1");
+        assert_eq!(slot.sign_in_or(done(), &notices).unwrap().1, asked);
+        assert_eq!(slot.sign_in_or(refused(), &notices).unwrap().1, []);
     }
 }

@@ -116,12 +116,16 @@ impl Secrets {
         match error {
             Error::Unavailable(text) => Error::Unavailable(clean(text)),
             Error::Refused(text) => Error::Refused(clean(text)),
-            Error::SignIn(sign_ins) => {
-                let hidden = |sign_in: SignIn| SignIn { message: clean(sign_in.message), url: self.hide(sign_in.url) };
-                Error::SignIn(sign_ins.into_iter().map(hidden).collect())
-            }
+            Error::SignIn(sign_ins) => Error::SignIn(self.hide_in_sign_ins(sign_ins)),
             other => other,
         }
+    }
+
+    /// Returns the requests to sign in without them; of bounded length.
+    pub fn hide_in_sign_ins(&self, sign_ins: Vec<SignIn>) -> Vec<SignIn> {
+        let clean = |text: String| self.presentable(&text, MAX_PROBLEM_CHARS);
+        let hidden = |sign_in: SignIn| SignIn { message: clean(sign_in.message), url: self.hide(sign_in.url) };
+        sign_ins.into_iter().map(hidden).collect()
     }
 
     fn with_all<T>(&self, work: impl FnOnce(&mut dyn Iterator<Item = &str>) -> T) -> T {

@@ -19,6 +19,7 @@ mod quota;
 mod redact;
 mod retry;
 mod sse;
+pub mod surrogates;
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -27,7 +28,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 use url::{Host, Url};
 
-pub use backoff::{LONGEST_BACKOFF, RetryPolicy, Trouble, jittered};
+pub use backoff::{LONGEST_BACKOFF, RetryPolicy, Trouble, jittered, random};
 pub use canonical::{canonical_url, same_page};
 pub use circuit::Circuit;
 pub use elements::Elements;

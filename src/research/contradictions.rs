@@ -1,7 +1,7 @@
 //! What sources state otherwise: pairs of cards that differ in a figure, and whether the finished report deals with
 //! them.
 
-use std::collections::BTreeSet;
+use std::{cell::OnceCell, collections::BTreeSet};
 
 use super::{
     claims::{self, Reference},
@@ -84,7 +84,12 @@ fn are_named(stated: &Stated, lacking: &[String]) -> bool {
 
 /// Returns whether the text names the figures of a statement, and what they are of.
 fn states(text: &str, stated: &Stated) -> bool {
-    names(&Reference::of(text), stated) && claims::has_word_of(text, &stated.text)
+    says(text, &Reference::of(text), stated)
+}
+
+/// Returns the same of a text that was read.
+fn says(text: &str, read: &Reference, stated: &Stated) -> bool {
+    names(read, stated) && claims::has_word_of(text, &stated.text)
 }
 
 /// Returns whether a line states it as what held at a date: `2032-06: The fare is 3 crowns`.
@@ -111,23 +116,26 @@ fn naming<'p, 'a>(mut parts: Vec<&'p Part<'a>>, stated: &Stated) -> Vec<&'p Part
 struct Part<'a> {
     text: &'a str,
     read: Reference,
+    /// Its sentences, read on first use.
+    sentences: OnceCell<Vec<(&'a str, Reference)>>,
 }
 
 impl<'a> Part<'a> {
     fn of(text: &'a str) -> Self {
-        Self { text, read: Reference::of(text) }
+        Self { text, read: Reference::of(text), sentences: OnceCell::new() }
+    }
+
+    fn sentences(&self) -> &[(&'a str, Reference)] {
+        let all = || self.text.lines().flat_map(sentences);
+        self.sentences.get_or_init(|| all().map(|sentence| (sentence, Reference::of(sentence))).collect())
     }
 
     /// Returns whether the figures of both, which it has, stand in one sentence, or in several that say what they are
     /// of.
     fn sets_beside(&self, one: &Stated, other: &Stated) -> bool {
-        let all: Vec<&str> = self.text.lines().flat_map(sentences).collect();
-        let is_said = |stated: &Stated| all.iter().any(|sentence| states(sentence, stated));
-        let names_both = |sentence: &&str| {
-            let read = Reference::of(sentence);
-            names(&read, one) && names(&read, other)
-        };
-        all.iter().any(names_both) || is_said(one) && is_said(other)
+        let is_said = |stated: &Stated| self.sentences().iter().any(|(text, read)| says(text, read, stated));
+        let in_one = |(_, read): &(&str, Reference)| names(read, one) && names(read, other);
+        self.sentences().iter().any(in_one) || is_said(one) && is_said(other)
     }
 }
 

@@ -400,7 +400,7 @@ impl<W: Wire> Web<W> {
         // Never closed, so this is never an error; without a permit the reading would merely go uncounted.
         let permit = self.reading.acquire().await.ok();
         let body = self.in_time(net::read_body(response, self.settings.max_answer_bytes)).await?;
-        let body = body.map(net::body_without_mark);
+        let body = body.map(net::body_without_mark).map(net::surrogates::repair_body);
         if status != 200 {
             return self.refused(status, &headers, &body.unwrap_or_default()).map_or(Ok(None), Err);
         }

@@ -27,7 +27,7 @@ use crate::{
     domain::{Event, OF_SERVER, Source, SourceId, ToolKind, WarningCode, digest, shortened},
     journal::{Entry, Fingerprint, StepKind, Stop},
     llm::{self, MAX_TOOL_NAME, Part, Text, ToolCall, ToolSpec},
-    mcp::{Clients, Error, MAX_PIECES, Offer, Piece, Progress, Reply, Settings},
+    mcp::{Clients, Error, MAX_PIECES, Offer, Piece, Progress, Reply, Settings, SignIn},
     net,
     pages::{KEPT_CHARS, extract},
     prompts::untrusted,
@@ -78,7 +78,7 @@ pub async fn load(cx: &Cx, settings: &Settings) -> Result<Option<Loaded>, Stop> 
         let mut listed = Vec::new();
         for (server, offer) in clients.offers().await {
             if let Err(Error::SignIn(sign_ins)) = &offer {
-                cx.emit(sign_ins.iter().map(|sign_in| sign_in_event(server, sign_in)).collect()).await?;
+                announce(cx, server, sign_ins).await?;
             }
             listed.push(ServerOffer { server: server.to_owned(), offer: offer.map_err(|error| error.to_string()) });
         }
@@ -245,7 +245,10 @@ impl Tool for McpTool {
             let origin = Origin::of(&self.server, &self.tool, &given);
             let progress = announced(cx, site.call_id, &self.spec.name);
             match self.clients.call(&self.server, &self.tool, given, &progress).await {
-                Ok(reply) => Ok(output(cx, site, &self.spec.name, origin, reply).await),
+                Ok(reply) => {
+                    announce(cx, &self.server, &reply.sign_ins).await?;
+                    Ok(output(cx, site, &self.spec.name, origin, reply).await)
+                }
                 Err(error) => Err(failed(cx, site, &self.server, error).await),
             }
         }
@@ -290,7 +293,10 @@ impl Tool for ReadResource {
             let shown = json!(net::hidden_address(&wanted.uri));
             let origin = Origin::of(&wanted.server, RESOURCES, &Map::from_iter([("uri".to_owned(), shown)]));
             match self.clients.read(&wanted.server, &wanted.uri).await {
-                Ok(reply) => Ok(output(cx, site, RESOURCES, origin, reply).await),
+                Ok(reply) => {
+                    announce(cx, &wanted.server, &reply.sign_ins).await?;
+                    Ok(output(cx, site, RESOURCES, origin, reply).await)
+                }
                 Err(error) => Err(failed(cx, site, &wanted.server, error).await),
             }
         }
@@ -372,9 +378,7 @@ fn announced<'a>(cx: &'a Cx, call_id: &'a str, name: &'a str) -> impl Fn(Progres
 async fn failed(cx: &Cx, site: Site<'_>, server: &str, error: Error) -> ToolError {
     let problem = format!("MCP server {server}: {error}");
     let said = match &error {
-        Error::SignIn(sign_ins) => {
-            cx.emit(sign_ins.iter().map(|sign_in| sign_in_event(server, sign_in)).collect()).await
-        }
+        Error::SignIn(sign_ins) => announce(cx, server, sign_ins).await,
         Error::Unavailable(_) | Error::NeedsToken => {
             cx.warn(
                 &format!("{}/call/{}/server", site.turn, site.index),
@@ -391,9 +395,13 @@ async fn failed(cx: &Cx, site: Site<'_>, server: &str, error: Error) -> ToolErro
     }
 }
 
-fn sign_in_event(server: &str, sign_in: &crate::mcp::SignIn) -> Event {
-    let (url, message) = (sign_in.url.clone(), sign_in.message.clone());
-    Event::SignInRequired { server: server.to_owned(), url, message }
+/// Makes the events for what a user is asked to sign in at.
+async fn announce(cx: &Cx, server: &str, sign_ins: &[SignIn]) -> Result<(), Stop> {
+    let event = |SignIn { message, url }: &SignIn| {
+        let (server, message, url) = (server.to_owned(), message.clone(), url.clone());
+        Event::SignInRequired { server, url, message }
+    };
+    if sign_ins.is_empty() { Ok(()) } else { cx.emit(sign_ins.iter().map(event).collect()).await }
 }
 
 /// What an answer without an address is known by.
@@ -448,7 +456,7 @@ impl Origin {
 }
 
 async fn output(cx: &Cx, site: Site<'_>, tool: &str, origin: Origin, reply: Reply) -> ToolOutput {
-    let Reply { pieces, left_out } = reply;
+    let Reply { pieces, left_out, sign_ins: _ } = reply;
     let room = SHOWN_CHARS.min(cx.options().max_content_length as usize);
     let bytes = pieces.iter().map(|piece| piece.text.len()).sum();
     let (first, topic) = (site.first_source, site.topic.to_owned());

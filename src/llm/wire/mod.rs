@@ -25,8 +25,9 @@ use super::assembly::{Assembly, malformed, unquoted};
 use super::failure::{self, Failure};
 use super::quirks::{Quirks, reasons};
 use super::tool_name::tool_name;
-use super::{Message, Part, Request, Text, surrogates};
+use super::{Message, Part, Request, Text};
 use crate::domain::ModelName;
+use crate::net::surrogates;
 
 /// A dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::RwLock;
+use tokio::{sync::RwLock, task::spawn_blocking};
 
 pub use self::{
     documents::ROW,
@@ -106,11 +106,9 @@ impl Local {
     /// # Errors
     /// [`Error::Documents`] when the folder cannot be listed or no index can be kept in `index_dir`.
     pub async fn open(folder: &Path, index_dir: &Path, settings: Settings, parser: Parser) -> Result<Self, Error> {
-        let refused = |error: std::io::Error| failed(folder, &error);
-        let folder = std::path::absolute(folder).map_err(refused)?;
-        std::fs::read_dir(&folder).map_err(refused)?;
-        files::create_private_folder(index_dir).map_err(|error| failed(index_dir, &error))?;
+        let folder = std::path::absolute(folder).map_err(|error| failed(folder, &error))?;
         let index_file = index::file_of(&folder, index_dir);
+        prepared(folder.clone(), index_dir.to_owned()).await?;
         let index = Index::open(&index_file).await.map_err(|error| failed(&index_file, &error))?;
         let shared = Shared {
             folder,
@@ -216,6 +214,15 @@ impl Local {
         *index = Index::renew(file).await.map_err(|error| failed(file, &error))?;
         Ok(())
     }
+}
+
+/// Makes the folder of the index, and looks whether the documents can be listed: both may take long on a network.
+async fn prepared(folder: PathBuf, index_dir: PathBuf) -> Result<(), Error> {
+    let prepare = move || {
+        std::fs::read_dir(&folder).map_err(|error| failed(&folder, &error))?;
+        files::create_private_folder(&index_dir).map_err(|error| failed(&index_dir, &error))
+    };
+    spawn_blocking(prepare).await.unwrap_or_else(|error| Err(Error::Documents(error.to_string())))
 }
 
 fn failed(what: &Path, why: &dyn fmt::Display) -> Error {

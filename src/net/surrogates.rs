@@ -17,13 +17,21 @@ const HALVES: u32 = 0x800;
 const FIRST_HIGH: u16 = 0xDBFE;
 
 /// Replaces each lone half in `json` by its stand-in; `None` when there is nothing to replace.
-pub(super) fn mark(json: &str) -> Option<String> {
+pub fn mark(json: &str) -> Option<String> {
     replaced(&escaped(json), FIRST_HIGH, |half, out| out.extend(char::from_u32(FIRST + u32::from(half) - 0xD800)))
 }
 
 /// Replaces each lone half in `json` by U+FFFD.
 pub fn repair(json: &str) -> Cow<'_, str> {
     replaced(json, 0xDC00, |_, out| out.push('\u{FFFD}')).map_or(Cow::Borrowed(json), Cow::Owned)
+}
+
+/// Does the same in a body, if it is text.
+pub fn repair_body(body: Vec<u8>) -> Vec<u8> {
+    match std::str::from_utf8(&body).map(repair) {
+        Ok(Cow::Owned(repaired)) => repaired.into_bytes(),
+        _ => body,
+    }
 }
 
 /// Writes the characters of `json` that are stand-ins as escapes.
@@ -77,7 +85,7 @@ fn escape(json: &str, at: usize) -> Option<u16> {
 
 /// Puts the halves of one text together.
 #[derive(Debug, Default)]
-pub(super) struct Joiner {
+pub struct Joiner {
     /// A first half that waits for its second.
     high: Option<u16>,
 }
@@ -85,7 +93,7 @@ pub(super) struct Joiner {
 impl Joiner {
     /// Returns the characters that are certain after `piece`. `is_marked` says whether it came from a marked text:
     /// the stand-ins are characters that others may use.
-    pub(super) fn push<'a>(&mut self, piece: &'a str, is_marked: bool) -> Cow<'a, str> {
+    pub fn push<'a>(&mut self, piece: &'a str, is_marked: bool) -> Cow<'a, str> {
         if piece.is_empty() || (!is_marked && self.high.is_none()) {
             return Cow::Borrowed(piece);
         }
@@ -108,7 +116,7 @@ impl Joiner {
     }
 
     /// Returns what is left at the end.
-    pub(super) fn finish(&mut self) -> &'static str {
+    pub fn finish(&mut self) -> &'static str {
         if self.high.take().is_some() { "\u{FFFD}" } else { "" }
     }
 }
@@ -160,6 +168,8 @@ mod tests {
         assert_eq!(repair(r#"{"a":"\ud83d"}"#), "{\"a\":\"\u{FFFD}\"}");
         assert_eq!(repair(r"\ud83d\ude00 \u00e4 \ud83"), r"\ud83d\ude00 \u00e4 \ud83");
         assert_eq!(repair("\\€\\"), "\\€\\");
+        assert_eq!(repair_body(br#"{"a":"\ud83d"}"#.to_vec()), "{\"a\":\"\u{FFFD}\"}".as_bytes());
+        assert_eq!(repair_body(b"\xff \\ud83d".to_vec()), b"\xff \\ud83d");
     }
 
     proptest! {
