@@ -4,8 +4,8 @@ use crate::net::same_page;
 
 /// Longest name of a scheme that is looked for.
 const LONGEST_SCHEME: usize = 32;
-/// Brackets and quotation marks of scripts without spaces and of prose, and their commas and full stops: an address ends
-/// before one, however many letters of such a script its path has.
+/// Brackets, quotation marks, commas and full stops of scripts without spaces: an address ends before one, however many
+/// letters of such a script its path has.
 const AROUND: [char; 34] = [
     '，', '。', '、', '；', '（', '）', '［', '］', '｛', '｝', '【', '】', '〔', '〕', '〖', '〗', '「', '」', '『',
     '』', '《', '》', '〈', '〉', '｢', '｣', '⟦', '⟧', '“', '”', '„', '‘', '«', '»',

@@ -1,7 +1,8 @@
-//! Raised numbers: `¹`, `<sup>1</sup>`, `^1^`. What they are read as, and where they can be citations, rather than powers
-//! (`10⁶`, `x²`), units (`km²`) or the numbers of isotopes.
+//! Raised numbers: `¹`, `<sup>1</sup>`, `^1^`. What they are read as, and where they can be citations, rather than
+//! powers (`10⁶`, `x²`), units (`km²`) or the numbers of isotopes.
 
 use super::{
+    grammar::tail,
     numbers::{ELEMENTS, MOST_NUMBERS, Numbers, ends_with_word},
     scan::RAISED_BYTES,
 };
@@ -59,6 +60,18 @@ pub(super) enum Raised {
     Anywhere,
 }
 
+impl Raised {
+    /// Returns whether raised numbers between these texts can be citations.
+    pub(super) fn may_cite(self, before: &str, numbers: &[u32], behind: &str) -> bool {
+        let before = without_raised(before);
+        match self {
+            Self::Nowhere => false,
+            Self::BehindWords => is_behind_word(before, numbers),
+            Self::Anywhere => may_stand(before, numbers, behind),
+        }
+    }
+}
+
 /// Returns whether the character is a raised digit.
 fn is_superscript(character: char) -> bool {
     SUPERSCRIPTS.contains(&character)
@@ -97,30 +110,19 @@ pub(super) fn superscripts(text: &str) -> Option<(Vec<u32>, usize)> {
     Some((numbers, bytes))
 }
 
-impl Raised {
-    /// Returns whether raised numbers between these texts can be citations.
-    pub(super) fn may_cite(self, before: &str, numbers: &[u32], behind: &str) -> bool {
-        let before = without_raised(before);
-        match self {
-            Self::Nowhere => false,
-            Self::BehindWords => is_behind_word(before, numbers),
-            Self::Anywhere => may_stand(before, numbers, behind),
-        }
-    }
-}
-
-/// Returns the raised numbers of a line that hardly anything but citations are: behind a word or the end of a sentence,
-/// or a 1, which makes no power.
+/// Returns the raised numbers of a line that can hardly be anything but citations: behind a word or the end of a
+/// sentence, or a 1, which makes no power.
 pub(super) fn clear_ones(line: &str) -> Vec<u32> {
     let (mut clear, mut done) = (Vec::new(), 0);
     let starts = |&(_, c): &(usize, char)| is_superscript(c) || c == '<';
     for (at, _) in line.char_indices().filter(starts) {
-        let Some((numbers, bytes)) = superscripts(&line[at..]).or_else(|| in_tag(&line[at..])).filter(|_| at >= done)
-        else {
+        if at < done {
             continue;
-        };
+        }
+        let rest = &line[at..];
+        let Some((numbers, bytes)) = superscripts(rest).or_else(|| in_tag(rest)) else { continue };
         done = at + bytes;
-        let before = without_raised(super::grammar::tail(&line[..at]));
+        let before = without_raised(tail(&line[..at]));
         let is_clear = is_behind_word(before, &numbers) || numbers == [1] && may_stand(before, &numbers, &line[done..]);
         clear.extend(numbers.into_iter().filter(|_| is_clear));
     }
@@ -136,16 +138,19 @@ fn in_tag(text: &str) -> Option<(Vec<u32>, usize)> {
     Some((read.numbers, open.len() + length + close.len()))
 }
 
-/// Returns the text without the raised numbers at its end.
+/// Returns the text without the raised numbers at its end and the spaces between them.
 fn without_raised(before: &str) -> &str {
-    let mut before = before.trim_end_matches(is_superscript);
-    while let Some(at) = before.strip_suffix("</sup>").and_then(|rest| rest.rfind("<sup>")) {
-        before = &before[..at];
+    let mut before = before;
+    loop {
+        let text = before.trim_end();
+        let caret = || {
+            let number = text.strip_suffix('^')?;
+            number.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('^')
+        };
+        let tag = || text.strip_suffix("</sup>").and_then(|inner| inner.rsplit_once("<sup>")).map(|(front, _)| front);
+        let Some(front) = text.strip_suffix(is_superscript).or_else(tag).or_else(caret) else { return before };
+        before = front;
     }
-    while let Some(raised) = before.strip_suffix('^') {
-        before = raised.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('^');
-    }
-    before
 }
 
 /// Returns whether a word of four letters or punctuation ends the text, unless the word says of what a number in front

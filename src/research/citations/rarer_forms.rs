@@ -2,7 +2,7 @@
 //! full width, numbers of sections, names of substances, reports that stand in code.
 
 use super::{
-    lookalikes::{A, B, C, check, settled, sources},
+    lookalikes::{A, B, C, check, settled},
     *,
 };
 use crate::domain::growth;
@@ -59,8 +59,8 @@ fn raised_numbers_cite_wherever_nothing_speaks_against_it() {
         "| Dues | 12%[1] | 40 [2] |\n|---|---|---|\n| Tides | 2023[3] | up [1], so |\n\nIt rose [2].",
     );
     under(
-        "Dues 12%<sup>1</sup>, in 2023<sup>3</sup> up<sup>2</sup>, at 5 GW<sup>3</sup><sup>1</sup>.",
-        "Dues 12%[1], in 2023[2] up[3], at 5 GW[2][1].",
+        "Dues 12%<sup>1</sup>, in 2023<sup>3</sup> up<sup>2</sup>, at 5 GW<sup>3</sup><sup>1</sup>, so <sup>2</sup> <sup>3</sup>.",
+        "Dues 12%[1], in 2023[2] up[3], at 5 GW[2][1], so [3] [2].",
     );
     under(
         "病例上升12%¹。共120万例³。死亡下降²，面积为50公里²。",
@@ -185,7 +185,8 @@ fn ranges_examples_and_places_within_a_bracket_are_read() {
 
 #[test]
 fn a_report_that_stands_whole_in_code_is_unwrapped() {
-    let report = "# Dues\n\nDues are paid by all of the members [S1001].\n\n```sh\na[1]\n```\n\nTides fall [S1002].";
+    let report =
+        "# Dues\n\nDues are paid by all of the members [S1001].\n\n```py\nimport a\na[1]\n```\n\nTides fall [S1002].";
     let settled = report.replace("S1001", "1").replace("S1002", "2");
     check(&format!("```\n{report}\n```\n"), &settled, 0, 0);
     check(&format!("````text\n\n{report}\n\n````\n\n"), &format!("\n{settled}"), 0, 0);
@@ -197,6 +198,8 @@ fn a_report_that_stands_whole_in_code_is_unwrapped() {
     );
     let numbered = format!("# Dues\n\nDues [2], tides [1].\n\n{}", list());
     check(&format!("```\n{numbered}```\n"), "# Dues\n\nDues [1], tides [2].", 0, 3);
+    let bold = report.replace("# Dues", "# **Dues**");
+    check(&format!("```\n{bold}\n```\n"), &settled.replace("# Dues", "# **Dues**"), 0, 0);
     let json = |report: &str| serde_json::json!({ "title": "Dues", "report": report }).to_string();
     check(&format!("```json\n{}\n```", json(report)), &settled, 0, 0);
     check(&json(&numbered), "# Dues\n\nDues [1], tides [2].", 0, 3);
@@ -234,7 +237,7 @@ fn reading_these_forms_is_linear() {
         "{\"a\":",
         "```\n# a\n",
     ] {
-        growth::check(shape, 4_000, |text| drop(super::tests::settled(text)));
+        growth::check(shape, 4_000, |text| drop(tests::settled(text)));
     }
-    growth::check("| a | [b | c](x) ", 2_000, |text| drop(super::tests::settled(&format!("|{text}"))));
+    growth::check("| a | [b | c](x) ", 2_000, |text| drop(tests::settled(&format!("|{text}"))));
 }

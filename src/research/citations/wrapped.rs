@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{entries, lines};
+use super::{address, entries, lines};
 
 /// Words of a sentence, or signs in a script without spaces.
 const WORDS_OF_SENTENCE: usize = 6;
@@ -11,7 +11,7 @@ const SIGNS_OF_SENTENCE: usize = 12;
 /// Lines of text before the block that holds the report.
 const LINES_BEFORE: usize = 1;
 /// What stands in code alone, at the front of a line.
-const FRONTS_OF_CODE: [&str; 6] = ["#!", "\"\"\"", "'''", "import ", "def ", "function "];
+const FRONTS_OF_CODE: [&str; 5] = ["#!", "\"\"\"", "'''", "import ", "def "];
 
 /// Returns the report that the text holds, with the line before it; `None` when it is none but the text itself.
 pub(super) fn report(text: &str) -> Option<String> {
@@ -85,16 +85,20 @@ fn in_json(text: &str) -> Option<String> {
 }
 
 /// Returns whether a text is a report in Markdown, rather than code with comments that look like headings: a heading,
-/// and a paragraph or a list of sources, but nothing of code.
+/// and a paragraph or a list of sources, but nothing of code outside of blocks.
 fn is_report(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_titled = lines.next().and_then(lines::heading).is_some_and(|(level, title)| {
-        title.starts_with(|c: char| !c.is_ascii_punctuation()) && text.trim_start()[level..].starts_with(' ')
+        !title.starts_with(['-', '=', '#', '!', '/', '$', '~', '@']) && text.trim_start()[level..].starts_with(' ')
     });
     let is_code = |line: &str| FRONTS_OF_CODE.iter().any(|front| line.starts_with(front));
-    let (mut says, mut after_blank) = (false, true);
+    let (mut says, mut after_blank, mut in_code) = (false, true, false);
     for line in text.lines() {
         let trimmed = line.trim();
+        in_code ^= lines::possible_fence(line).is_some();
+        if in_code {
+            continue;
+        }
         if is_code(trimmed) {
             return false;
         }
@@ -119,5 +123,5 @@ fn is_sentence(line: &str) -> bool {
 fn is_entry_of_list(trimmed: &str) -> bool {
     let is_entry = || entries::label(trimmed).label.is_some_and(|label| label.form.stands_alone());
     lines::source_heading(trimmed).is_some_and(|heading| heading.certain && !heading.plain && heading.level < 7)
-        || (super::address::holds_address(trimmed) && is_entry())
+        || (address::holds_address(trimmed) && is_entry())
 }
