@@ -4,6 +4,14 @@ use crate::net::same_page;
 
 /// Longest name of a scheme that is looked for.
 const LONGEST_SCHEME: usize = 32;
+/// Brackets, quotation marks, commas and full stops of scripts without spaces: an address ends before one, however many
+/// letters of such a script its path has.
+const AROUND: [char; 34] = [
+    '，', '。', '、', '；', '（', '）', '［', '］', '｛', '｝', '【', '】', '〔', '〕', '〖', '〗', '「', '」', '『',
+    '』', '《', '》', '〈', '〉', '｢', '｣', '⟦', '⟧', '“', '”', '„', '‘', '«', '»',
+];
+/// Punctuation that ends a sentence behind an address.
+const TRAILING: [char; 16] = ['.', ',', ';', ':', '!', '?', '\'', '*', '_', '~', '’', '…', '：', '！', '？', '．'];
 /// A DOI that no word announces has so many bytes behind its publisher's number; less may be a fraction.
 const SURE_DOI: usize = 4;
 
@@ -98,7 +106,7 @@ pub(super) fn behind_scheme(text: &str) -> Option<&str> {
 /// Returns the bytes of the address that `text` begins with, without the punctuation of the sentence around it.
 pub(super) fn address_length(text: &str) -> usize {
     let address = &text[..to_its_end(text)];
-    address.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*', '_', '~']).len()
+    address.trim_end_matches(TRAILING).len()
 }
 
 fn to_its_end(text: &str) -> usize {
@@ -115,7 +123,7 @@ fn to_its_end(text: &str) -> usize {
             ')' if depth == 0 => return at,
             ')' => depth -= 1,
             '<' | '>' | '"' | '[' | ']' | '`' | '|' | '\\' => return at,
-            c if c.is_whitespace() || matches!(c, '，' | '。' | '、' | '；' | '）' | '】' | '」') => return at,
+            c if c.is_whitespace() || AROUND.contains(&c) => return at,
             _ => {}
         }
     }
@@ -159,7 +167,8 @@ pub(super) fn without_scheme(text: &str) -> Option<String> {
 
 /// Returns whether one of the words is an address.
 pub(super) fn holds_address(text: &str) -> bool {
-    let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | '<' | '[' | '"' | '，' | '：'));
+    let mut words =
+        text.split(|c: char| c.is_whitespace() || matches!(c, '(' | '<' | '[' | '"' | '：') || AROUND.contains(&c));
     words.any(|word| is_address(word) || address_in_word(word).is_some())
 }
 

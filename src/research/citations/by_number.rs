@@ -21,7 +21,12 @@ impl Reader<'_, '_> {
         let before = self.behind(at);
         read.marked |= before.ends_with("<sup>");
         let listed = self.targets(&read.numbers).is_some_and(|all| !all.contains(&Target::Remark));
-        let around = Around { before: &before, behind: &self.text[end..], listed };
+        let behind = &self.text[end..];
+        let is_plain = !read.marked && self.text[at..].starts_with('[');
+        if is_plain && numbers::is_part_of_name(&before, behind) {
+            return None;
+        }
+        let around = Around { before: &before, behind, listed };
         numbers::is_citation(&read, around, self.highest(&read.numbers)).then_some(read)
     }
 
@@ -41,6 +46,9 @@ impl Reader<'_, '_> {
     pub(super) fn numbered(&mut self, from: usize, read: &Numbers, end: usize) -> Option<usize> {
         let starts_line = self.starts_line(from);
         if read.footnote && starts_line && self.text[end..].starts_with(':') {
+            return None;
+        }
+        if starts_line && !read.marked && self.numbering.is_label(self.before.line) {
             return None;
         }
         let targets: Vec<_> = self.leads(&read.numbers).collect();
@@ -68,7 +76,7 @@ impl Reader<'_, '_> {
             Vec::new()
         };
         let spaced = self.is_space(from);
-        Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
+        Some(self.put_citation(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
 
     /// Returns all numbers from that of one bracket to that of the next, as in `[1]–[3]`, and where they end, if the
@@ -121,12 +129,11 @@ impl Reader<'_, '_> {
             Target::Remark => return None,
         };
         self.parsed.dropped += u32::from(piece.is_none());
-        Some(self.replace(from, end, piece))
+        Some(self.put_citation(from, end, piece))
     }
 
     /// Reads `(Source 1)` or `(Refs. 2, 3)`: a citation when the model's own list has all of the numbers.
-    pub(super) fn worded_numbers(&mut self, at: usize, end: usize, to: usize) -> Option<usize> {
-        let inside = &self.text[at + 1..end - 1];
+    pub(super) fn worded_numbers(&mut self, at: usize, inside: &str, (end, to): (usize, usize)) -> Option<usize> {
         let word = &inside[..inside.find(|c: char| !c.is_alphabetic()).unwrap_or(inside.len())];
         let read = Numbers::read(inside).filter(|_| numbers::is_word_for_source(word))?;
         self.parsed.numbers.extend(&read.numbers);
@@ -170,12 +177,12 @@ impl Reader<'_, '_> {
     pub(super) fn cite_targets(&mut self, at: usize, end: usize, targets: &[Target]) -> usize {
         let sources: Vec<_> = targets.iter().map(|target| target.source()).collect();
         let indices = self.known(&sources);
-        self.replace(at, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced: false }))
+        self.put_citation(at, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced: false }))
     }
 
-    /// Returns whether only markers of quotations, lists and tables stand before this place.
+    /// Returns whether only markers of headings, quotations, lists and tables stand before this place.
     pub(super) fn starts_line(&self, at: usize) -> bool {
-        self.behind(at).chars().all(|c| c.is_whitespace() || ">-*+•|".contains(c))
+        self.behind(at).chars().all(|c| c.is_whitespace() || ">-*+•|#".contains(c))
     }
 
     /// Returns the sources behind numbers, if there are any and all of them are known.

@@ -3,7 +3,8 @@
 
 use super::{
     address::{self, address_in_word, address_length, is_address},
-    numbers::{self, Numbers},
+    numbers::Numbers,
+    raised,
     scan::CLOSING,
 };
 
@@ -139,7 +140,7 @@ fn bracket(text: &str) -> Option<(Label, &str)> {
 
 /// Returns a number that is no bracket: `1.`, `(1)`, `Source 1:`, `¹`.
 fn number(text: &str) -> Option<(Label, &str)> {
-    if let Some((number, bytes)) = numbers::superscript(text) {
+    if let Some((number, bytes)) = raised::superscript(text) {
         return Some((named(number, Form::Superscript), &text[bytes..]));
     }
     if let Some(inner) = text.strip_prefix("<sup>") {

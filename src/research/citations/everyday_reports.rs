@@ -202,7 +202,7 @@ fn sources_named_in_a_sentence_are_renumbered() {
         "As source 2 says, so. See reference 1, per source 3; according to source 2 and from source 1.",
         "Gates [1]. As source [2] says, so. See reference [3], per source [1]; according to source [2] and from source [3].",
     );
-    under("参见来源2。根据来源1，见来源 3。（来源2）", "Gates [1]. 参见来源[2]。根据来源[3]，见来源 [1]。（来源[2]）");
+    under("参见来源2。根据来源1，见来源 3。（来源2）", "Gates [1]. 参见来源[2]。根据来源[3]，见来源 [1]。[2]");
     let others =
         "A source 2 m deep, our source 1, as sources 2, see source 7, per source 1.5, according source 2, 来源2个.";
     under(others, &format!("Gates [1]. {others}"));

@@ -10,7 +10,7 @@ use super::{
     ids::{ids_in_bracket, only_ids},
     numbering::Numbering,
     numbers::Numbers,
-    scan::{CLOSING, OPENING},
+    scan::{CLOSING, OPENING, PARENTHESES},
     target::Target,
 };
 
@@ -142,6 +142,15 @@ impl<'a> Reader<'a, '_> {
         end
     }
 
+    /// Puts a citation in the place of the text between `at` and `end`. Where nothing is left of it, the words around
+    /// it stay apart.
+    pub(super) fn put_citation(&mut self, at: usize, end: usize, citation: Option<Piece<'a>>) -> usize {
+        let is_spaced = |c: char| c.is_alphanumeric() && c < '\u{2E80}';
+        let before = self.is_space(at) || self.previous(at).is_some_and(is_spaced);
+        let parts = citation.is_none() && before && self.text[end..].starts_with(is_spaced);
+        self.replace(at, end, citation.or(parts.then_some(Piece::Text(" "))))
+    }
+
     pub(super) fn is_space(&self, at: usize) -> bool {
         self.text.as_bytes()[at] == b' '
     }
@@ -166,7 +175,7 @@ impl<'a> Reader<'a, '_> {
             if !ids.is_empty() && only_ids(inside, &ids) {
                 let end = at + 2 + inside.len() + 2;
                 let cited = self.cited(&ids, false);
-                return self.replace(at, end, cited);
+                return self.put_citation(at, end, cited);
             }
             if let Some(indices) = Numbers::read(inside).and_then(|read| self.all_known(&read.numbers)) {
                 let end = at + 2 + inside.len() + 2;
@@ -233,8 +242,30 @@ impl<'a> Reader<'a, '_> {
         let after = second.map_or(end, |second| second + 1);
         self.replace(from, at, self.is_space(from).then_some(Piece::Text(" ")));
         self.plain = open;
+        let first = self.parsed.pieces.len();
         self.range(open, close, depth + 1);
+        self.keep_in_cell(first);
         Some(self.replace(close, after, piece))
+    }
+
+    /// Escapes the bars in the text of a link, whose pieces these are from `first` on, so that it stays in its cell
+    /// when the link around it is gone.
+    fn keep_in_cell(&mut self, first: usize) {
+        let is_cut = |piece: &Piece<'_>| matches!(piece, Piece::Text(text) if text.contains('|'));
+        if !self.before.in_row || !self.parsed.pieces[first..].iter().any(is_cut) {
+            return;
+        }
+        // A part of it may have been seen to already.
+        let mut escaped = false;
+        for piece in self.parsed.pieces.split_off(first) {
+            match piece {
+                Piece::Text(text) => self.parsed.pieces.extend(with_escaped_bars(text, &mut escaped)),
+                piece => {
+                    escaped = false;
+                    self.parsed.pieces.push(piece);
+                }
+            }
+        }
     }
 
     /// Reads `[inside](target)`, which stays as text, with a citation when the target was retrieved. What the model's
@@ -263,7 +294,9 @@ impl<'a> Reader<'a, '_> {
         }
         self.replace(from, at, self.is_space(from).then_some(Piece::Text(" ")));
         self.plain = open;
+        let first = self.parsed.pieces.len();
         self.range(open, close, depth + 1);
+        self.keep_in_cell(first);
         match cited {
             Some(index) => self.parsed.pieces.push(Piece::Cite { indices: vec![index], spaced: true }),
             None => self.parsed.dropped += 1,
@@ -337,13 +370,15 @@ impl<'a> Reader<'a, '_> {
         }
         if only_ids(inside, &ids) {
             let cited = self.cited(&ids, self.is_space(from));
-            return Some(self.replace(from, end, cited));
+            return Some(self.put_citation(from, end, cited));
         }
         if !self.are_known(&ids) {
             return None;
         }
         self.replace(from, open, [Piece::Text(if self.is_space(from) { " (" } else { "(" })]);
+        let first = self.parsed.pieces.len();
         self.range(open, open + inside.len(), depth + 1);
+        self.keep_in_cell(first);
         Some(self.replace(open + inside.len(), end, [Piece::Text(")")]))
     }
 
@@ -389,7 +424,7 @@ impl<'a> Reader<'a, '_> {
         self.parsed.dropped += u32::try_from(targets.len() - indices.len()).unwrap_or(u32::MAX);
         indices.dedup();
         let spaced = self.is_space(from);
-        Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
+        Some(self.put_citation(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
 
     pub(super) fn cited(&mut self, ids: &[(usize, usize, u32)], spaced: bool) -> Option<Piece<'a>> {
@@ -420,7 +455,7 @@ impl<'a> Reader<'a, '_> {
     fn word(&mut self, at: usize, to: usize) -> usize {
         let rest = &self.text[at..to];
         let next = self.next_char(at);
-        if matches!(rest.as_bytes()[0], b'(' | b'^' | 0xC2 | 0xE2)
+        if matches!(rest.as_bytes()[0], b'(' | b'^' | 0xC2 | 0xE2 | 0xEF)
             && let Some(end) = self.unbracketed(at, to)
         {
             return end;
@@ -475,6 +510,21 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
+/// Returns the parts of a text, with a backslash before each bar that has none. `escaped` tells whether one stands
+/// right before it, and then whether one is its end.
+fn with_escaped_bars<'a>(text: &'a str, escaped: &mut bool) -> Vec<Piece<'a>> {
+    let (mut pieces, mut done) = (Vec::new(), 0);
+    for (at, character) in text.char_indices() {
+        if character == '|' && !*escaped {
+            pieces.extend([Piece::Text(&text[done..at]), Piece::Text("\\")]);
+            done = at;
+        }
+        *escaped = character == '\\' && !*escaped;
+    }
+    pieces.push(Piece::Text(&text[done..]));
+    pieces
+}
+
 /// Returns whether a bracket marks where text begins or ends that is cited behind it, as `[cite_start]`.
 fn marks_cited_text(inside: &str) -> bool {
     matches!(inside, "cite_start" | "cite_end")
@@ -482,14 +532,13 @@ fn marks_cited_text(inside: &str) -> bool {
 
 /// Finds where each bracket and parenthesis is closed, by its own kind alone.
 fn closing(text: &str) -> HashMap<usize, usize> {
-    let mut open: [Vec<usize>; 1 + OPENING.len()] = Default::default();
+    let mut open: [Vec<usize>; PARENTHESES.len() + OPENING.len()] = Default::default();
     let mut closing = HashMap::new();
     let mut escaped = false;
     for (at, character) in text.char_indices() {
-        let kind = |kinds: &[char], paren| {
-            if character == paren { Some(OPENING.len()) } else { kinds.iter().position(|&kind| kind == character) }
-        };
-        match (kind(&OPENING, '('), kind(&CLOSING, ')')) {
+        let opens = OPENING.iter().copied().chain(PARENTHESES.map(|(open, _)| open)).position(|open| open == character);
+        let closes = CLOSING.iter().copied().chain(PARENTHESES.map(|(_, close)| close)).position(|c| c == character);
+        match (opens, closes) {
             (None, None) => {
                 escaped = character == '\\' && !escaped;
                 continue;

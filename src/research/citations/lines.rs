@@ -134,7 +134,7 @@ const LONGEST_LEAD: usize = 60;
 /// The kind of a line shows within so many bytes, or it is an ordinary one.
 const HEAD_BYTES: usize = 256;
 /// Marks of the shortest fence around code.
-const SHORTEST_FENCE: usize = 3;
+pub(super) const SHORTEST_FENCE: usize = 3;
 /// Lists in lists that are followed.
 const LISTS: usize = 32;
 
@@ -499,9 +499,9 @@ pub(super) fn is_reference(trimmed: &str) -> bool {
 /// Returns whether a line begins with an address, behind markers of lists and words like `URL:`.
 pub(super) fn begins_with_address(line: &str) -> bool {
     let rest = behind_marker(line.trim());
-    let word = rest.split_once(':').filter(|(word, _)| word.len() <= 12 && !word.contains(['/', ' ']));
+    let word = rest.split_once([':', '：']).filter(|(word, _)| word.len() <= 12 && !word.contains(['/', ' ']));
     let behind = word.map(|(_, rest)| rest.trim_start_matches(['*', '_', ' ']));
-    [Some(rest), behind].into_iter().flatten().any(|text| is_address(text.trim_start_matches(['<', '('])))
+    [Some(rest), behind].into_iter().flatten().any(|text| is_address(text.trim_start_matches(['<', '(', '（'])))
 }
 
 fn behind_marker(trimmed: &str) -> &str {

@@ -6,7 +6,8 @@ use super::{
     grammar::{DEPTH, Piece, Reader, tail},
     ids::{ids_in_bracket, only_ids},
     numbers::{self, Numbers},
-    scan::{FORMULA_BYTES, RAISED_BYTES},
+    raised::{self, Raised},
+    scan::{FORMULA_BYTES, PARENTHESES, RAISED_BYTES},
     target::Target,
 };
 
@@ -123,17 +124,18 @@ impl<'a> Reader<'a, '_> {
 
     /// Reads `<sup>1</sup>`, where the model numbers its sources so.
     fn raised(&mut self, at: usize, to: usize) -> Option<usize> {
-        if !self.numbering.superscripts {
+        if self.numbering.raised == Raised::Nowhere {
             return None;
         }
         let inner = self.text[at..to].strip_prefix("<sup>")?;
         let close = inner[..inner.floor_char_boundary(64)].find("</sup>")?;
         let read = Numbers::read(&inner[..close])?;
-        if !numbers::may_carry_superscript(&self.behind(at), &read.numbers) {
+        let end = at + "<sup>".len() + close + "</sup>".len();
+        if !self.numbering.raised.may_cite(&self.behind(at), &read.numbers, &self.text[end..]) {
             return None;
         }
         let targets = self.targets(&read.numbers)?;
-        Some(self.cite_targets(at, at + "<sup>".len() + close + "</sup>".len(), &targets))
+        Some(self.cite_targets(at, end, &targets))
     }
 
     /// Reads `<sup>[1]</sup>`: where nothing stays of the citation, the tags go too.
@@ -163,7 +165,7 @@ impl<'a> Reader<'a, '_> {
             return None;
         }
         let cited = self.cited(&ids, false);
-        Some(self.replace(at, at + rest.len() - inner.len() + inside.len() + 1, cited))
+        Some(self.put_citation(at, at + rest.len() - inner.len() + inside.len() + 1, cited))
     }
 
     /// Returns the mark of a chat program, which leads nowhere, or a paper by its number.
@@ -181,26 +183,27 @@ impl<'a> Reader<'a, '_> {
 
     /// Takes out a reference to nothing that was retrieved, with the parentheses and the space around it.
     pub(super) fn remove(&mut self, at: usize, end: usize, to: usize) -> usize {
-        let pairs = [('(', ')'), ('[', ']')];
         let is_around = |&(open, close): &(char, char)| {
             self.text[self.plain..at].ends_with(open) && self.text[end..to].starts_with(close)
         };
-        let around = usize::from(pairs.iter().any(is_around));
+        let around = PARENTHESES.into_iter().chain([('[', ']')]).find(is_around);
+        let around = around.map_or(0, |(open, _)| open.len_utf8());
         let (from, end) = (at - around, end + around);
         let space = usize::from(self.text[self.plain..from].ends_with(' '));
         self.parsed.dropped += 1;
-        self.replace(from - space, end, [])
+        self.put_citation(from - space, end, None)
     }
 
     /// Reads a citation in parentheses; `¹` and `(1)`, where the model numbers its sources so.
     pub(super) fn unbracketed(&mut self, at: usize, to: usize) -> Option<usize> {
         let rest = &self.text[at..to];
-        if rest.starts_with('(')
+        if rest.starts_with(['(', '（'])
             && let Some(end) = self.parenthesis(at, to)
         {
             return Some(end);
         }
-        if self.numbering.superscripts
+        if self.numbering.raised != Raised::Nowhere
+            && at >= self.formula
             && let Some(end) = self.superscript(at, rest)
         {
             return Some(end);
@@ -220,14 +223,14 @@ impl<'a> Reader<'a, '_> {
             let (inside, _) = rest.strip_prefix('^')?.get(..4.min(rest.len() - 1))?.split_once('^')?;
             Some((vec![inside.parse().ok()?], inside.len() + 2))
         };
-        let all = numbers::superscripts(rest).or_else(carets)?;
-        if !numbers::may_carry_superscript(&self.behind(at), &all.0) {
+        let all = raised::superscripts(rest).or_else(carets)?;
+        if !self.numbering.raised.may_cite(&self.behind(at), &all.0, &rest[all.1..]) {
             return None;
         }
         let one = |(number, bytes)| (vec![number], bytes);
-        let whole = numbers::superscript(rest).map(one);
+        let whole = raised::superscript(rest).map(one);
         // `¹²` may be two numbers of one digit each.
-        let first = numbers::superscript(rest.chars().next()?.encode_utf8(&mut [0; 4])).map(one);
+        let first = raised::superscript(rest.chars().next()?.encode_utf8(&mut [0; 4])).map(one);
         let (targets, bytes) = [Some(all), whole, first].into_iter().flatten().find_map(|(numbers, bytes)| {
             let targets = self.targets(&numbers).filter(|targets| !targets.contains(&Target::Remark))?;
             Some((targets, bytes))

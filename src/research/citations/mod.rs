@@ -27,6 +27,7 @@ mod catalogue;
 mod entries;
 mod grammar;
 mod ids;
+mod labels;
 mod lines;
 mod links;
 mod lists;
@@ -37,10 +38,12 @@ mod output;
 mod parentheses;
 mod pinpoint;
 mod proof;
+mod raised;
 mod scan;
 mod tables;
 mod target;
 mod works;
+mod wrapped;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -205,18 +208,29 @@ impl Resolver {
     }
 
     /// Returns the text once more, when the finished one shows that the model numbers its sources itself: resolved by
-    /// its own lists, footnotes and definitions. `None` when that changes nothing.
+    /// its own lists, footnotes and definitions; or when all of it stands in a block of code. `None` when that changes
+    /// nothing.
     pub fn renumbered(&self) -> Option<(Self, String)> {
+        let Some(report) = wrapped::report(&self.text) else { return self.by_own_numbers() };
+        let unwrapped = self.resolved_again(Numbering::default(), &report);
+        Some(unwrapped.0.by_own_numbers().unwrap_or(unwrapped))
+    }
+
+    fn by_own_numbers(&self) -> Option<(Self, String)> {
         let read = Numbering::read(&self.text, &self.kinds, &self.numbers, &self.catalogue).with_bare(self.by_id);
         let numbering = match self.counted().max(read.unnumbered()) {
             _ if !read.is_empty() => read,
             // Nothing is cited, and the text counts as if something were.
-            highest @ 1.. if self.cited() == 0 && !self.numbers.is_empty() => Numbering::of_nothing(highest),
+            highest @ 1.. if self.cited() == 0 && !self.numbers.is_empty() => Numbering::of_nothing(read, highest),
             _ => return None,
         };
+        Some(self.resolved_again(numbering, &self.text))
+    }
+
+    fn resolved_again(&self, numbering: Numbering, text: &str) -> (Self, String) {
         let mut again = Self::with(Arc::clone(&self.catalogue), Arc::new(numbering)).in_words_of(self.wording);
-        let markdown = again.push(&self.text) + &again.finish();
-        Some((again, markdown))
+        let markdown = again.push(text) + &again.finish();
+        (again, markdown)
     }
 
     /// Returns how far the numbers that the text cites count from 1.
@@ -561,5 +575,7 @@ mod foreign_reports;
 mod hostile_reports;
 #[cfg(test)]
 mod lookalikes;
+#[cfg(test)]
+mod rarer_forms;
 #[cfg(test)]
 mod tests;

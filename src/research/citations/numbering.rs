@@ -12,9 +12,10 @@ use super::{
     bibliography::is_bibliographic,
     entries::{Form, Label, address_at_end, is_between_labels, label, next_number, several},
     ids::ids_in,
-    lines,
+    labels, lines,
     links::Links,
     numbers::Numbers,
+    raised::{self, Raised},
     scan::OPENING,
     target::Target,
     works::{Cited, Work, Works},
@@ -67,14 +68,16 @@ pub(super) struct Numbering {
     anchors: HashSet<String>,
     /// Lines of lists without a heading over them.
     gone: HashSet<usize>,
+    /// Lines that begin with the number of a section.
+    labels: HashSet<usize>,
     highest: u32,
     /// Whether an entry of a list has a number, other than a footnote.
     listed: bool,
     /// Entries of lists without labels.
     unnumbered: u32,
     pub bare: Bare,
-    /// Whether superscript digits are citations.
-    pub superscripts: bool,
+    /// Where raised numbers are citations.
+    pub raised: Raised,
     /// Whether numbers in parentheses are citations.
     pub parentheses: bool,
 }
@@ -95,13 +98,13 @@ impl Numbering {
                 Some(Kind::Listed) => reader.listed(at, line),
             }
         }
-        reader.finish(&lines)
+        Self { labels: labels::of_sections(&lines, kinds), ..reader.finish(&lines) }
     }
 
     /// Makes the numbering of a text without a list or a certain citation, whose numbers cite nothing: those up to
-    /// `highest` are taken out.
-    pub(super) fn of_nothing(highest: u32) -> Self {
-        Self { highest, bare: Bare::Cites, ..Self::default() }
+    /// `highest` are taken out. What it has `read` of sections stays.
+    pub(super) fn of_nothing(read: Self, highest: u32) -> Self {
+        Self { highest, bare: Bare::Cites, labels: read.labels, ..Self::default() }
     }
 
     /// Returns the number of entries of the model's own lists that have no labels.
@@ -171,6 +174,11 @@ impl Numbering {
         self.gone.contains(&line)
     }
 
+    /// Returns whether this line begins with the number of a section.
+    pub(super) fn is_label(&self, line: usize) -> bool {
+        self.labels.contains(&line)
+    }
+
     pub(super) fn highest(&self) -> usize {
         usize::try_from(self.highest).unwrap_or(usize::MAX)
     }
@@ -222,6 +230,8 @@ struct Reader<'a> {
     /// The last line of a footnote that goes.
     footnote: Option<usize>,
     links: Links,
+    /// Raised numbers of the text that hardly are anything but citations.
+    raised: BTreeSet<u32>,
 }
 
 impl<'a> Reader<'a> {
@@ -239,6 +249,7 @@ impl<'a> Reader<'a> {
             references: HashSet::new(),
             footnote: None,
             links: Links::default(),
+            raised: BTreeSet::new(),
         }
     }
 
@@ -395,6 +406,7 @@ impl<'a> Reader<'a> {
             self.end_list();
         }
         self.links.read(at, line, self.catalogue);
+        self.raised.extend(raised::clear_ones(line));
         let found = label(line);
         if self.goes_on(at, line, found.label.is_some()) {
             return;
@@ -485,7 +497,13 @@ impl<'a> Reader<'a> {
         }
         self.numbering.gone.extend(&self.references);
         let plain = self.used.is_empty() && !self.forms.is_empty();
-        self.numbering.superscripts = plain && !self.forms.contains(&Form::Parenthesis);
+        self.numbering.raised = match plain && !self.forms.contains(&Form::Parenthesis) {
+            true if self.raised.iter().any(|number| self.numbering.targets.contains_key(&number.to_string())) => {
+                Raised::Anywhere
+            }
+            true => Raised::BehindWords,
+            false => Raised::Nowhere,
+        };
         self.numbering.parentheses = plain && self.forms.contains(&Form::Parenthesis);
         self.numbering
     }

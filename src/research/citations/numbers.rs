@@ -1,5 +1,5 @@
 //! Citations by number, as a model writes them that counts its sources itself: `[1]`, `[1, 2]`, `[3-5]`, `[^1]`,
-//! `[Source 1]`, `【1†source】`, `[#1]`, `¹`. And what only looks like one: an interval, an index, a year.
+//! `[Source 1]`, `【1†source】`, `[#1]`. And what only looks like one: an interval, an index, a year.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,8 @@ use super::ids::LONGEST_LIST;
 pub(super) const MOST_NUMBERS: usize = 100;
 /// Signs between the first bracket and the last one of a range.
 pub(super) const RANGE_SIGNS: [char; 7] = ['-', '‑', '–', '—', '~', '～', '至'];
-/// The superscript digits by their value.
-const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 /// Words that make a bracket with numbers a citation, in lower case.
-const CITING_WORDS: [&str; 31] = [
+const CITING_WORDS: [&str; 74] = [
     "doc",
     "fn",
     "footnote",
@@ -44,7 +42,67 @@ const CITING_WORDS: [&str; 31] = [
     "出典",
     "출처",
     "источник",
+    "réf",
+    "référence",
+    "références",
+    "referencia",
+    "referencias",
+    "riferimento",
+    "riferimenti",
+    "referência",
+    "referências",
+    "cf",
+    "vgl",
+    "beleg",
+    "belege",
+    "來源",
+    "资料来源",
+    "数据来源",
+    "資料來源",
+    "文獻",
+    "参考文献",
+    "參考文獻",
+    "参考资料",
+    "參考資料",
+    "参见",
+    "參見",
+    "参考",
+    "见",
+    "引用文献",
+    "참고문헌",
+    "источники",
+    "источника",
+    "источников",
+    "см",
+    "المصدر",
+    "المصادر",
+    "المصدران",
+    "المصدرين",
+    "مصدر",
+    "مصادر",
+    "المرجع",
+    "المراجع",
+    "مرجع",
+    "مراجع",
+    "انظر",
 ];
+/// What stands in a bracket before a number that is only one of several that could be named, in lower case.
+const HINTS: [&str; 12] = [
+    "e.g.",
+    "e. g.",
+    "cf.",
+    "see also",
+    "vgl.",
+    "siehe auch",
+    "z.b.",
+    "z. b.",
+    "voir aussi",
+    "p. ex.",
+    "véase",
+    "см. также",
+];
+/// Words between the first number and the last one of a range in a bracket, in lower case.
+const RANGE_WORDS: [&str; 6] = ["to", "through", "bis", "至", "到", "до"];
 /// Words before a word for a source in lower case that make a number behind it that of one, beside `according to`.
 const LEADING: [&str; 4] = ["as", "see", "per", "from"];
 /// What a number of a source stands behind without a space.
@@ -100,8 +158,11 @@ const WORDS_OF_CODE: [&str; 22] = [
 ];
 /// Words between letters that belong to one word, as in `vitamins C and D`, in lower case.
 const JOINING: [&str; 8] = ["and", "or", "und", "oder", "et", "ou", "y", "&"];
+/// Words that go on behind a citation without a space more likely than they begin the name of a substance.
+const GOING_ON: [&str; 16] =
+    ["are", "as", "but", "by", "for", "in", "is", "of", "that", "the", "to", "was", "were", "which", "while", "with"];
 /// What may follow the mass number of an isotope.
-const ELEMENTS: [&str; 20] =
+pub(super) const ELEMENTS: [&str; 20] =
     ["H", "C", "N", "O", "F", "P", "S", "K", "Ca", "Fe", "Co", "Sr", "Tc", "Cs", "Ra", "Rn", "U", "Pu", "Th", "Pb"];
 /// What the tools of chat programs call their results: `turn0search3`.
 const TOOL_RESULTS: [&str; 12] =
@@ -139,6 +200,11 @@ impl Numbers {
             Reader { read: Self { numbers: Vec::new(), marked: marked || footnote, footnote }, range: false };
         let mut rest = list;
         while let Some(first) = rest.chars().next() {
+            if let Some(length) = hint(rest) {
+                reader.read.marked |= reader.read.numbers.is_empty();
+                rest = &rest[length..];
+                continue;
+            }
             let same = |c: char| if first.is_ascii_digit() { c.is_ascii_digit() } else { c.is_alphabetic() };
             let length = if first.is_alphanumeric() { rest.find(|c| !same(c)).unwrap_or(rest.len()) } else { 0 };
             match length {
@@ -161,17 +227,19 @@ struct Reader {
 impl Reader {
     fn separator(&mut self, sign: char) -> Option<()> {
         match sign {
-            '-' | '–' | '—' if self.read.numbers.is_empty() || self.range => None,
-            '-' | '–' | '—' => {
-                self.range = true;
-                Some(())
-            }
-            '^' | ',' | ';' | '&' | '，' | '、' | '；' => Some(()),
+            '-' | '–' | '—' | '~' | '～' | '〜' => self.begin_range(),
+            '^' | ',' | ';' | '&' | '，' | '、' | '；' | '،' | '؛' => Some(()),
             // As in `ref. 1` and `citation: 1`.
             '#' if self.read.numbers.is_empty() => Some(()),
             '.' | ':' | '：' if self.read.marked && self.read.numbers.is_empty() => Some(()),
             sign => sign.is_whitespace().then_some(()),
         }
+    }
+
+    fn begin_range(&mut self) -> Option<()> {
+        let fits = !self.read.numbers.is_empty() && !self.range;
+        self.range = true;
+        fits.then_some(())
     }
 
     fn number(&mut self, digits: &str) -> Option<()> {
@@ -190,17 +258,29 @@ impl Reader {
 
     fn word(&mut self, word: &str) -> Option<()> {
         let word = word.to_lowercase();
-        if word == "and" || word == "und" || word == "et" || word == "y" {
+        if matches!(word.as_str(), "and" | "und" | "et" | "y" | "en" | "和" | "及" | "и" | "و") {
             return Some(());
+        }
+        if RANGE_WORDS.contains(&word.as_str()) {
+            return self.begin_range();
         }
         self.read.marked |= self.read.numbers.is_empty();
         is_citing_word(&word).then_some(())
     }
 }
 
+/// Returns the bytes of the words that a text begins with which say that a number behind them is an example.
+fn hint(text: &str) -> Option<usize> {
+    let begins = |hint: &&&str| text.get(..hint.len()).is_some_and(|start| start.to_lowercase() == **hint);
+    HINTS.iter().find(begins).map(|hint| hint.len())
+}
+
 /// Returns whether this is a word for a source, behind which a number is that of one, even between parentheses.
 pub(super) fn is_word_for_source(word: &str) -> bool {
-    const OTHERS: [&str; 9] = ["cite", "cites", "doc", "fn", "footnote", "see", "siehe", "voir", "web"];
+    const OTHERS: [&str; 16] = [
+        "cf", "cite", "cites", "doc", "fn", "footnote", "see", "siehe", "vgl", "voir", "web", "见", "参见", "參見",
+        "см", "انظر",
+    ];
     is_citing_word(word) && !OTHERS.contains(&word.to_lowercase().as_str())
 }
 
@@ -272,8 +352,23 @@ fn is_indexed(around: Around<'_>) -> bool {
     name.contains('_') || (is_letter && (!is_of_word() || is_of_formula()))
 }
 
+/// Returns whether a bracket belongs to the name that goes on behind it, as in `[2]rotaxane` and `calix[4]arene`. Right
+/// behind the end of a sentence it is a citation, and so it is before a word like `and`.
+pub(super) fn is_part_of_name(before: &str, behind: &str) -> bool {
+    let word = &behind[..behind.find(|c: char| !c.is_alphabetic()).unwrap_or(behind.len())];
+    let mut front = before;
+    while let Some(at) = front.strip_suffix(']').and_then(|rest| rest.rfind('['))
+        && Numbers::read(&front[at + 1..front.len() - 1]).is_some()
+    {
+        front = &front[..at];
+    }
+    let is_latin = |c: char| c.is_lowercase() && c < '\u{250}';
+    let ends = front.ends_with(['.', ',', ';', ':', '!', '?', '"', '”', ')']);
+    word.starts_with(is_latin) && !ends && !JOINING.contains(&word) && !GOING_ON.contains(&word)
+}
+
 /// Returns whether the text ends with a word that a single letter may belong to: `hepatitis B`, `vitamins C and D`.
-fn ends_with_word(front: &str) -> bool {
+pub(super) fn ends_with_word(front: &str) -> bool {
     let trimmed = front.trim_end_matches(|c: char| c.is_whitespace() || c == '-');
     let is_joint = |word: &str| {
         let letter = word.trim_end_matches(',');
@@ -355,68 +450,4 @@ fn behind_result(text: &str) -> Option<&str> {
     let rest = TOOL_RESULTS.iter().find_map(|kind| rest.strip_prefix(kind))?;
     let (result, rest) = rest.split_at(digits(rest));
     (!turn.is_empty() && !result.is_empty()).then_some(rest)
-}
-
-fn is_superscript(character: char) -> bool {
-    SUPERSCRIPTS.contains(&character)
-}
-
-/// Returns the number that superscript digits at the front of `text` make, and how many bytes they take.
-pub(super) fn superscript(text: &str) -> Option<(u32, usize)> {
-    let (mut number, mut bytes, mut count) = (0, 0, 0);
-    for character in text.chars() {
-        let Some(digit) = SUPERSCRIPTS.iter().position(|&digit| digit == character).filter(|_| count < 3) else {
-            break;
-        };
-        number = number * 10 + u32::try_from(digit).ok()?;
-        bytes += character.len_utf8();
-        count += 1;
-    }
-    (number > 0).then_some((number, bytes))
-}
-
-/// Returns the numbers of superscript digits at the front of `text`, with their commas and dashes (`¹˒³`, `²⁻⁴`), and
-/// how many bytes they take.
-pub(super) fn superscripts(text: &str) -> Option<(Vec<u32>, usize)> {
-    let (first, mut bytes) = superscript(text)?;
-    let mut numbers = vec![first];
-    while let Some(sign) = text[bytes..].chars().next().filter(|sign| matches!(sign, '˒' | '⸴' | '⁻' | '⁃')) {
-        let Some((next, length)) = superscript(&text[bytes + sign.len_utf8()..]) else { break };
-        let last = numbers.last().copied().unwrap_or(next);
-        let is_range = matches!(sign, '⁻' | '⁃');
-        if is_range && !(last + 1..=last + 100).contains(&next) || numbers.len() > MOST_NUMBERS {
-            break;
-        }
-        numbers.extend((last + 1..next).filter(|_| is_range));
-        numbers.push(next);
-        bytes += sign.len_utf8() + length;
-    }
-    Some((numbers, bytes))
-}
-
-/// Returns whether raised numbers behind this text can be citations, rather than a power (`km²`, `40 metres²`) or a
-/// unit. They can behind punctuation and behind a word of four letters, unless it says of what a number in front of it
-/// is a measure.
-pub(super) fn may_carry_superscript(before: &str, numbers: &[u32]) -> bool {
-    let mut before = before.trim_end_matches(is_superscript);
-    while let Some(at) = before.strip_suffix("</sup>").and_then(|rest| rest.rfind("<sup>")) {
-        before = &before[..at];
-    }
-    while let Some(raised) = before.strip_suffix('^') {
-        before = raised.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('^');
-    }
-    let last = before.chars().next_back();
-    let front = before.trim_end_matches(char::is_alphabetic);
-    let letters = before[front.len()..].chars().count();
-    let is_power = matches!(numbers, [2 | 3]) && is_measure(front);
-    (letters >= 4 && !is_power)
-        || last.is_some_and(|last| matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '”' | '"' | '。' | '，' | ')'))
-}
-
-/// Returns whether a number that is no year ends the text, with a space behind it.
-fn is_measure(front: &str) -> bool {
-    let text = front.trim_end();
-    let number = &text[text.trim_end_matches(|c: char| c.is_numeric() && !is_superscript(c)).len()..];
-    let is_year = number.len() == 4 && number.parse().is_ok_and(|year: u32| (1500..2100).contains(&year));
-    text.len() < front.len() && !number.is_empty() && !is_year
 }

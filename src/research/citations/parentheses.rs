@@ -14,8 +14,8 @@ impl<'a> Reader<'a, '_> {
     /// Returns what stands between the parentheses that are opened here, when it is certainly a citation.
     pub(super) fn parenthesis(&mut self, at: usize, to: usize) -> Option<usize> {
         let close = *self.closing.get(&at).filter(|&&close| close < to && close - at <= LONGEST_CITATION)?;
-        let inside = &self.text[at + 1..close];
-        let end = close + 1;
+        let inside = &self.text[self.next_char(at)..close];
+        let end = self.next_char(close);
         if let Some(addresses) = addresses(inside) {
             let known: Vec<_> = addresses.iter().map(|address| self.catalogue.by_url(address)).collect();
             return Some(self.put(at, end, to, &known));
@@ -23,7 +23,7 @@ impl<'a> Reader<'a, '_> {
         if at < self.formula {
             return None;
         }
-        if let Some(end) = self.worded_numbers(at, end, to) {
+        if let Some(end) = self.worded_numbers(at, inside, (end, to)) {
             return Some(end);
         }
         if let Some(indices) = works::named_before(&self.behind(at), inside).and_then(|cited| self.work(&cited)) {
@@ -38,7 +38,7 @@ impl<'a> Reader<'a, '_> {
         let targets = works::cited(inside)?.iter().map(|cited| self.work(cited)).collect::<Option<Vec<_>>>()?;
         let spaced = self.is_space(from);
         let indices = self.known(&targets);
-        Some(self.replace(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
+        Some(self.put_citation(from, end, (!indices.is_empty()).then_some(Piece::Cite { indices, spaced })))
     }
 
     /// Returns the source that a work is, or that it is none that was retrieved; `None` when no list has it.

@@ -3,7 +3,7 @@
 use super::numbers::Numbers;
 
 /// Words for a place in a source, in lower case.
-const PLACES: [&str; 42] = [
+const PLACES: [&str; 47] = [
     "p",
     "pp",
     "pg",
@@ -45,6 +45,11 @@ const PLACES: [&str; 42] = [
     "pág",
     "págs",
     "cap",
+    "pag",
+    "blz",
+    "стр",
+    "с",
+    "ص",
     "第",
 ];
 /// What may stand among the numbers of a place.
@@ -75,7 +80,7 @@ const LETTERED: [&str; 16] = [
 pub(super) fn numbers_with_places(inside: &str) -> Option<Numbers> {
     let mut all = Numbers { numbers: Vec::new(), marked: true, footnote: false };
     let mut placed = false;
-    for part in inside.split(';') {
+    for part in inside.split([';', '；']) {
         let number = match Numbers::read(part) {
             Some(read) => read,
             None => {
@@ -91,8 +96,8 @@ pub(super) fn numbers_with_places(inside: &str) -> Option<Numbers> {
 
 /// Returns the numbers in front of a place.
 fn before_place(part: &str) -> Option<Numbers> {
-    let mut seams = part.match_indices([',', ' ']);
-    seams.find_map(|(at, _)| Numbers::read(&part[..at]).filter(|_| is_place(&part[at + 1..])))
+    let mut seams = part.match_indices([',', ' ', ':', '，', '：']);
+    seams.find_map(|(at, sign)| Numbers::read(&part[..at]).filter(|_| is_place(&part[at + sign.len()..])))
 }
 
 /// Returns whether this is nothing but a place in a source: `p. 3`, `pp. 12–14 and 20`, `Seite 7 f.`, `第3页`.

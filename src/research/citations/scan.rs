@@ -18,6 +18,8 @@ const UNSPACED_BYTES: usize = 64;
 /// Brackets in which models cite, opened and closed.
 pub(super) const OPENING: [char; 5] = ['[', '【', '［', '〔', '⟦'];
 pub(super) const CLOSING: [char; 5] = [']', '】', '］', '〕', '⟧'];
+/// Parentheses in which models cite, opened and closed.
+pub(super) const PARENTHESES: [(char, char); 2] = [('(', ')'), ('（', '）')];
 
 /// Collects the segment that is being read.
 #[derive(Debug, Default)]
@@ -111,11 +113,12 @@ impl Segmenter {
         }
         match character {
             '(' if closed || self.parens > 0 => self.parens += 1,
-            '(' => self.cited = LONGEST_CITATION,
+            '(' | '（' => self.cited = LONGEST_CITATION,
             ')' => {
                 self.parens = self.parens.saturating_sub(1);
                 self.cited = 0;
             }
+            '）' => self.cited = 0,
             open if self.parens == 0 && OPENING.contains(&open) => self.brackets += 1,
             close if self.brackets > 0 && CLOSING.contains(&close) => {
                 self.brackets -= 1;

@@ -1,0 +1,59 @@
+//! Numbers in brackets that count the sections of a report: `## [1] Burden`, `## [2] Vaccines`. They cite nothing.
+
+use std::collections::HashSet;
+
+use super::{address, lines, numbering::Kind, numbers::Numbers};
+
+/// A title is shorter.
+const LONGEST_TITLE: usize = 120;
+/// Levels of headings, with 0 for plain lines and 7 for those in bold letters.
+const LEVELS: usize = 8;
+
+/// Returns the lines that begin with the number of a section: those of one level count from 1, or from 1 once more, and
+/// say no sentence. A plain line is no title if another one follows, as in a list.
+pub(super) fn of_sections(lines: &[&str], kinds: &[Kind]) -> HashSet<usize> {
+    let mut levels: [Vec<(usize, u32)>; LEVELS] = Default::default();
+    let mut last = None;
+    let is_text = |(at, line): &(usize, &&str)| kinds.get(*at) == Some(&Kind::Text) && !line.trim().is_empty();
+    for (at, line) in lines.iter().enumerate().filter(is_text) {
+        let found = labelled(line.trim());
+        if let (Some((0, _)), Some((0, _))) = (found, last) {
+            levels[0].clear();
+        }
+        last = found;
+        if let Some((level, number)) = found {
+            levels[level].push((at, number));
+        }
+    }
+    // A title stands over something.
+    if last.is_some_and(|(level, _)| level == 0) {
+        levels[0].clear();
+    }
+    levels.into_iter().filter(|labels| counts(labels)).flatten().map(|(at, _)| at).collect()
+}
+
+/// Returns whether the numbers count: each is the next one, or 1.
+fn counts(labels: &[(usize, u32)]) -> bool {
+    let mut last = 0;
+    let follows = labels.iter().all(|&(_, number)| {
+        let fits = number == last + 1 || (number == 1 && last > 0);
+        last = number;
+        fits
+    });
+    follows && labels.iter().any(|(_, number)| *number > 1)
+}
+
+/// Returns the level of a title and the number in brackets that it begins with.
+fn labelled(trimmed: &str) -> Option<(usize, u32)> {
+    let bold = || lines::is_title(trimmed).then_some((LEVELS - 1, trimmed));
+    let (level, title) = lines::heading(trimmed).or_else(bold).unwrap_or((0, trimmed));
+    let inner = title.trim_start_matches(['*', '_']).strip_prefix(['[', '【', '［'])?;
+    let (inside, said) = inner.split_once([']', '】', '］'])?;
+    let said = said.trim_end_matches(['*', '_', ' ']);
+    let read = Numbers::read(inside).filter(|read| !read.marked)?;
+    let [number] = read.numbers[..] else { return None };
+    let is_title = said.starts_with([' ', '.', '*', '_', '\u{3000}']) && said.contains(char::is_alphabetic);
+    let is_sentence = said.ends_with(['.', '。', '!', '?', '！', '？', ':', '：', ';', '；', ',', '，', ']']);
+    let fits = is_title && !is_sentence && said.len() <= LONGEST_TITLE && !address::holds_address(said);
+    fits.then_some((level, number))
+}
