@@ -3,7 +3,11 @@
 //! Among a dozen numbers some two have nearly any ratio. So only what is of one kind is computed with: amounts in one
 //! unit, shares of a hundred, years.
 
-use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use super::{
     equality::rounds_to,
@@ -53,7 +57,9 @@ impl Way {
         let word = if behind.starts_with('倍') { "倍" } else { &behind[..end] };
         match word.to_lowercase() {
             word if is_in(TIMES, &word) => Self::Times,
-            word if is_in(POINTS, &word) => Self::Points,
+            word if is_in(POINTS, &word) || ["ポイント", "포인트"].iter().any(|points| word.starts_with(points)) => {
+                Self::Points
+            }
             _ => Self::Any,
         }
     }
@@ -132,6 +138,8 @@ impl<'a> Derivation<'a> {
 
     /// Does a number of the statement, at these bytes, follow from them?
     pub fn has(&self, number: &Number, place: &Range<usize>) -> bool {
+        let in_points = number.in_points();
+        let number = in_points.as_ref().unwrap_or(number);
         let way = Way::of(self.statement.text, place);
         // Of two years, or two small numbers, anything follows.
         let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
@@ -143,7 +151,28 @@ impl<'a> Derivation<'a> {
             return true;
         }
         let may_follow = allowed && !is_bound && !(number.is_percent && are_points(number, &self.pages));
-        may_follow && Sought { of: self, number, way, is_said }.follows(self.operands())
+        let sought =
+            |number: &Number, operands: &[Operand<'_>]| Sought { of: self, number, way, is_said }.follows(operands);
+        may_follow
+            && (sought(number, self.operands()) || self.headed(number).any(|(number, cells)| sought(&number, &cells)))
+    }
+
+    /// Returns a number as tables count it, by what their heads say, each with the numbers in such tables.
+    fn headed(&self, number: &Number) -> impl Iterator<Item = (Number, Vec<Operand<'a>>)> {
+        let may_be_counted = !is_share(number) && number.unit.is_none_or(Unit::is_money);
+        let pages = self.pages.iter().filter(move |_| may_be_counted);
+        let of_page = move |page: &'a Page| {
+            page.heads_for(number).filter_map(move |multiple| {
+                let counted = number.counted_in(multiple)?;
+                let is_headed = |operand: &&Operand<'a>| {
+                    std::ptr::eq(operand.page, page)
+                        && operand.column.is_some()
+                        && page.is_headed(operand.sentence, multiple, number, operand.value)
+                };
+                Some((counted, self.operands().iter().filter(is_headed).copied().collect()))
+            })
+        };
+        pages.flat_map(move |(page, _)| of_page(page))
     }
 }
 
@@ -227,28 +256,37 @@ fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool 
 }
 
 /// Which numbers stand beside words of the statement.
-struct Named(Vec<bool>);
+struct Named(Vec<u32>);
+
+/// What a number weighs that the statement has.
+const STATED: u32 = 10 * WEIGHT;
+/// What a word of the statement weighs that stands beside one number alone; beside several each has its part.
+const WEIGHT: u32 = 720;
 
 impl Named {
     fn of<'a>(said: &BTreeSet<WordKey>, operands: &[Operand<'a>]) -> Self {
         // Those of a page stand together, and often in one sentence.
         let mut reader: Option<(&Page, LabelReader<'a>)> = None;
-        let is_named = |operand: &Operand<'a>| {
+        let mut said_of = |operand: &Operand<'a>| -> BTreeSet<WordKey> {
             reader.take_if(|(page, _)| !std::ptr::eq(*page, operand.page));
             let (_, reader) = reader.get_or_insert_with(|| (operand.page, LabelReader::of(operand.page)));
             let labels = match operand.column {
                 Some(_) => rows::row_labels(operand.page, operand.sentence),
                 None => reader.labels_of(operand.placed),
             };
-            labels.iter().any(|label| said.contains(&label.key))
+            labels.iter().map(|label| label.key).filter(|key| said.contains(key)).collect()
         };
-        Self(operands.iter().map(is_named).collect())
+        let words: Vec<BTreeSet<WordKey>> = operands.iter().map(&mut said_of).collect();
+        let mut counts: BTreeMap<WordKey, u32> = BTreeMap::new();
+        words.iter().flatten().for_each(|key| *counts.entry(*key).or_default() += 1);
+        let weight = |words: &BTreeSet<WordKey>| words.iter().filter_map(|key| WEIGHT.checked_div(counts[key])).sum();
+        Self(words.iter().map(weight).collect())
     }
 
     /// Returns whether the two of these may be compared: if some are named, one of them, and both if others are too.
     fn allow(&self, [one, other]: [usize; 2], others: impl Iterator<Item = usize>) -> bool {
-        let count = others.filter(|at| self.0[*at]).count();
-        let are = [self.0[one], self.0[other]];
+        let count = others.filter(|at| self.0[*at] > 0).count();
+        let are = [one, other].map(|at| self.0[at] > 0);
         if count > 1 { are == [true; 2] } else { count == 0 || are.contains(&true) }
     }
 }
@@ -305,8 +343,23 @@ impl Sought<'_, '_> {
             _ if self.way == Way::Times => {
                 self.of.named().allow([at, next], all().filter(|known| operands[*known].is_like(&one)))
             }
-            _ => true,
+            _ => self.are_of_statement(operands, [at, next]),
         }
+    }
+
+    /// Returns whether two amounts of prose are those that the statement is about: what it says most of, and another
+    /// one that it says something of, or that stands next to it.
+    fn are_of_statement(&self, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
+        let named = self.of.named();
+        let is_stated =
+            |at: usize| self.of.statement.numbers().any(|own| own != self.number && own.is(operands[at].value));
+        let weight = |at: usize| named.0[at] + if is_stated(at) { STATED } else { 0 };
+        let others = (0..operands.len()).filter(|other| operands[*other].is_like(&operands[at]));
+        let most = others.map(weight).max().unwrap_or_default();
+        let own = [at, next].map(weight);
+        let between = operands[at + 1..next].iter().all(|operand| operand.number.is_year());
+        let are_neighbours = operands[at].sentence == operands[next].sentence && between;
+        own.contains(&most) && (are_neighbours || own.iter().all(|weight| *weight > 0))
     }
 
     fn is_sum_from(&self, operands: &[Operand<'_>], from: usize) -> bool {

@@ -5,7 +5,7 @@
 //!
 //! - **Statements**: `statements.rs` tells which one a citation stands behind, `stated.rs` what it says.
 //! - **Figures**: `figures.rs` finds them in a text (`tokens.rs`, `reader.rs`, `readings.rs`, `dates.rs`,
-//!   `compounds.rs`, `powers.rs`, `measures.rs`, `units.rs`, `identifiers.rs`, `words.rs`, `phrases.rs`,
+//!   `compounds.rs`, `powers.rs`, `measures.rs`, `units.rs`, `signs.rs`, `identifiers.rs`, `words.rs`, `phrases.rs`,
 //!   `quarters.rs`), `figure.rs` has what they are, `bounds.rs` how exact a number is, `versions.rs` which are no
 //!   amounts. `names.rs` and `quotations.rs` find the rest of what is checked.
 //! - **Sources**: `page.rs` reads one once (`plain.rs`, `lower.rs`, `borders.rs`, `keys.rs`, `heads.rs`, `shares.rs`,
@@ -50,6 +50,8 @@ mod readings;
 mod roles;
 mod rows;
 mod shares;
+mod signs;
+mod spelled;
 mod stated;
 mod statements;
 mod swaps;
@@ -58,6 +60,7 @@ mod units;
 mod verbatim;
 mod versions;
 mod words;
+mod years;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -74,6 +77,7 @@ use self::{
     keys::{WordKey, word_keys},
     page::Page,
     quotations::{Letters, Quotation},
+    spelled::NameWord,
     stated::{Standing, Statement},
     tokens::{Token, tokens},
 };
@@ -333,13 +337,16 @@ struct Name {
     label: String,
     /// The keys of its telling words.
     keys: Vec<WordKey>,
+    /// These words as they are spelled.
+    words: Vec<NameWord>,
     /// What a source may call it.
     short: Vec<String>,
 }
 
 impl Name {
     fn stands_in(&self, page: &Page) -> bool {
-        self.keys.iter().all(|key| page.has_word(*key))
+        let is_spelled = || self.words.iter().all(|word| word.stands_in(page));
+        self.keys.iter().all(|key| page.has_word(*key)) && is_spelled()
             || names::is_acronym(&self.label) && page.spells(&self.label)
             || self.short.iter().any(|short| page.has_written(short))
     }
@@ -504,11 +511,13 @@ fn verdict(found: usize, checkable: usize) -> Verdict {
 fn telling(tokens: &[Token<'_>], names: Vec<Vec<usize>>, asked: &HashSet<WordKey>) -> Vec<Name> {
     let names = names.into_iter().map(|name| {
         let words: Vec<&str> = name.iter().map(|at| tokens[*at].text).collect();
-        let own = name.iter().filter(|at| names::is_telling(tokens[**at].text));
+        let own = || name.iter().filter(|at| names::is_telling(tokens[**at].text));
         let keys =
-            own.flat_map(|at| word_keys(&tokens[*at..=*at]).map(|(key, _)| key)).filter(|key| !asked.contains(key));
+            own().flat_map(|at| word_keys(&tokens[*at..=*at]).map(|(key, _)| key)).filter(|key| !asked.contains(key));
+        let keys: Vec<WordKey> = keys.collect();
+        let spelled = own().filter_map(|at| NameWord::of(tokens, *at)).filter(|word| keys.contains(&word.key()));
         let label = names::without_article(&words).join(" ");
-        Name { label, keys: keys.collect(), short: names::short_forms(tokens, &name) }
+        Name { label, words: spelled.collect(), keys, short: names::short_forms(tokens, &name) }
     });
     names.filter(|name| !name.keys.is_empty()).collect()
 }
