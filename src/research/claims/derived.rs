@@ -15,6 +15,8 @@ use super::{
     keys::WordKey,
     ordinals,
     page::{Page, PlacedNumber},
+    parts::LabelKind,
+    ratios::{Turn, ratios},
     rows,
     stated::Statement,
     swaps::LabelReader,
@@ -140,7 +142,7 @@ impl<'a> Derivation<'a> {
     pub fn has(&self, number: &Number, place: &Range<usize>) -> bool {
         let in_points = number.in_points();
         let number = in_points.as_ref().unwrap_or(number);
-        let way = Way::of(self.statement.text, place);
+        let (way, turn) = (Way::of(self.statement.text, place), Turn::of(self.statement.text, place));
         // Of two years, or two small numbers, anything follows.
         let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
         let is_said = number.is_percent || way == Way::Times || self.statement.says_it_computes();
@@ -151,8 +153,9 @@ impl<'a> Derivation<'a> {
             return true;
         }
         let may_follow = allowed && !is_bound && !(number.is_percent && are_points(number, &self.pages));
-        let sought =
-            |number: &Number, operands: &[Operand<'_>]| Sought { of: self, number, way, is_said }.follows(operands);
+        let sought = |number: &Number, operands: &[Operand<'_>]| {
+            Sought { of: self, number, way, turn, is_said }.follows(operands)
+        };
         may_follow
             && (sought(number, self.operands()) || self.headed(number).any(|(number, cells)| sought(&number, &cells)))
     }
@@ -267,20 +270,32 @@ impl Named {
     fn of<'a>(said: &BTreeSet<WordKey>, operands: &[Operand<'a>]) -> Self {
         // Those of a page stand together, and often in one sentence.
         let mut reader: Option<(&Page, LabelReader<'a>)> = None;
-        let mut said_of = |operand: &Operand<'a>| -> BTreeSet<WordKey> {
+        let mut labels_of = |operand: &Operand<'a>| {
             reader.take_if(|(page, _)| !std::ptr::eq(*page, operand.page));
             let (_, reader) = reader.get_or_insert_with(|| (operand.page, LabelReader::of(operand.page)));
-            let labels = match operand.column {
+            match operand.column {
                 Some(_) => rows::row_labels(operand.page, operand.sentence),
                 None => reader.labels_of(operand.placed),
-            };
-            labels.iter().map(|label| label.key).filter(|key| said.contains(key)).collect()
+            }
         };
-        let words: Vec<BTreeSet<WordKey>> = operands.iter().map(&mut said_of).collect();
+        let mut words: Vec<BTreeSet<WordKey>> = Vec::with_capacity(operands.len());
+        for (at, operand) in operands.iter().enumerate() {
+            let labels = labels_of(operand);
+            // `They sold 4.1 million in 2022; in 2023 it was 4.6 million.`
+            let is_bare = labels.iter().all(|label| label.kind == LabelKind::Year);
+            let before = at.checked_sub(1).filter(|before| is_bare && operands[*before].sentence == operand.sentence);
+            let own = || labels.iter().map(|label| label.key).filter(|key| said.contains(key)).collect();
+            words.push(before.map_or_else(own, |before| words[before].clone()));
+        }
         let mut counts: BTreeMap<WordKey, u32> = BTreeMap::new();
         words.iter().flatten().for_each(|key| *counts.entry(*key).or_default() += 1);
         let weight = |words: &BTreeSet<WordKey>| words.iter().filter_map(|key| WEIGHT.checked_div(counts[key])).sum();
         Self(words.iter().map(weight).collect())
+    }
+
+    /// Returns whether the two cells of a row are of one that is named, if any number is.
+    fn are_of_named_row(&self, [one, other]: [usize; 2]) -> bool {
+        self.0[one] > 0 || self.0[other] > 0 || self.0.iter().all(|weight| *weight == 0)
     }
 
     /// Returns whether the two of these may be compared: if some are named, one of them, and both if others are too.
@@ -296,6 +311,7 @@ struct Sought<'d, 'a> {
     of: &'d Derivation<'a>,
     number: &'d Number,
     way: Way,
+    turn: Turn,
     /// The statement says that it computes.
     is_said: bool,
 }
@@ -325,7 +341,7 @@ impl Sought<'_, '_> {
         let sum = one.value.checked_add(other.value).filter(|_| may_add && self.way == Way::Any);
         let difference = one.value.checked_sub(other.value).filter(|_| may_sum && !are_points);
         let may_compare = self.is_said && one.is_amount() && self.may_compare(operands, [at, next]);
-        let ratios = if may_compare { ratios(self.number, one.value, other.value) } else { [None; 4] };
+        let ratios = if may_compare { ratios(self.number, self.turn, one.value, other.value) } else { [None; 4] };
         [sum, difference].into_iter().chain(ratios).flatten().any(is_it)
     }
 
@@ -339,7 +355,7 @@ impl Sought<'_, '_> {
                 let is_beside = |known: &usize| operands[*known].column == Some(column);
                 column == next_column && self.of.named().allow([at, next], all().filter(is_beside))
             }
-            (Some(_), Some(_)) => true,
+            (Some(_), Some(_)) => self.of.named().are_of_named_row([at, next]),
             _ if self.way == Way::Times => {
                 self.of.named().allow([at, next], all().filter(|known| operands[*known].is_like(&one)))
             }
@@ -357,9 +373,10 @@ impl Sought<'_, '_> {
         let others = (0..operands.len()).filter(|other| operands[*other].is_like(&operands[at]));
         let most = others.map(weight).max().unwrap_or_default();
         let own = [at, next].map(weight);
+        let is_most = own.iter().any(|weight| weight.saturating_mul(2) >= most);
         let between = operands[at + 1..next].iter().all(|operand| operand.number.is_year());
         let are_neighbours = operands[at].sentence == operands[next].sentence && between;
-        own.contains(&most) && (are_neighbours || own.iter().all(|weight| *weight > 0))
+        is_most && (are_neighbours || own.iter().all(|weight| *weight > 0))
     }
 
     fn is_sum_from(&self, operands: &[Operand<'_>], from: usize) -> bool {
@@ -377,18 +394,5 @@ impl Sought<'_, '_> {
             sum = sum.saturating_add(next.value);
             self.number.readings.iter().any(|reading| rounds_to(sum, *reading))
         })
-    }
-}
-
-/// Returns what a number without a unit may be of two amounts: how many times one is the other, or, if it is one of a
-/// hundred, which share of the other one is, or by which share it is more.
-fn ratios(number: &Number, one: i128, other: i128) -> [Option<i128>; 4] {
-    let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
-    let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
-    let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
-    match (number.is_percent, number.unit) {
-        (true, _) => [share(one, other), share(other, one), rise(one, other), rise(other, one)],
-        (false, None) => [ratio(one, other), ratio(other, one), None, None],
-        (false, Some(_)) => [None; 4],
     }
 }

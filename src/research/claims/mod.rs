@@ -7,12 +7,13 @@
 //! - **Figures**: `figures.rs` finds them in a text (`tokens.rs`, `reader.rs`, `readings.rs`, `dates.rs`,
 //!   `compounds.rs`, `powers.rs`, `measures.rs`, `units.rs`, `signs.rs`, `identifiers.rs`, `words.rs`, `phrases.rs`,
 //!   `quarters.rs`), `figure.rs` has what they are, `bounds.rs` how exact a number is, `versions.rs` which are no
-//!   amounts. `names.rs` and `quotations.rs` find the rest of what is checked.
+//!   amounts. `names.rs` and `quotations.rs` find the rest of what is checked, `spelled.rs` tells whether a
+//!   name stands in a page.
 //! - **Sources**: `page.rs` reads one once (`plain.rs`, `lower.rs`, `borders.rs`, `keys.rs`, `heads.rs`, `shares.rs`,
 //!   `lookup.rs`).
 //! - **Comparing**: `check.rs` holds a statement against a page, `equality.rs` says when two numbers are the same,
-//!   `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares statements in different
-//!   languages.
+//!   `derived.rs` computes (`ratios.rs`), `years.rs` knows the year before, `verbatim.rs` finds whole sentences,
+//!   `across.rs` compares statements in different languages.
 //! - **The right matter**: `ordinals.rs` tells numbers that number something from those that count, `roles.rs` the
 //!   number that is meant from the same one of another matter, `parts.rs` which words of a sentence belong to which
 //!   number; by these `swaps.rs` finds numbers that were exchanged, and `rows.rs` those of another row.
@@ -45,6 +46,7 @@ mod plain;
 mod powers;
 mod quarters;
 mod quotations;
+mod ratios;
 mod reader;
 mod readings;
 mod roles;
@@ -552,6 +554,8 @@ mod spellings;
 
 #[cfg(test)]
 mod amounts;
+#[cfg(test)]
+mod chance;
 #[cfg(test)]
 mod exchanged;
 #[cfg(test)]

@@ -122,7 +122,7 @@ fn side(tokens: &[Token<'_>], at: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::names, *};
 
     #[test]
     fn names_are_one_but_for_endings() {
@@ -143,6 +143,47 @@ mod tests {
             [("Austria", "Australia"), ("Alvarez", "Alvarado"), ("Johnson", "Johnston"), ("William", "Williamson")]
         {
             assert!(!are(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn pages_have_names_as_they_are_spelled() {
+        let page = Page::read(
+            "The Bank of Austria, said Kenneth Alvarez. Boris Johnson was in North Korea. Mohammed Zelensky came from West \
+             Africa. The Mexican embassy in northern Germany agreed. La Corée du Nord, selon Jean Martinez."
+                .into(),
+            "",
+        );
+        let stands = |name: &str| {
+            let tokens = tokens(name);
+            let telling = (0..tokens.len()).filter(|at| names::is_telling(tokens[*at].text));
+            telling.filter_map(|at| NameWord::of(&tokens, at)).all(|word| word.stands_in(&page))
+        };
+        for name in [
+            "Austria",
+            "Kenneth Alvarez",
+            "Boris Johnson",
+            "North Korea",
+            "Mohamed Zelenskyy",
+            "West Africa",
+            "Mexico",
+            "Germany",
+            "Northern Germany",
+            "Corée du Nord",
+            "Jean Martinez",
+        ] {
+            assert!(stands(name), "{name}");
+        }
+        for name in [
+            "Australia",
+            "Kenneth Alvarado",
+            "Boris Johnston",
+            "South Korea",
+            "South Africa",
+            "Corée du Sud",
+            "Jean Martineau",
+        ] {
+            assert!(!stands(name), "{name}");
         }
     }
 }

@@ -117,7 +117,7 @@ const UNITS: &[(&str, &str)] = &[
         "1 bp bps basispunkt basispunkte basispunkten 0 BP BPS \
          100 pp ppt ppts prozentpunkt prozentpunkte prozentpunkten procentpunten procentpunt percentagepunten 0 PP PPT",
     ),
-    (MONEY, "1 cent cents ct"),
+    (MONEY, "1 cent cents ct centime centimes céntimo céntimos cêntimo cêntimos centesimi"),
 ];
 
 /// Currencies by their kind, counted in their hundredths. Names with capitals are written so.
