@@ -27,7 +27,7 @@ const PAIRS: &[(&str, &str)] = &[
     ("ia", "n"),
 ];
 
-/// Sides by which names are told apart: each line has one.
+/// Sides that tell one name from another, a line for each.
 const SIDES: [&str; 4] =
     ["north nord norte noord", "south sud sur sul zuid", "east est este leste oost", "west ouest oeste ovest"];
 /// Between a name and its side: `Corée du Nord`.
