@@ -153,11 +153,12 @@ impl<'a> Derivation<'a> {
             return true;
         }
         let may_follow = allowed && !is_bound && !(number.is_percent && are_points(number, &self.pages));
-        let sought = |number: &Number, operands: &[Operand<'_>]| {
+        let sought = |number: &Number, operands: &[Operand<'_>], is_said: bool| {
             Sought { of: self, number, way, turn, is_said }.follows(operands)
         };
         may_follow
-            && (sought(number, self.operands()) || self.headed(number).any(|(number, cells)| sought(&number, &cells)))
+            && (sought(number, self.operands(), is_said)
+                || self.headed(number).any(|(number, cells)| sought(&number, &cells, false)))
     }
 
     /// Returns a number as tables count it, by what their heads say, each with the numbers in such tables.
@@ -259,7 +260,10 @@ fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool 
 }
 
 /// Which numbers stand beside words of the statement.
-struct Named(Vec<u32>);
+struct Named(Vec<u32>, OnceCell<Weights>);
+
+/// What each number weighs with what the statement has of it, and the most that one like it does.
+type Weights = Vec<(u32, u32)>;
 
 /// What a number weighs that the statement has.
 const STATED: u32 = 10 * WEIGHT;
@@ -290,7 +294,7 @@ impl Named {
         let mut counts: BTreeMap<WordKey, u32> = BTreeMap::new();
         words.iter().flatten().for_each(|key| *counts.entry(*key).or_default() += 1);
         let weight = |words: &BTreeSet<WordKey>| words.iter().filter_map(|key| WEIGHT.checked_div(counts[key])).sum();
-        Self(words.iter().map(weight).collect())
+        Self(words.iter().map(weight).collect(), OnceCell::new())
     }
 
     /// Returns whether the two cells of a row are of one that is named, if any number is.
@@ -367,12 +371,17 @@ impl Sought<'_, '_> {
     /// one that it says something of, or that stands next to it.
     fn are_of_statement(&self, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
         let named = self.of.named();
-        let is_stated =
-            |at: usize| self.of.statement.numbers().any(|own| own != self.number && own.is(operands[at].value));
-        let weight = |at: usize| named.0[at] + if is_stated(at) { STATED } else { 0 };
-        let others = (0..operands.len()).filter(|other| operands[*other].is_like(&operands[at]));
-        let most = others.map(weight).max().unwrap_or_default();
-        let own = [at, next].map(weight);
+        let weights = named.1.get_or_init(|| {
+            let stated: Vec<&Number> =
+                self.of.statement.numbers().filter(|own| !own.is_percent).take(MOST_OPERANDS).collect();
+            let is_stated = |operand: &Operand<'_>| stated.iter().any(|own| own.is(operand.value));
+            let weight = |at: usize| named.0[at] + if is_stated(&operands[at]) { STATED } else { 0 };
+            let own: Vec<u32> = (0..operands.len()).map(weight).collect();
+            let like = |at: usize| (0..own.len()).filter(move |other| operands[*other].is_like(&operands[at]));
+            let most = |at: usize| like(at).map(|other| own[other]).max().unwrap_or_default();
+            (0..own.len()).map(|at| (own[at], most(at))).collect()
+        });
+        let (most, own) = (weights[at].1, [at, next].map(|at| weights[at].0));
         let is_most = own.iter().any(|weight| weight.saturating_mul(2) >= most);
         let between = operands[at + 1..next].iter().all(|operand| operand.number.is_year());
         let are_neighbours = operands[at].sentence == operands[next].sentence && between;
