@@ -105,9 +105,12 @@ fn is_abbreviated(before: &str, after: &str) -> bool {
     begins_with_month(after) || BEFORE_ORDINALS.contains(&article.as_str())
 }
 
-/// Returns whether the text begins with a small word of so many bytes at least.
+/// Returns whether the text begins with a small word of so many bytes at least; in capitals, such as `US` and `EU`, it
+/// is none.
 fn begins_small(text: &str, least: usize) -> bool {
-    let first = super::words(start(text, 16)).first().map(|first| first.to_lowercase());
+    let words = super::words(start(text, 16));
+    let is_capitals = |word: &str| word.len() > 1 && word.chars().all(char::is_uppercase);
+    let first = words.first().filter(|first| !is_capitals(first)).map(|first| first.to_lowercase());
     first.is_some_and(|first| first.len() >= least && super::is_stop_word_of_any(&first))
 }
 

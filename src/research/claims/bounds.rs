@@ -6,9 +6,10 @@ use std::{collections::HashMap, ops::Range, sync::LazyLock};
 use foldhash::fast::FixedState;
 
 use super::{
-    figure::Precision,
+    figure::{Number, Precision},
+    page::{Page, PlacedNumber},
     reader::{Reader, lower},
-    tokens::Token,
+    tokens::{Token, tokens},
     units,
 };
 
@@ -84,6 +85,21 @@ pub fn precision(text: &str, tokens: &[Token<'_>], place: &Range<usize>) -> Prec
     let index = |byte: usize| tokens.partition_point(|token| token.at < byte);
     let first = index(place.start);
     Reader::at(text, tokens, first).precision(index(place.end).saturating_sub(first))
+}
+
+impl Page {
+    /// Returns whether a number stands on the other side of the true one there than in a statement: `fewer than 200` of
+    /// a page with `more than 200`.
+    pub fn bounds_otherwise(&self, number: &Number, placed: &PlacedNumber) -> bool {
+        let opposite = match number.precision {
+            Precision::AtLeast => Precision::AtMost,
+            Precision::AtMost => Precision::AtLeast,
+            Precision::Exact | Precision::About => return false,
+        };
+        let (text, start) = (self.sentence(placed.sentence), self.start_of(placed.sentence));
+        let place = placed.place.start.saturating_sub(start)..placed.place.end.saturating_sub(start);
+        precision(text, &tokens(text), &place) == opposite
+    }
 }
 
 impl Reader<'_> {

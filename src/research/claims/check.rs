@@ -102,8 +102,9 @@ impl Statement<'_> {
         let parts = || page.side_by_side(number);
         let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
         let ordinal = || self.ordinal(number, at, page);
+        let year = || self.year_before(number, page);
         let found = direct.or_else(parts).or_else(unmultiplied).or_else(|| self.converted(number, page, roles));
-        found.or_else(ordinal).or_else(scaled).or_else(headed).or_else(share).or_else(around)
+        found.or_else(ordinal).or_else(scaled).or_else(headed).or_else(share).or_else(around).or_else(year)
     }
 
     /// Returns the sentence with a version as it is written, about the same as the statement.

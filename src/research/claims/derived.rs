@@ -3,7 +3,11 @@
 //! Among a dozen numbers some two have nearly any ratio. So only what is of one kind is computed with: amounts in one
 //! unit, shares of a hundred, years.
 
-use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use super::{
     equality::rounds_to,
@@ -11,6 +15,8 @@ use super::{
     keys::WordKey,
     ordinals,
     page::{Page, PlacedNumber},
+    parts::LabelKind,
+    ratios::{Turn, ratios},
     rows,
     stated::Statement,
     swaps::LabelReader,
@@ -53,7 +59,9 @@ impl Way {
         let word = if behind.starts_with('倍') { "倍" } else { &behind[..end] };
         match word.to_lowercase() {
             word if is_in(TIMES, &word) => Self::Times,
-            word if is_in(POINTS, &word) => Self::Points,
+            word if is_in(POINTS, &word) || ["ポイント", "포인트"].iter().any(|points| word.starts_with(points)) => {
+                Self::Points
+            }
             _ => Self::Any,
         }
     }
@@ -132,7 +140,9 @@ impl<'a> Derivation<'a> {
 
     /// Does a number of the statement, at these bytes, follow from them?
     pub fn has(&self, number: &Number, place: &Range<usize>) -> bool {
-        let way = Way::of(self.statement.text, place);
+        let in_points = number.in_points();
+        let number = in_points.as_ref().unwrap_or(number);
+        let (way, turn) = (Way::of(self.statement.text, place), Turn::of(self.statement.text, place));
         // Of two years, or two small numbers, anything follows.
         let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
         let is_said = number.is_percent || way == Way::Times || self.statement.says_it_computes();
@@ -143,7 +153,30 @@ impl<'a> Derivation<'a> {
             return true;
         }
         let may_follow = allowed && !is_bound && !(number.is_percent && are_points(number, &self.pages));
-        may_follow && Sought { of: self, number, way, is_said }.follows(self.operands())
+        let sought = |number: &Number, operands: &[Operand<'_>], is_said: bool| {
+            Sought { of: self, number, way, turn, is_said }.follows(operands)
+        };
+        may_follow
+            && (sought(number, self.operands(), is_said)
+                || self.headed(number).any(|(number, cells)| sought(&number, &cells, false)))
+    }
+
+    /// Returns a number as tables count it, by what their heads say, each with the numbers in such tables.
+    fn headed(&self, number: &Number) -> impl Iterator<Item = (Number, Vec<Operand<'a>>)> {
+        let may_be_counted = !is_share(number) && number.unit.is_none_or(Unit::is_money);
+        let pages = self.pages.iter().filter(move |_| may_be_counted);
+        let of_page = move |page: &'a Page| {
+            page.heads_for(number).filter_map(move |multiple| {
+                let counted = number.counted_in(multiple)?;
+                let is_headed = |operand: &&Operand<'a>| {
+                    std::ptr::eq(operand.page, page)
+                        && operand.column.is_some()
+                        && page.is_headed(operand.sentence, multiple, number, operand.value)
+                };
+                Some((counted, self.operands().iter().filter(is_headed).copied().collect()))
+            })
+        };
+        pages.flat_map(move |(page, _)| of_page(page))
     }
 }
 
@@ -227,28 +260,52 @@ fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool 
 }
 
 /// Which numbers stand beside words of the statement.
-struct Named(Vec<bool>);
+struct Named(Vec<u32>, OnceCell<Weights>);
+
+/// What each number weighs with what the statement has of it, and the most that one like it does.
+type Weights = Vec<(u32, u32)>;
+
+/// What a number weighs that the statement has.
+const STATED: u32 = 10 * WEIGHT;
+/// What a word of the statement weighs that stands beside one number alone; beside several each has its part.
+const WEIGHT: u32 = 720;
 
 impl Named {
     fn of<'a>(said: &BTreeSet<WordKey>, operands: &[Operand<'a>]) -> Self {
         // Those of a page stand together, and often in one sentence.
         let mut reader: Option<(&Page, LabelReader<'a>)> = None;
-        let is_named = |operand: &Operand<'a>| {
+        let mut labels_of = |operand: &Operand<'a>| {
             reader.take_if(|(page, _)| !std::ptr::eq(*page, operand.page));
             let (_, reader) = reader.get_or_insert_with(|| (operand.page, LabelReader::of(operand.page)));
-            let labels = match operand.column {
+            match operand.column {
                 Some(_) => rows::row_labels(operand.page, operand.sentence),
                 None => reader.labels_of(operand.placed),
-            };
-            labels.iter().any(|label| said.contains(&label.key))
+            }
         };
-        Self(operands.iter().map(is_named).collect())
+        let mut words: Vec<BTreeSet<WordKey>> = Vec::with_capacity(operands.len());
+        for (at, operand) in operands.iter().enumerate() {
+            let labels = labels_of(operand);
+            // `They sold 4.1 million in 2022; in 2023 it was 4.6 million.`
+            let is_bare = labels.iter().all(|label| label.kind == LabelKind::Year);
+            let before = at.checked_sub(1).filter(|before| is_bare && operands[*before].sentence == operand.sentence);
+            let own = || labels.iter().map(|label| label.key).filter(|key| said.contains(key)).collect();
+            words.push(before.map_or_else(own, |before| words[before].clone()));
+        }
+        let mut counts: BTreeMap<WordKey, u32> = BTreeMap::new();
+        words.iter().flatten().for_each(|key| *counts.entry(*key).or_default() += 1);
+        let weight = |words: &BTreeSet<WordKey>| words.iter().filter_map(|key| WEIGHT.checked_div(counts[key])).sum();
+        Self(words.iter().map(weight).collect(), OnceCell::new())
+    }
+
+    /// Returns whether the two cells of a row are of one that is named, if any number is.
+    fn are_of_named_row(&self, [one, other]: [usize; 2]) -> bool {
+        self.0[one] > 0 || self.0[other] > 0 || self.0.iter().all(|weight| *weight == 0)
     }
 
     /// Returns whether the two of these may be compared: if some are named, one of them, and both if others are too.
     fn allow(&self, [one, other]: [usize; 2], others: impl Iterator<Item = usize>) -> bool {
-        let count = others.filter(|at| self.0[*at]).count();
-        let are = [self.0[one], self.0[other]];
+        let count = others.filter(|at| self.0[*at] > 0).count();
+        let are = [one, other].map(|at| self.0[at] > 0);
         if count > 1 { are == [true; 2] } else { count == 0 || are.contains(&true) }
     }
 }
@@ -258,6 +315,7 @@ struct Sought<'d, 'a> {
     of: &'d Derivation<'a>,
     number: &'d Number,
     way: Way,
+    turn: Turn,
     /// The statement says that it computes.
     is_said: bool,
 }
@@ -287,7 +345,7 @@ impl Sought<'_, '_> {
         let sum = one.value.checked_add(other.value).filter(|_| may_add && self.way == Way::Any);
         let difference = one.value.checked_sub(other.value).filter(|_| may_sum && !are_points);
         let may_compare = self.is_said && one.is_amount() && self.may_compare(operands, [at, next]);
-        let ratios = if may_compare { ratios(self.number, one.value, other.value) } else { [None; 4] };
+        let ratios = if may_compare { ratios(self.number, self.turn, one.value, other.value) } else { [None; 4] };
         [sum, difference].into_iter().chain(ratios).flatten().any(is_it)
     }
 
@@ -301,12 +359,33 @@ impl Sought<'_, '_> {
                 let is_beside = |known: &usize| operands[*known].column == Some(column);
                 column == next_column && self.of.named().allow([at, next], all().filter(is_beside))
             }
-            (Some(_), Some(_)) => true,
+            (Some(_), Some(_)) => self.of.named().are_of_named_row([at, next]),
             _ if self.way == Way::Times => {
                 self.of.named().allow([at, next], all().filter(|known| operands[*known].is_like(&one)))
             }
-            _ => true,
+            _ => self.are_of_statement(operands, [at, next]),
         }
+    }
+
+    /// Returns whether two amounts of prose are those that the statement is about: what it says most of, and another
+    /// one that it says something of, or that stands next to it.
+    fn are_of_statement(&self, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
+        let named = self.of.named();
+        let weights = named.1.get_or_init(|| {
+            let stated: Vec<&Number> =
+                self.of.statement.numbers().filter(|own| !own.is_percent).take(MOST_OPERANDS).collect();
+            let is_stated = |operand: &Operand<'_>| stated.iter().any(|own| own.is(operand.value));
+            let weight = |at: usize| named.0[at] + if is_stated(&operands[at]) { STATED } else { 0 };
+            let own: Vec<u32> = (0..operands.len()).map(weight).collect();
+            let like = |at: usize| (0..own.len()).filter(move |other| operands[*other].is_like(&operands[at]));
+            let most = |at: usize| like(at).map(|other| own[other]).max().unwrap_or_default();
+            (0..own.len()).map(|at| (own[at], most(at))).collect()
+        });
+        let (most, own) = (weights[at].1, [at, next].map(|at| weights[at].0));
+        let is_most = own.iter().any(|weight| weight.saturating_mul(2) >= most);
+        let between = operands[at + 1..next].iter().all(|operand| operand.number.is_year());
+        let are_neighbours = operands[at].sentence == operands[next].sentence && between;
+        is_most && (are_neighbours || own.iter().all(|weight| *weight > 0))
     }
 
     fn is_sum_from(&self, operands: &[Operand<'_>], from: usize) -> bool {
@@ -324,18 +403,5 @@ impl Sought<'_, '_> {
             sum = sum.saturating_add(next.value);
             self.number.readings.iter().any(|reading| rounds_to(sum, *reading))
         })
-    }
-}
-
-/// Returns what a number without a unit may be of two amounts: how many times one is the other, or, if it is one of a
-/// hundred, which share of the other one is, or by which share it is more.
-fn ratios(number: &Number, one: i128, other: i128) -> [Option<i128>; 4] {
-    let ratio = |one: i128, other: i128| (other != 0).then(|| one.checked_mul(ONE)).flatten().map(|one| one / other);
-    let share = |one, other| ratio(one, other).and_then(|ratio| ratio.checked_mul(100));
-    let rise = |to: i128, from: i128| share(to.checked_sub(from)?, from);
-    match (number.is_percent, number.unit) {
-        (true, _) => [share(one, other), share(other, one), rise(one, other), rise(other, one)],
-        (false, None) => [ratio(one, other), ratio(other, one), None, None],
-        (false, Some(_)) => [None; 4],
     }
 }

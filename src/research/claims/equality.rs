@@ -37,10 +37,11 @@ pub fn is_same(number: &Number, there: &PlacedNumber, page: &Page) -> bool {
     let values = || number.readings.iter().map(|reading| reading.value);
     let is_written = || values().any(|value| there.number.is(value) || there.number.is(value / number.multiple));
     let is_counted = |multiple: i128| number.counted_in(multiple).is_some_and(|own| are_same(&own, &there.number));
-    let is_bare = there.number.unit.is_none() && !there.number.is_percent;
+    let is_sum = || there.number.multiple == 1 && there.number.unit.is_some_and(Unit::is_money);
+    let is_headed = (there.number.unit.is_none() || is_sum()) && !there.number.is_percent;
     number.is_year() == there.number.is_year()
         && number.counts_as(&there.number)
-        && (is_written() || are_same(number, &there.number) || is_bare && page.heads_for(number).any(is_counted))
+        && (is_written() || are_same(number, &there.number) || is_headed && page.heads_for(number).any(is_counted))
 }
 
 pub fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -> bool {

@@ -113,6 +113,16 @@ impl Number {
         }
     }
 
+    /// Returns so many basis points in percentage points, as what two shares differ by.
+    pub fn in_points(&self) -> Option<Self> {
+        const HUNDRED: i128 = Unit::PERCENTAGE_POINT.size / Unit::BASIS_POINT.size;
+        let in_points =
+            |reading: &Reading| Reading { value: reading.value / HUNDRED, step: (reading.step / HUNDRED).max(1) };
+        let readings = self.readings.iter().map(in_points).collect();
+        let is_basis = self.unit == Some(Unit::BASIS_POINT);
+        is_basis.then(|| Self { readings, unit: Some(Unit::PERCENTAGE_POINT), ..self.clone() })
+    }
+
     /// Returns the unit, if it is all that is counted.
     fn known_unit(&self) -> Option<Unit> {
         self.unit.filter(|_| !self.is_compound)

@@ -6,6 +6,7 @@ use super::{
     quarters,
     reader::{Reader, lower},
     readings::readings,
+    signs,
     tokens::{Kind, Token, digit},
     units,
     words::{self, ONE},
@@ -71,9 +72,7 @@ impl Reader<'_> {
         let first = self.token(0)?;
         let is_capital =
             first.text.chars().all(char::is_uppercase) && !(units::is_currency_code(first.text) || self.is_rand());
-        // Of `200C/400F` the letter belongs to the number before it.
-        let is_scale = || self.back(1).is_some_and(|before| before.letter_of_scale(1).is_some());
-        let is_capital = is_capital && !is_scale();
+        let is_capital = is_capital && !self.is_unit_before_another();
         let is_begin = is_capital || self.is_glued(0) && is_of_elements(first.text);
         if !is_begin || first.text.len() > 8 {
             return None;
@@ -109,6 +108,28 @@ impl Reader<'_> {
         has_digits.then(|| (Figure::Code(code.chars().map(plain).collect()), used))
     }
 
+    /// Returns whether the unit of a number stands here, with another number behind a stroke: `100 MW/400 MWh`,
+    /// `200C/400F`. It begins no code.
+    fn is_unit_before_another(self) -> bool {
+        let Some(before) = self.back(1) else { return false };
+        // The letter of a scale is a unit only behind digits.
+        let is_scale = || before.letter_of_scale(1).is_some();
+        let is_pair =
+            || self.token(1).is_some_and(|token| token.is('/')) && self.token(2).is_some_and(|next| next.is_number());
+        let is_number = |before: Self| before.token(0).is_some_and(|token| token.is_number());
+        // `750-MW/3,000-MWh`, `5 °C/41 °F`.
+        let is_behind_mark = || {
+            let is_mark = before.token(0).is_some_and(|token| token.is('°') || token.is('-') || token.is('‑'));
+            is_mark && before.back(1).is_some_and(is_number)
+        };
+        let is_unit = || {
+            let is_degree = before.token(0).is_some_and(|token| token.is('°'));
+            let of_degree = || is_degree.then(|| before.unit(0)).flatten();
+            self.unit(0).or_else(of_degree).is_some()
+        };
+        is_scale() || is_pair() && (is_number(before) || is_behind_mark()) && is_unit()
+    }
+
     /// Returns whether a sum in rand stands here; `R5` and `R134a` are none.
     fn is_rand(self) -> bool {
         let is_sum = |digits: Token<'_>| match self.word(2) {
@@ -123,8 +144,15 @@ impl Reader<'_> {
 
     /// Returns what a character of a script without spaces multiplies by that follows another one at once.
     pub fn multiple_sign(self, ahead: usize) -> Option<i128> {
-        let token = self.token(ahead).filter(|token| token.text.starts_with(is_unspaced))?;
-        words::multiple(token.text).filter(|_| self.is_glued(ahead - 1))
+        self.token(ahead).filter(|token| token.text.starts_with(is_unspaced) && self.is_glued(ahead - 1))?;
+        self.word_of_multiple(ahead)
+    }
+
+    /// Returns what a word multiplies by. The first sign of `千瓦` and of `兆瓦` does not: they are units.
+    fn word_of_multiple(self, ahead: usize) -> Option<i128> {
+        let word = self.word(ahead)?;
+        let is_of_unit = || word.starts_with(is_unspaced) && signs::unit(self.rest(ahead)).is_some();
+        words::multiple(&word).filter(|_| !is_of_unit())
     }
 
     fn number(self) -> (Figure, usize) {
@@ -261,12 +289,12 @@ impl Reader<'_> {
     /// Returns what the words behind a number multiply it by, and the tokens used until then.
     fn multiple(self, own: usize) -> (i128, usize) {
         let own_word = own + usize::from(self.is_hyphen(own));
-        let first = self.word(own_word).and_then(|word| words::multiple(&word)).or_else(|| self.multiple_letter(own));
+        let first = self.word_of_multiple(own_word).or_else(|| self.multiple_letter(own));
         let Some(mut multiple) = first else { return (1, own) };
         let mut used = own_word + 1;
         // `1万亿`, `3百万`, `5 mil millones`.
-        let word = |ahead: usize| words::multiple(&self.word(ahead)?);
-        while let Some(more) = self.multiple_sign(used).or_else(|| word(used).filter(|more| *more > multiple)) {
+        let larger = |ahead: usize, than: i128| self.word_of_multiple(ahead).filter(|more| *more > than);
+        while let Some(more) = self.multiple_sign(used).or_else(|| larger(used, multiple)) {
             multiple = multiple.saturating_mul(more);
             used += 1;
         }

@@ -3,7 +3,7 @@
 use super::{
     figure::Number,
     page::{MOST_ROWS, Page, in_order, with_key},
-    phrases,
+    phrases, signs,
     tokens::{Token, tokens},
     units::{self, Unit},
     words::ONE,
@@ -118,7 +118,7 @@ impl Page {
         let is_in_brackets =
             |token: Token<'_>| line[..token.at].ends_with(['(', '[']) && line[token.end()..].starts_with([')', ']']);
         let of_token = |token: Token<'_>| match token.text.starts_with(is_unspaced) {
-            true => units::currency_of_signs(&line[token.at..]).map(|(unit, _)| unit),
+            true => signs::currency(&line[token.at..]),
             false => units::unit_as_written(token.text, &token.text.to_lowercase())
                 .filter(|unit| unit.is_money() || token.text.chars().nth(1).is_some() || is_in_brackets(token)),
         };

@@ -53,6 +53,7 @@ impl<'a> Case<'a> {
 #[test_case(include_str!("labelled/third.txt"); "third")]
 #[test_case(include_str!("labelled/fourth.txt"); "fourth")]
 #[test_case(include_str!("labelled/fifth.txt"); "fifth")]
+#[test_case(include_str!("labelled/sixth.txt"); "sixth")]
 fn statements_are_judged_as_they_are_marked(file: &str) {
     let (mut count, mut changed) = (0, Vec::new());
     for part in file.split("=== ").skip(1) {

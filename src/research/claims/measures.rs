@@ -8,6 +8,7 @@ use super::{
     figure::Number,
     phrases,
     reader::{Reader, lower},
+    signs,
     tokens::{Kind, Token},
     units::{self, Unit},
     words,
@@ -27,8 +28,15 @@ const PER: &str = "per pro par por je al all a à an in der die the l la ’ ' /
 const FOR_EACH: [&str; 6] = ["/", "per", "pro", "par", "por", "je"];
 /// Scales of temperature behind the digits of a number, without a sign for degrees.
 const SCALES: [&str; 2] = ["C", "F"];
-/// Signs of the longest name of a currency.
-const MOST_SIGNS: usize = 4;
+/// Before numbers of what is done in a time, in scripts without spaces, and how many tokens before them.
+const OF_SPEED: &str = "速每毎속당";
+const MOST_OF_SPEED: usize = 6;
+/// Percents and points in such scripts.
+const PERCENTS: [&str; 2] = ["パーセント", "퍼센트"];
+const POINTS: [&str; 2] = ["ポイント", "포인트"];
+/// Behind a number of four digits these are of dates.
+const YEARS: [&str; 2] = ["年", "년"];
+const LEAST_YEAR: i128 = 1_000 * words::ONE;
 /// Between a word for so many and what they are paid in: `bilhões de dólares`, `millions d'euros`.
 const OF_MONEY: &str = "de of di d von";
 /// Tokens between the two at most.
@@ -103,8 +111,11 @@ impl Reader<'_> {
         let is_whole = measure.is_some_and(|measure| measure.tokens > 1);
         // Of `240C/220C` the second is a number of its own.
         let is_other = self.token(behind + 2).is_some_and(|token| token.is_number());
-        number.is_compound =
-            self.is_more(behind) && !is_other || !is_whole && self.word(behind + 1).is_some_and(|next| is_unit(&next));
+        let is_of_speed =
+            || measure.is_some_and(|measure| measure.unit.may_be_in_time()) && self.is_in_time_by_signs(used, behind);
+        number.is_compound = is_of_speed()
+            || self.is_more(behind) && !is_other
+            || !is_whole && self.word(behind + 1).is_some_and(|next| is_unit(&next));
         // Of `$4–5 billion` the first number is so many billions, too.
         let is_joint = self.is_until(used) || self.token(used).is_some_and(|token| token.is('±'));
         let begins_range = is_joint && self.token(used + 1).is_some_and(|token| token.is_number());
@@ -177,7 +188,7 @@ impl Reader<'_> {
     fn measure(self, ahead: usize) -> Option<Measure> {
         let token = self.token(ahead)?;
         let word = lower(token.text);
-        if let Some(found) = self.money_by_signs(ahead).or_else(|| self.letter_of_scale(ahead)) {
+        if let Some(found) = self.measure_of_signs(ahead).or_else(|| self.letter_of_scale(ahead)) {
             return Some(found);
         }
         let Some(unit) = units::unit_as_written(token.text, &word) else {
@@ -230,14 +241,26 @@ impl Reader<'_> {
             .or_else(plain)
     }
 
-    /// Reads a currency in a script without spaces: `美元`.
-    fn money_by_signs(self, ahead: usize) -> Option<Measure> {
-        let sign = |at: usize| Some(self.token(at)?.text).filter(|text| text.starts_with(is_unspaced));
+    /// Reads a unit or currency in a script without spaces: `美元`, `千瓦时`.
+    fn measure_of_signs(self, ahead: usize) -> Option<Measure> {
         // Most words have letters of no such script.
-        sign(ahead)?;
-        let signs: String = (ahead..ahead + MOST_SIGNS).map_while(sign).collect();
-        let (unit, tokens) = units::currency_of_signs(&signs)?;
+        self.token(ahead).filter(|token| token.text.starts_with(is_unspaced))?;
+        let (unit, tokens) = signs::unit(self.rest(ahead))?;
         Some(Measure { unit, tokens })
+    }
+
+    /// Returns whether signs around a number and its unit, from `used` to `last`, say that so much is done in a time.
+    fn is_in_time_by_signs(self, used: usize, last: usize) -> bool {
+        let is_sign = |at: usize| self.token(at).is_some_and(|token| token.text.starts_with(is_unspaced));
+        let is_behind = || self.token(last + 1).is_some_and(|token| OF_SPEED.contains(token.text));
+        is_sign(used) && (self.is_of_speed() || is_sign(last + 1) && is_behind())
+    }
+
+    /// Returns whether the words before a number say that what is done in a time is counted: `时速350公里`.
+    fn is_of_speed(self) -> bool {
+        let before = |back: &usize| self.back(*back).and_then(|before| before.token(0));
+        let mut near = (1..=MOST_OF_SPEED).filter_map(|back| before(&back));
+        near.any(|token| token.text.starts_with(is_unspaced) && OF_SPEED.contains(token.text))
     }
 
     /// Reads the scale of `200C/400F`.
@@ -308,6 +331,9 @@ impl Reader<'_> {
         };
         match word.text {
             "s" => is_plural(),
+            word if YEARS.contains(&word) => {
+                number.multiple == 1 && number.readings.iter().any(|reading| reading.value >= LEAST_YEAR)
+            }
             word => VERBS.contains(&word) && number.is_year(),
         }
     }
@@ -348,6 +374,10 @@ impl Reader<'_> {
                 1
             }
             "per" | "pour" | "por" if is_hundred() => 2,
+            word if word.starts_with(is_unspaced) => {
+                let of_signs = PERCENTS.iter().find(|signs| self.rest(ahead).starts_with(**signs));
+                of_signs.map_or(0, |signs| signs.chars().count())
+            }
             _ => 0,
         }
     }
@@ -357,7 +387,8 @@ impl Reader<'_> {
         let at = ahead + usize::from(self.is_hyphen(ahead));
         let is_figure = || self.token(at + 2).is_some_and(|token| token.is_number());
         let is_verb = || self.word(at + 1).is_some_and(|next| POINTS_TO.contains(&&*next)) && !is_figure();
-        self.word(at).is_some_and(|word| is_in(BEHIND_PERCENT, &word)) && !is_verb()
+        let of_signs = || POINTS.iter().any(|signs| self.rest(at).starts_with(signs));
+        self.word(at).is_some_and(|word| is_in(BEHIND_PERCENT, &word)) && !is_verb() || of_signs()
     }
 }
 

@@ -5,14 +5,15 @@
 //!
 //! - **Statements**: `statements.rs` tells which one a citation stands behind, `stated.rs` what it says.
 //! - **Figures**: `figures.rs` finds them in a text (`tokens.rs`, `reader.rs`, `readings.rs`, `dates.rs`,
-//!   `compounds.rs`, `powers.rs`, `measures.rs`, `units.rs`, `identifiers.rs`, `words.rs`, `phrases.rs`,
+//!   `compounds.rs`, `powers.rs`, `measures.rs`, `units.rs`, `signs.rs`, `identifiers.rs`, `words.rs`, `phrases.rs`,
 //!   `quarters.rs`), `figure.rs` has what they are, `bounds.rs` how exact a number is, `versions.rs` which are no
-//!   amounts. `names.rs` and `quotations.rs` find the rest of what is checked.
+//!   amounts. `names.rs` and `quotations.rs` find the rest of what is checked, `spelled.rs` tells whether a
+//!   name stands in a page.
 //! - **Sources**: `page.rs` reads one once (`plain.rs`, `lower.rs`, `borders.rs`, `keys.rs`, `heads.rs`, `shares.rs`,
 //!   `lookup.rs`).
 //! - **Comparing**: `check.rs` holds a statement against a page, `equality.rs` says when two numbers are the same,
-//!   `derived.rs` computes, `verbatim.rs` finds whole sentences, `across.rs` compares statements in different
-//!   languages.
+//!   `derived.rs` computes (`ratios.rs`), `years.rs` knows the year before, `verbatim.rs` finds whole sentences,
+//!   `across.rs` compares statements in different languages.
 //! - **The right matter**: `ordinals.rs` tells numbers that number something from those that count, `roles.rs` the
 //!   number that is meant from the same one of another matter, `parts.rs` which words of a sentence belong to which
 //!   number; by these `swaps.rs` finds numbers that were exchanged, and `rows.rs` those of another row.
@@ -45,11 +46,14 @@ mod plain;
 mod powers;
 mod quarters;
 mod quotations;
+mod ratios;
 mod reader;
 mod readings;
 mod roles;
 mod rows;
 mod shares;
+mod signs;
+mod spelled;
 mod stated;
 mod statements;
 mod swaps;
@@ -58,6 +62,7 @@ mod units;
 mod verbatim;
 mod versions;
 mod words;
+mod years;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -74,6 +79,7 @@ use self::{
     keys::{WordKey, word_keys},
     page::Page,
     quotations::{Letters, Quotation},
+    spelled::NameWord,
     stated::{Standing, Statement},
     tokens::{Token, tokens},
 };
@@ -324,13 +330,16 @@ struct Name {
     label: String,
     /// The keys of its telling words.
     keys: Vec<WordKey>,
+    /// These words as they are spelled.
+    words: Vec<NameWord>,
     /// What a source may call it.
     short: Vec<String>,
 }
 
 impl Name {
     fn stands_in(&self, page: &Page) -> bool {
-        self.keys.iter().all(|key| page.has_word(*key))
+        let is_spelled = || self.words.iter().all(|word| word.stands_in(page));
+        self.keys.iter().all(|key| page.has_word(*key)) && is_spelled()
             || names::is_acronym(&self.label) && page.spells(&self.label)
             || self.short.iter().any(|short| page.has_written(short))
     }
@@ -495,11 +504,13 @@ fn verdict(found: usize, checkable: usize) -> Verdict {
 fn telling(tokens: &[Token<'_>], names: Vec<Vec<usize>>, asked: &HashSet<WordKey>) -> Vec<Name> {
     let names = names.into_iter().map(|name| {
         let words: Vec<&str> = name.iter().map(|at| tokens[*at].text).collect();
-        let own = name.iter().filter(|at| names::is_telling(tokens[**at].text));
+        let own = || name.iter().filter(|at| names::is_telling(tokens[**at].text));
         let keys =
-            own.flat_map(|at| word_keys(&tokens[*at..=*at]).map(|(key, _)| key)).filter(|key| !asked.contains(key));
+            own().flat_map(|at| word_keys(&tokens[*at..=*at]).map(|(key, _)| key)).filter(|key| !asked.contains(key));
+        let keys: Vec<WordKey> = keys.collect();
+        let spelled = own().filter_map(|at| NameWord::of(tokens, *at)).filter(|word| keys.contains(&word.key()));
         let label = names::without_article(&words).join(" ");
-        Name { label, keys: keys.collect(), short: names::short_forms(tokens, &name) }
+        Name { label, words: spelled.collect(), keys, short: names::short_forms(tokens, &name) }
     });
     names.filter(|name| !name.keys.is_empty()).collect()
 }
@@ -534,6 +545,8 @@ mod spellings;
 
 #[cfg(test)]
 mod amounts;
+#[cfg(test)]
+mod chance;
 #[cfg(test)]
 mod exchanged;
 #[cfg(test)]

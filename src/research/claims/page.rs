@@ -309,7 +309,12 @@ impl Page {
         }
         let is_written_so = |placed: &&PlacedNumber| {
             let there = &placed.number;
-            there.parts == values && there.multiple == number.multiple && number.counts_as(there)
+            let is_as_large = |reading: &Reading| number.is_as_large(there, reading.value);
+            there.parts == values
+                && there.multiple == number.multiple
+                && number.counts_as(there)
+                && (number.readings.is_empty() || number.readings.iter().any(is_as_large))
+                && !self.bounds_otherwise(number, placed)
         };
         if let Some(placed) = self.all_numbers.iter().find(is_written_so) {
             return Some(placed.sentence);
@@ -503,6 +508,16 @@ impl Page {
     /// Returns whether a word with this key stands in the text, its title or its address.
     pub fn has_word(&self, key: WordKey) -> bool {
         !self.places(key).is_empty() || self.around_words.contains(&key)
+    }
+
+    /// Returns the sentences with a word of this key.
+    pub fn sentences_of(&self, key: WordKey) -> impl Iterator<Item = usize> {
+        self.places(key).iter().map(|place| place.sentence())
+    }
+
+    /// Returns whether a word with this key stands in its title or its address.
+    pub fn is_around(&self, key: WordKey) -> bool {
+        self.around_words.contains(&key)
     }
 
     /// Returns whether a short name stands in the text as a word, as it is written. Few statements ask for it.

@@ -28,6 +28,11 @@ impl<'a> Reader<'a> {
         first.zip(last).and_then(|(first, last)| self.text.get(first.at..last.end())).unwrap_or_default()
     }
 
+    /// Returns the text from a token on.
+    pub fn rest(self, ahead: usize) -> &'a str {
+        self.token(ahead).and_then(|token| self.text.get(token.at..)).unwrap_or_default()
+    }
+
     /// Returns the same, so many tokens before.
     pub fn back(self, count: usize) -> Option<Self> {
         Some(Self { at: self.at.checked_sub(count)?, ..self })

@@ -85,7 +85,10 @@ impl<'a> Roles<'a> {
         let may_be_meant = number.counts_as(&there.number) && !(number.is_percent && self.is_no_share(there));
         let is_bare = there.number.unit.is_none() && !there.number.is_percent;
         let is_of_head = || is_bare && self.page.is_measured_otherwise(there.sentence, number);
-        may_be_meant && !is_of_head() && (number.is_year() || !is_of_another())
+        may_be_meant
+            && !is_of_head()
+            && (number.is_year() || !is_of_another())
+            && !self.page.bounds_otherwise(number, there)
     }
 
     /// Returns whether this is another number that the statement could mean and does not have.

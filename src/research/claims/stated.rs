@@ -207,7 +207,7 @@ fn parts_of_year(text: &str, figures: &[PlacedFigure]) -> Vec<PlacedFigure> {
 }
 
 /// Returns the text in lower case, but for letters whose lower case is longer or shorter: so all places are the same.
-fn lower_in_place(text: &str) -> String {
+pub fn lower_in_place(text: &str) -> String {
     let lower = |char: char| {
         let mut lower = char.to_lowercase();
         let single = lower.next().filter(|_| lower.next().is_none());

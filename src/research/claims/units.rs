@@ -42,7 +42,7 @@ const UNITS: &[(&str, &str)] = &[
          1000 µm μm micrometre micrometres micrometer micrometers mikrometer mikrometern micromètres micrómetros micron microns \
          1000000 mm millimetre millimetres millimeter millimeters millimetern millimètre millimètres milímetro milímetros millimetri мм \
          10000000 cm centimetre centimetres centimeter centimeters zentimeter zentimetern centimètre centimètres centímetro centímetros centimetri см \
-         1000000000 m metre metres meter meters metern mètre mètres metro metros metri м метр метров 米 \
+         1000000000 m metre metres meter meters metern mètre mètres metro metros metri м метр метров \
          1000000000000 km kilometre kilometres kilometer kilometers kilometern kilomètre kilomètres kilómetro kilómetros quilómetros quilômetros chilometro chilometri км километр километров \
          25400000 inch inches zoll pouces pulgadas 304800000 foot feet ft pieds 914400000 yard yards yd \
          1609344000000 mile miles mi meile meilen millas miglia milhas mijl",
@@ -53,7 +53,7 @@ const UNITS: &[(&str, &str)] = &[
          1000 mg milligram milligrams milligramm milligramme milligrammes miligramo miligramos milligrammi miligramas мг \
          1000000 g gram grams gramm gramme grammes gramo gramos grammi gramas г 0 G \
          1000000000 kg kilogram kilograms kilo kilos kilogramm kilogramme kilogrammes kilogramo kilogramos chilogrammi quilogramas кг \
-         1000000000000 t tonne tonnes tonnen ton tons tonelada toneladas tonnellata tonnellate т тонн тонны 吨 \
+         1000000000000 t tonne tonnes tonnen ton tons tonelada toneladas tonnellata tonnellate т тонн тонны \
          1000000000000000 kt kiloton kilotons kilotonne kilotonnes kilotonnen \
          1000000000000000000 Mt megaton megatons megatonne megatonnes megatonnen \
          1000000000000000000000 Gt gigaton gigatons gigatonne gigatonnes gigatonnen \
@@ -92,7 +92,7 @@ const UNITS: &[(&str, &str)] = &[
     (
         VOLUME,
         "1 µl μl microlitres 1000 ml millilitre millilitres milliliter milliliters mililitros millilitri 10000 cl 100000 dl \
-         1000000 l litre litres liter liters litro litros litri литров 升 100000000 hl hektoliter 1000000000 kubikmeter kubikmetern",
+         1000000 l litre litres liter liters litro litros litri литров 100000000 hl hektoliter 1000000000 kubikmeter kubikmetern",
     ),
     (
         AREA,
@@ -117,7 +117,7 @@ const UNITS: &[(&str, &str)] = &[
         "1 bp bps basispunkt basispunkte basispunkten 0 BP BPS \
          100 pp ppt ppts prozentpunkt prozentpunkte prozentpunkten procentpunten procentpunt percentagepunten 0 PP PPT",
     ),
-    (MONEY, "1 cent cents ct"),
+    (MONEY, "1 cent cents ct centime centimes céntimo céntimos cêntimo cêntimos centesimi"),
 ];
 
 /// Currencies by their kind, counted in their hundredths. Names with capitals are written so.
@@ -152,20 +152,6 @@ const CURRENCIES: &[(&str, &str)] = &[
     ("turkish lira", "lira lirası TL TRY ₺"),
     ("hryvnia", "грн гривень гривні UAH ₴"),
     ("rupiah", "rupiah IDR"),
-];
-
-/// Their names in scripts without spaces, where each sign is a word: of several that a text begins with, the longest.
-const CURRENCY_SIGNS: &[(&str, &str)] = &[
-    (DOLLAR, "ドル 달러"),
-    ("us dollar", "美元 美金 米ドル 미국달러"),
-    ("euro", "欧元 歐元 ユーロ 유로"),
-    ("pound", "英镑 英鎊 英ポンド"),
-    ("yen", "円 日元 日圓"),
-    ("yuan", "人民币 人民幣 人民元 위안"),
-    (YUAN_SIGN, "元"),
-    ("hong kong dollar", "港元 港币 港幣"),
-    ("taiwan dollar", "新台币 新臺幣 新台幣"),
-    ("won", "원 韩元 韓元 ウォン"),
 ];
 
 /// Currencies of several countries: without one it may be that of each.
@@ -210,6 +196,11 @@ impl Unit {
     pub const PERCENTAGE_POINT: Self = Self { quantity: POINTS, kind: "", size: PERCENTAGE_POINT };
     /// A hundredth of it.
     pub const BASIS_POINT: Self = Self { quantity: POINTS, kind: "", size: 1 };
+
+    /// Returns a currency by its kind.
+    pub fn of_currency(kind: &'static str) -> Self {
+        Self { quantity: MONEY, kind, size: 100 }
+    }
 
     pub fn is_money(self) -> bool {
         [MONEY, POUNDS].contains(&self.quantity)
@@ -299,7 +290,7 @@ static UNIT_OF: LazyLock<HashMap<&str, Unit, FixedState>> = LazyLock::new(|| {
         line.split_whitespace().filter_map(unit)
     };
     let of_kind = |(kind, names): &(&'static str, &'static str)| {
-        let unit = Unit { quantity: MONEY, kind, size: 100 };
+        let unit = Unit::of_currency(kind);
         names.split_whitespace().map(move |name| (name, unit))
     };
     UNITS.iter().flat_map(of_line).chain(CURRENCIES.iter().flat_map(of_kind)).collect()
@@ -308,15 +299,6 @@ static UNIT_OF: LazyLock<HashMap<&str, Unit, FixedState>> = LazyLock::new(|| {
 /// Returns the unit of a word in lower case.
 pub fn unit(word: &str) -> Option<Unit> {
     UNIT_OF.get(word).copied().filter(|unit| unit.size > 0)
-}
-
-/// Returns the currency whose signs a text begins with, and how many there are.
-pub fn currency_of_signs(text: &str) -> Option<(Unit, usize)> {
-    let of_kind = |(kind, names): &(&'static str, &'static str)| {
-        let begins = names.split_whitespace().filter(|name| text.starts_with(name)).map(|name| name.chars().count());
-        Some((Unit { quantity: MONEY, kind, size: 100 }, begins.max()?))
-    };
-    CURRENCY_SIGNS.iter().filter_map(of_kind).max_by_key(|(_, signs)| *signs)
 }
 
 /// Returns the unit of a word as it is written, or else in lower case.

@@ -8,7 +8,7 @@ use std::{
 use foldhash::fast::FixedState;
 
 use super::reader::lower;
-use crate::text::{self, is_in};
+use crate::text::{self, is_in, is_unspaced};
 
 /// Numbers are counted in millionths.
 pub const ONE: i128 = 1_000_000;
@@ -61,6 +61,13 @@ const COMPUTED: &str = "total totalling sum together combined altogether differe
     totale somma insieme più meno superiore inferiore differenza aumento doppio metà media \
     soma juntos mais maior diferença aumento dobro metade média totaal samen meer minder hoger lager verschil stijging daling dubbel helft gemiddeld \
     всего вместе больше меньше выше ниже разница рост вдвое половина";
+
+/// Say so in scripts without spaces, wherever they stand.
+const COMPUTED_SIGNS: [&str; 40] = [
+    "合计", "共计", "总计", "总共", "一共", "总和", "總計", "共計", "總共", "合計", "增加", "增长", "增長", "增幅",
+    "减少", "減少", "下降", "降低", "上升", "上涨", "下跌", "相差", "差额", "差距", "占", "比例", "份额", "翻番",
+    "存续", "历时", "増加", "上昇", "低下", "平均", "割合", "計", "합계", "총", "증가", "감소",
+];
 
 /// The first twelve ordinals and others that no rule makes of numbers; a line for each language.
 const ORDINALS: &str = "\
@@ -211,8 +218,10 @@ pub fn multiples(multiple: i128) -> impl Iterator<Item = &'static str> {
     MULTIPLES.iter().filter(move |(power, _)| is_it(*power)).flat_map(|(_, words)| words.split_whitespace())
 }
 
+/// Returns whether a word says that a number was computed; of scripts without spaces, whether some words do.
 pub fn is_computed(word: &str) -> bool {
-    COMPUTED_WORDS.contains(word)
+    let of_signs = || COMPUTED_SIGNS.iter().any(|signs| word.contains(signs));
+    COMPUTED_WORDS.contains(word) || word.starts_with(is_unspaced) && of_signs()
 }
 
 /// Does the text between two numbers say that the second is a part of the first?
