@@ -175,6 +175,35 @@ async fn a_browser_signs_in_with_a_key_and_out_again() {
     service.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_sees_and_types_is_not_the_next_ones() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::with(&world, &TestDatabase::sqlite(), &[("FATHOM_AUTHENTICATION", "keys")]).await;
+    let (ann, bob) = (service.key("ann", KeyScope::Write, None).await, service.key("bob", KeyScope::Write, None).await);
+    tell("owners.mjs", &format!("{} {ann} {bob}", service.url("")), &world, async |_| {}).await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_citation_opens_its_own_passage() {
+    let report = "# Gates\n\n| Year | Dues |\n|---|---|\n| 2031 | Dues of 4 crowns pay. [S1001] | Weed clogs the sill of the \
+                  gate. [S1002] |\n\nDues of 4 crowns pay for the gate. [S1001]\n";
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::text(report));
+    let world = World::start(script).await;
+    let pages = [
+        Page::new("https://harbour.test/dues", "Dues", "Dues of 4 crowns pay for the gate."),
+        Page::new("https://harbour.test/weed", "Weed", "Weed clogs the sill of the gate."),
+    ];
+    world.web.always("", Found::Pages(pages.to_vec()));
+    on_a_service("citations.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_ended_early_says_so() {
+    let world = World::start(Script::new()).await;
+    on_a_service("stopped.mjs", &world).await;
+}
+
 /// The provider sends browsers to a fixed address, so the way back is walked in `http::sign_in`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_browser_is_sent_to_the_provider() {
