@@ -2,6 +2,9 @@
 import * as api from "./api.js";
 /** @import {Session} from "./types" */
 
+/** When it is asked again who is signed in, as long as there was no answer, in ms. */
+const AGAIN = 5_000;
+
 const channel = channelOfTabs();
 /** Who it was when the page first heard of somebody. @type {Session | undefined} */
 let first;
@@ -29,11 +32,9 @@ export const clear = () => stored((kept) => kept.clear());
 /** Asks who is signed in; for another one the page begins again, and nothing else happens in it. @returns {Promise<void>} */
 async function ask() {
   const now = await api.session();
-  if (now.authentication === "none" || !first) {
-    if (!first) known(now);
-    return;
-  }
-  if (now.owner === first.owner && !document.querySelector(".sign-in #key")) return;
+  const isOut = document.querySelector(".sign-in #key");
+  if (!first && !isOut) known(now);
+  if (now.owner === first?.owner && !isOut) return;
   location.reload();
   return new Promise(() => {});
 }
@@ -61,7 +62,10 @@ export function check() {
 
 /** Looks whether it is still the same one whenever that may have changed. @param {(error: unknown) => void} out hears that nobody is signed in */
 export function watch(out) {
-  const look = () => void check().catch((error) => error instanceof api.Problem && error.status === 401 && out(error));
+  const look = () => void check().catch((error) => {
+    if (error instanceof api.Problem && error.status === 401) out(error);
+    else if (!first) setTimeout(look, AGAIN);
+  });
   if (channel) channel.onmessage = look;
   addEventListener("focus", look);
   document.addEventListener("visibilitychange", () => document.hidden || look());

@@ -30,7 +30,12 @@ await story(async (page, context) => {
   await other.goto(base);
   await other.click("footer button:has-text('Sign out')");
   await page.waitForSelector("#key");
+  const late = await context.newPage();
+  await late.goto(base);
+  await late.waitForSelector("#key");
   await signIn(other, bob);
+  await owner(late, "bob");
+  await late.close();
   await owner(page, "bob");
   await page.waitForSelector("main .sign-in p:has-text('There is no such thread')");
   assert(await page.title() === "Fathom", `the thread is named no more: ${await page.title()}`);
