@@ -435,7 +435,8 @@ fn is_harmless(html: &str) -> bool {
     matches!(name.as_str(), "br" | "sub" | "sup" | "b" | "i" | "em" | "strong" | "s" | "del" | "ins" | "small" | "wbr")
 }
 
-/// Keeps the cells that a row has beyond those of its table's head, which renderers drop: they stand in the last column.
+/// Keeps the cells that a row has beyond those of its table's head, which renderers drop: they stand in the last
+/// column.
 fn with_surplus(markdown: &str) -> Cow<'_, str> {
     let (mut columns, mut kept, mut out) = (0, 0, String::new());
     for (event, place) in Parser::new_ext(markdown, MARKUP).into_offset_iter() {
@@ -631,7 +632,8 @@ mod tests {
 
     #[test]
     fn cells_beyond_the_columns_stand_in_the_last_one() {
-        let text = "| a | b |\n|---|---|\n| 1 | 2 | three [1] |\n> no row\n\n> | c |\n> |---|\n> 4 | `x | y` \\| z |  \n> 5 \n\n\
+        let text = "| a | b |\n|---|---|\n| 1 | 2 | three [1] |\n> no row\n\n> | c |\n> |---|\n\
+                    > 4 | `x | y` \\| z |  \n> 5 \n\n\
                     - | d | e |\n  |:-:|--|\n  | 6 | 7 |\n  | | 8 || 9\n\nPaid [1].\n";
         let starts: Vec<_> = text.chars().enumerate().filter(|(_, c)| *c == '[').map(|(at, _)| (1, at)).collect();
         let page = page(text, &starts);

@@ -186,8 +186,9 @@ async fn what_one_sees_and_types_is_not_the_next_ones() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_citation_opens_its_own_passage() {
-    let report = "# Gates\n\n| Year | Dues |\n|---|---|\n| 2031 | Dues of 4 crowns pay. [S1001] | Weed clogs the sill of the \
-                  gate. [S1002] |\n\nDues of 4 crowns pay for the gate. [S1001]\n";
+    let report = "# Gates\n\n| Year | Dues |\n|---|---|\n\
+                  | 2031 | Dues of 4 crowns pay. [S1001] | Weed clogs the sill of the gate. [S1002] |\n\n\
+                  Dues of 4 crowns pay for the gate. [S1001]\n";
     let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::text(report));
     let world = World::start(script).await;
     let pages = [
