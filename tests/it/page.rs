@@ -73,7 +73,8 @@ async fn a_thread_lives_from_its_question_to_its_end() {
         .by(When::kind(Kind::Clarify).but_not(When::says("The one of Skelderwick")), |_| {
             reply::ask_back("Which harbour is meant?")
         })
-        .first(When::kind(Kind::FollowUp), [reply::follow_up("answer")]);
+        .first(When::kind(Kind::FollowUp), [reply::follow_up("revise")])
+        .first(When::kind(Kind::Revision), [reply::text("Four crowns [S1001].")]);
     let world = World::start(script).await;
     on_a_service("life.mjs", &world).await;
 }
@@ -244,7 +245,7 @@ async fn nothing_stays_of_a_thread_that_is_left_and_an_unseen_one_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thread_whose_events_were_removed_is_shown_and_goes_on() {
-    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::FollowUp), reply::follow_up("answer"));
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::FollowUp), reply::follow_up("revise"));
     let (world, database) = (World::start(script).await, TestDatabase::sqlite());
     let service = Service::start(&world, &database).await;
     let store = database.open().await;
