@@ -25,6 +25,12 @@ async function answered(answer, isFile) {
   try { return await answer; } catch (error) { throw new Problem(0, "unreachable", String(error)); } finally { clearTimeout(timer); isSaid = false; }
 }
 
+/** @type {(isMissing: boolean) => Promise<void> | undefined} */
+let doubt = () => undefined;
+
+/** Is asked before something is changed, and when something is not there: it may be another one's page by now. @param {typeof doubt} ask */
+export const onDoubt = (ask) => { doubt = ask; };
+
 /**
  * @param {string} path below /api/v1/
  * @param {{method?: string, body?: unknown, file?: File, accept?: string, key?: string, keepalive?: boolean}} [given]
@@ -38,11 +44,14 @@ async function send(path, given = {}) {
   if (given.file) headers["content-type"] = "application/octet-stream";
   const body = given.file ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
   const request = { method: given.method ?? "GET", headers, body, keepalive: given.keepalive };
+  if (given.method && path !== "session") await doubt(false)?.catch(() => {});
   const answer = await answered(fetch(`api/v1/${path}`, request), Boolean(given.file));
   if (answer.ok) return answer;
-  const problem = await answer.json().catch(() => ({}));
+  if (answer.status === 404) await doubt(true)?.catch(() => {});
+  // What stands before the service answers in its own way.
+  const problem = Object(await answer.json().catch(() => ({})));
   const login = /login_uri="\/([^"]+)"/.exec(answer.headers.get("www-authenticate") ?? "")?.[1];
-  throw new Problem(answer.status, problem.code ?? "unknown", problem.detail ?? problem.title ?? answer.statusText, login);
+  throw new Problem(answer.status, problem.code ?? "unknown", problem.detail ?? problem.title ?? `HTTP ${answer.status}`, login);
 }
 
 /** @param {string} path @param {Parameters<typeof send>[1]} [given] @returns {Promise<any>} */

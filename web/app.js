@@ -5,6 +5,7 @@ import { AskView } from "./ask.js";
 import { el, fill, say } from "./dom.js";
 import { ThreadList } from "./list.js";
 import { inWords } from "./problems.js";
+import { watch } from "./session.js";
 import { language, word } from "./words.js";
 
 const place = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -58,6 +59,7 @@ function nothing(error) {
   if (error instanceof Problem && error.status === 401) return failed(error);
   open?.close();
   open = null;
+  document.title = "Fathom";
   const again = el("button", { type: "button", class: "main", onclick: () => route().catch(failed) }, word("tryAgain"));
   fill(main, el("div", { class: "sign-in" }, el("p", { role: "alert", dir: "auto" }, inWords(error, word("notFound"))), again));
 }
@@ -68,6 +70,7 @@ async function signIn(login) {
   if (main.querySelector(".sign-in .brand")) return;
   open?.close();
   open = null;
+  document.title = "Fathom";
   fill(side);
   fill(main, new SignInView(() => location.reload(), login).element);
   main.querySelector("input")?.focus();
@@ -123,8 +126,6 @@ function showSide(isShown) {
   menu.setAttribute("aria-expanded", String(isShown));
 }
 
-// The address stays: it says what is shown.
-document.querySelector(".skip")?.addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 menu.addEventListener("click", () => showSide(document.body.dataset.side !== "open"));
 // What follows "#" is the place of a view, which stays.
 document.querySelector(".skip")?.addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
@@ -140,5 +141,6 @@ addEventListener("keydown", (event) => {
 main.addEventListener("click", () => document.body.dataset.side === "open" && showSide(false));
 
 onSilence(() => notice(word("silence"), undefined, 20_000));
+watch(failed);
 void list.load();
 route().catch(failed);

@@ -2,11 +2,15 @@
 import * as api from "./api.js";
 import { Collections } from "./collections.js";
 import { Documents } from "./documents.js";
-import { el, fill, forget, remember, say, sendOnEnter } from "./dom.js";
+import { el, fill, say, sendOnEnter } from "./dom.js";
+import { forget, remember } from "./session.js";
 import { count, exactly, money, named, word } from "./words.js";
 /** @import {Estimate, OptionSchema, Preset} from "./types" */
 
 /** @typedef {{name: string, schema: OptionSchema, byDefault: unknown, input: HTMLInputElement | HTMLSelectElement, picks?: HTMLElement}} Field */
+
+/** The models that are the picked one's where nothing else is chosen for them. */
+const ROLES = ["summarization_model", "compression_model", "final_report_model"];
 
 export class AskView {
   /** @param {{failed: (error: unknown) => void, asked: (thread: string, isHere: boolean) => void}} page */
@@ -17,7 +21,7 @@ export class AskView {
     this.fields = [];
     /** @type {Preset[]} */
     this.presets = [];
-    this.box = el("textarea", { id: "q", rows: "4", maxlength: "100000", required: true, "aria-describedby": "ask-hint", dir: "auto", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
+    this.box = el("textarea", { id: "q", rows: "4", required: true, "aria-describedby": "ask-hint", dir: "auto", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
     remember(this.box, "");
     this.depths = el("fieldset", { class: "depths", hidden: true });
     this.estimate = el("p", { id: "estimate", class: "dim" });
@@ -40,7 +44,9 @@ export class AskView {
 
   /** The fields show what counts where nothing is set: what the depth sets, else the server's choice. */
   showDefaults() {
-    const set = this.presets.find(({ name }) => name === this.depth())?.options ?? {};
+    const set = { ...this.presets.find(({ name }) => name === this.depth())?.options };
+    const model = this.fields.find(({ name }) => name === "research_model"), picked = model && valueOf(model);
+    if (picked) for (const role of ROLES) set[role] ??= picked;
     for (const { name, byDefault, input, picks } of this.fields) {
       const value = set[name] ?? byDefault;
       if (picks) say(/** @type {Element} */ (picks.querySelector(".standard")), input.value ? "" : word(name in set ? "byDefault" : "serverDefault", { value: inWords(value) }));
@@ -114,7 +120,7 @@ export class AskView {
     const collections = this.collections.chosen();
     if (collections.length) chosen.collections = collections;
     const model = chosen.research_model;
-    if (model) for (const role of ["summarization_model", "compression_model", "final_report_model"]) chosen[role] ??= model;
+    if (model) for (const role of ROLES) chosen[role] ??= model;
     return chosen;
   }
 
@@ -132,7 +138,8 @@ export class AskView {
       if (this.box.value.trim() === question) forget(this.box);
       this.page.asked(thread, this.element.isConnected);
     } catch (error) {
-      this.page.failed(error);
+      const isGone = error instanceof api.Problem && error.status === 422 && await this.collections.areGone();
+      this.page.failed(isGone ? new Error(word("collectionGone")) : error);
       if (!(error instanceof api.Problem) || error.status !== 404) return;
       this.key = api.newKey();
       this.documents.begin();

@@ -13,8 +13,8 @@ const AROUND = 240;
  * @typedef {{claim?: string, passage?: {start: number, end: number}, verdict?: string}} At
  */
 
-/** @param {string} run @param {number} id @param {At} at @returns {Promise<HTMLDialogElement>} */
-export async function openCard(run, id, at) {
+/** @param {string} run @param {number} id @param {At} at @param {string} link its address @returns {Promise<HTMLDialogElement>} */
+export async function openCard(run, id, at, link) {
   const source = await api.source(run, id);
   const text = source.snapshot ?? "";
   const exact = at.passage && unitsOf(text, at.passage);
@@ -31,7 +31,7 @@ export async function openCard(run, id, at) {
     at.verdict && el("p", {}, el("span", { class: `chip ${at.verdict}` }, named(at.verdict))),
     (exact || at.claim) && el("h3", {}, word(exact ? "passage" : "nearest")),
     place ? excerpt(text, place) : at.claim && el("p", {}, word("noPassage")),
-    whole(text, place), el("p", { class: "tools" }, copyButton("copyLink", () => location.href)));
+    whole(text, place), el("p", { class: "tools" }, copyButton("copyLink", () => link)));
   box.classList.add("card");
   return box;
 }

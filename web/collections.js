@@ -45,6 +45,15 @@ export class Collections {
     });
   }
 
+  /** Looks whether some that are picked are there no more: these are picked no longer. */
+  async areGone() {
+    const { size } = this.picked;
+    if (size) await this.load();
+    const areGone = this.picked.size < size;
+    if (areGone) this.page.picked();
+    return areGone;
+  }
+
   /** One after the other: a list that comes late would undo what was done since. @param {() => Promise<void>} work */
   do(work) {
     return this.done = this.done.then(work).catch(this.page.failed).then(() => this.draw());

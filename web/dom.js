@@ -62,16 +62,6 @@ export function rendered(element, html, prepare) {
   element.append(...fresh.slice(same));
 }
 
-/** Keeps what is typed into a box in this tab, until it is sent. @param {HTMLTextAreaElement} box @param {string} name */
-export function remember(box, name) {
-  box.dataset.draft = `draft-${name}`;
-  box.value = sessionStorage.getItem(box.dataset.draft) ?? "";
-  box.addEventListener("input", () => sessionStorage.setItem(`draft-${name}`, box.value));
-}
-
-/** @param {HTMLTextAreaElement} box */
-export const forget = (box) => sessionStorage.removeItem(box.dataset.draft ?? "");
-
 /** A link to a place outside, or its text where it is none. @param {string} url @param {string} text */
 export function outward(url, text) {
   if (!/^https?:\/\//i.test(url)) return el("span", {}, text);

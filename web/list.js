@@ -1,6 +1,8 @@
 // The threads at the side: newest first, grouped by day, pinned ones on top.
 import * as api from "./api.js";
 import { el, fill, refill, rename, say } from "./dom.js";
+import { inWords } from "./problems.js";
+import { changed, clear, mine } from "./session.js";
 import { day, named, word } from "./words.js";
 /** @import {Thread} from "./types" */
 
@@ -32,14 +34,16 @@ export class ThreadList {
     void this.person();
     setInterval(() => document.visibilityState === "visible" && this.load(), REFRESH);
     addEventListener("pagehide", () => this.leaving.forEach((_, id) => void api.remove(id, true)));
-    this.isLonger = this.isAway = false;
+    this.isLonger = false;
+    /** Why it could not be read last. */
+    this.away = "";
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
   }
 
   /** Who is signed in, where the service asks. */
   async person() {
-    const { authentication, owner } = await api.session().catch(() => ({ authentication: "none", owner: "" }));
+    const { authentication, owner } = await mine;
     if (authentication === "none") return;
     const leave = async () => {
       try {
@@ -47,7 +51,8 @@ export class ThreadList {
         await Promise.all([...this.leaving.keys()].map((id) => this.erase(id)));
         await api.signOut();
       } catch (error) { this.page.failed(error); return void this.load(); }
-      sessionStorage.clear();
+      clear();
+      changed();
       location.reload();
     };
     this.footer.append(" · ", el("span", { class: "owner", dir: "auto" }, word("signedInAs", { owner })), " ", el("button", { type: "button", class: "quiet", onclick: leave }, word("signOut")));
@@ -76,24 +81,35 @@ export class ThreadList {
       if (cursor || !stays) this.cursor = page.next_cursor;
       this.isLonger = Boolean(stays);
       this.q = q;
+      this.away = "";
       this.draw();
       this.title();
-      this.isAway = false;
     } catch (error) {
       if (isOld()) return;
-      // Nobody has asked for it again, so it is said once.
-      if (!this.isAway || cursor) this.page.failed(error);
-      this.isAway = true;
+      const isOther = q !== this.q;
+      // Where nobody has asked for it again, it is said once.
+      if (!this.away || cursor || isOther) this.page.failed(error);
+      this.away = inWords(error);
+      if (!isOther) return;
+      // What was found for something else is no answer.
+      Object.assign(this, { q, threads: [], cursor: null, isLonger: false });
+      this.draw();
     }
   }
 
   draw() {
     const shown = this.threads.filter((thread) => !this.leaving.has(thread.id)).sort((a, b) => b.created_at.localeCompare(a.created_at));
+    const wasMore = document.activeElement === this.more;
     this.more.hidden = !this.cursor;
     // What has not changed stays, so that nothing moves under a finger.
-    const state = JSON.stringify([shown.map(({ id, title, status, metadata }) => [id, title, status, metadata.pinned]), this.search.value, this.current, new Date().toDateString()]);
-    if (state === this.drawn) return;
+    const state = JSON.stringify([shown.map(({ id, title, status, metadata }) => [id, title, status, metadata.pinned]), this.search.value, this.away, this.current, new Date().toDateString()]);
+    if (state !== this.drawn) this.redraw(shown);
     this.drawn = state;
+    if (wasMore && this.more.hidden) /** @type {HTMLElement | undefined} */ ([...this.list.querySelectorAll("a")].at(-1))?.focus();
+  }
+
+  /** @param {Thread[]} shown */
+  redraw(shown) {
     const pinned = shown.filter((thread) => thread.metadata.pinned === true);
     /** @type {Map<string, Thread[]>} */
     const groups = new Map(pinned.length ? [[word("pinned"), pinned]] : []);
@@ -102,7 +118,7 @@ export class ThreadList {
       groups.set(name, [...(groups.get(name) ?? []), thread]);
     }
     refill(this.list, ...[...groups].map(([name, threads]) => el("section", {}, el("h2", {}, name), el("ul", {}, threads.map((thread) => this.entry(thread))))),
-      !shown.length && el("p", { class: "dim" }, word(this.search.value ? "nothingFound" : "noThreads")));
+      !shown.length && el("p", { class: "dim" }, this.away || word(this.search.value ? "nothingFound" : "noThreads")));
   }
 
   /** @param {Thread} thread */

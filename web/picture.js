@@ -12,7 +12,7 @@ export const empty = () => ({ runs: new Map(), seq: 0, gone: false, gap: false }
 function begun(id, created) {
   return {
     id, question: "", retryOf: null, status: "queued", phase: "", position: null, options: {}, created,
-    started: null, ended: null, brief: "", lead: [], lanes: new Map(), sources: new Map(), warnings: [], decision: "",
+    started: null, ended: null, brief: "", lead: [], lanes: new Map(), sources: new Map(), warnings: [], signIns: [], decision: "",
     asked: "", verification: "", questions: [], attempt: 0, text: "", written: false, outcome: "", problem: "", calls: 0, input: 0,
     output: 0, cost: null, waiting: null, lives: 1, windows: new Map(), left: null, seq: 0, changed: 0,
   };
@@ -141,7 +141,7 @@ const ofWork = {
   "tool.progress": (run, d, _, lane) => {
     if (lane) lane.doing = { what: "calling", text: `${d.name} ${d.progress}${d.total ? `/${d.total}` : ""} ${d.message ?? ""}`.trim() };
   },
-  "sign_in.required": (run, d, e) => { run.warnings.push({ code: "sign_in", detail: `${d.server}: ${d.message} ${d.url}`, lane: e.scope.id ?? "" }); },
+  "sign_in.required": (run, d) => { if (!run.signIns.some(({ url }) => url === d.url)) run.signIns.push({ server: d.server, message: d.message, url: d.url }); },
   "tool.finished": (run, d, _, lane) => { step(lane, d.tool_call_id, (s) => { s.links = d.results?.length ?? 0; s.done = true; }); },
   "tool.failed": (run, d, _, lane) => { step(lane, d.tool_call_id, (s) => { s.problem = d.problem; }); },
   "source.found": (run, d, _, lane) => {

@@ -23,11 +23,14 @@ const MARKS = {
   "run.cancelled": () => word("cancelled"),
 };
 
+/** @typedef {{seq?: number, moved: (seq: number | null) => void, link: (run: string, source: number, at: import("./card.js").At) => string}} Given `link` is the address of a source */
+
 class Replay {
-  /** @param {string} run @param {import("./types").Envelope[]} log @param {(error: unknown) => void} failed @param {(seq: number) => void} moved */
-  constructor(run, log, failed, moved) {
+  /** @param {string} run @param {import("./types").Envelope[]} log @param {(error: unknown) => void} failed @param {Pick<Given, "moved" | "link">} given */
+  constructor(run, log, failed, { moved, link }) {
     this.run = run;
     this.moved = moved;
+    this.link = link;
     this.log = log;
     this.failed = failed;
     this.begin = Date.parse(log[0].ts);
@@ -61,7 +64,7 @@ class Replay {
     this.picture = empty();
     this.next = 0;
     this.close();
-    this.view = new RunView(this.run, { failed: this.failed, card: (run, source, at) => void openCard(run, source, at).then((box) => this.stage.isConnected || box.close()).catch(this.failed) }, true);
+    this.view = new RunView(this.run, { failed: this.failed, card: (run, source, at) => void openCard(run, source, at, this.link(run, source, at)).then((box) => this.stage.isConnected || box.close()).catch(this.failed) }, true);
     this.stage.replaceChildren(this.view.element);
   }
 
@@ -101,7 +104,7 @@ class Replay {
 
   draw() {
     const run = this.picture?.runs.get(this.run);
-    if (run) this.view?.update(run, { isLast: false, now: this.begin + this.at });
+    if (run) this.view?.update(run, { isLast: true, now: this.begin + this.at });
     this.bar.value = String(this.at);
     say(this.clock, `${span(this.at)} / ${span(this.length)}`);
   }
@@ -128,15 +131,15 @@ class Replay {
 
 /**
  * Opens the replay of a run, at an event if one is given; tells which event is shown, and `null` when it is closed.
- * @param {string} run @param {{seq?: number, moved: (seq: number | null) => void}} given
+ * @param {string} run @param {Given} given
  * @returns {Promise<HTMLDialogElement | null>} null when the run has no such event
  */
-export async function openReplay(run, { seq, moved }) {
+export async function openReplay(run, { seq, moved, link }) {
   const log = await api.log(run);
   if (!log.length || (seq !== undefined && !log.some((e) => e.seq === seq))) return null;
   const box = dialog(word("replay"));
   const failed = (/** @type {unknown} */ error) => { box.append(el("p", { class: "problem" }, inWords(error))); };
-  const replay = new Replay(run, log, failed, moved);
+  const replay = new Replay(run, log, failed, { moved, link });
   box.classList.add("large");
   box.append(replay.controls, replay.stage);
   box.addEventListener("close", () => { replay.toggle(false); replay.close(); moved(null); });

@@ -1,12 +1,14 @@
 // A report to be read: the server's HTML, a list of contents, and citations that open what they rest on.
 import * as api from "./api.js";
-import { copyButton, el, fill, rendered, save } from "./dom.js";
+import { copyButton, el, fill, rendered, save, say } from "./dom.js";
 import { isOver } from "./picture.js";
 import { claimOf } from "./passage.js";
-import { word } from "./words.js";
+import { count, word } from "./words.js";
 
 /** The least time between two looks at a report that is being written, in ms. */
 const PACE = 1_200;
+/** The same at a long one: each look brings all of it. */
+const SLOWEST = 10_000;
 /** The longest pause after looks that failed, in ms. */
 const LONGEST_PAUSE = 30_000;
 
@@ -31,7 +33,7 @@ export class ReportView {
     this.run = null;
     this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": word("reportTools"), hidden: true });
     this.contents = el("nav", { class: "contents", "aria-label": word("contents"), hidden: true });
-    this.note = el("p", { class: "dim", hidden: true }, word("writing"));
+    this.note = el("p", { hidden: true });
     this.body = el("article", { class: "report", dir: "auto", onclick: (/** @type {MouseEvent} */ event) => this.follow(event) });
     this.element = el("div", { class: "read", hidden: true }, this.tools, this.contents, this.note, this.body);
   }
@@ -42,7 +44,9 @@ export class ReportView {
     this.element.hidden = run.attempt === 0;
     if (run.attempt === 0) return;
     const complete = isOver(run) && run.status === "completed";
-    this.note.hidden = complete || isOver(run);
+    this.note.hidden = complete;
+    this.note.className = isOver(run) ? "problem" : "dim";
+    say(this.note, word(isOver(run) ? "unfinished" : "writing"));
     const behind = run.attempt !== this.have.attempt || run.text.length !== this.have.chars || complete !== this.have.complete;
     if (behind) this.look(complete);
   }
@@ -53,7 +57,8 @@ export class ReportView {
   /** Asks for what is complete: at once when it all is, else by the pace, and less and less often while that fails. @param {boolean} complete */
   look(complete) {
     if (this.loading || this.isClosed) return;
-    const pause = complete && !this.failures ? 0 : Math.min(PACE * 2 ** Math.max(0, this.failures - 1), LONGEST_PAUSE);
+    const pace = Math.min(PACE * (1 + this.have.chars / 20_000), SLOWEST);
+    const pause = complete && !this.failures ? 0 : Math.min(pace * 2 ** Math.max(0, this.failures - 1), LONGEST_PAUSE);
     const looked = () => { this.failures = complete && !this.have.complete ? this.failures + 1 : 0; };
     // The end of a run is not waited for until the next look is due.
     clearTimeout(this.timer);
@@ -126,6 +131,9 @@ export class ReportView {
     // The title stands above them all.
     const headings = [...this.body.querySelectorAll("h1, h2, h3")].slice(this.body.firstElementChild?.tagName === "H1" ? 1 : 0);
     this.contents.hidden = headings.length < 3;
+    // Each of several is called something else.
+    const place = [...document.querySelectorAll(".contents")].indexOf(this.contents);
+    this.contents.ariaLabel = word("contents") + (place > 0 ? ` ${count(place + 1)}` : "");
     fill(this.contents, el("details", { open: matchMedia("(min-width: 68rem)").matches }, el("summary", {}, word("contents")), el("ul", { dir: this.body.dir }, headings.map((heading) => {
       const text = (heading.textContent ?? "").replace(/\s*\[\d+\]/g, "");
       const go = () => { heading.setAttribute("tabindex", "-1"); /** @type {HTMLElement} */ (heading).focus(); heading.scrollIntoView(); };
@@ -149,11 +157,10 @@ export class ReportView {
 
   /** Opens what a citation rests on, as the check of the report has found it. @param {Element} link @param {number} source */
   async open(link, source) {
-    const place = [...this.body.querySelectorAll("a.cite[href^='#source-']")].indexOf(link);
+    const start = Number(link.getAttribute("data-start") ?? NaN);
     // Before it is complete there is no check of it.
     if (this.have.complete) this.citations ??= api.citations(this.id).catch(() => { this.citations = undefined; return []; });
-    const citation = (await this.citations)?.[place];
-    const known = citation && link.textContent === `[${citation.number}]` ? citation : undefined;
+    const known = (await this.citations)?.find((citation) => citation.start === start);
     this.actions.card(this.id, known?.source_id ?? source, { claim: claimOf(link), passage: known?.passage, verdict: known?.verdict });
   }
 }

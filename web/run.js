@@ -1,6 +1,6 @@
 // One run of a thread: question, where it stands, its research, what it wrote. Fed with the picture, live or in a replay.
 import * as api from "./api.js";
-import { el, fill, say } from "./dom.js";
+import { el, fill, outward, say } from "./dom.js";
 import { Lanes } from "./lanes.js";
 import { isOver } from "./picture.js";
 import { ReportView } from "./report.js";
@@ -42,11 +42,12 @@ export class RunView {
     this.warned = el("summary", {});
     this.warnings = el("ul", { class: "warnings" });
     this.warningBox = el("details", { hidden: true }, this.warned, this.warnings);
+    this.signIns = el("ul", { class: "sign-ins", hidden: true });
     this.asked = el("div", { class: "asked", hidden: true });
     this.report = new ReportView(id, actions, isReplay);
     const status = el("div", { class: "status" }, this.phase, this.stop, this.again, this.figures);
     const how = el("div", { class: "how" }, this.briefBox, this.questionsBox, this.planBox, this.work, this.warningBox);
-    this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, how, this.asked, this.report.element);
+    this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, this.signIns, how, this.asked, this.report.element);
   }
 
   close() {
@@ -89,10 +90,10 @@ export class RunView {
     // What the heading says already is not said again.
     this.question.hidden = Boolean(run.retryOf) || !run.question || run.question === at.title;
     if (this.stop.hidden && this.isStopping) this.stopped();
+    say(this.phase, phase(run, at.isLast));
     if (!changed) return;
     this.element.dataset.status = run.status;
     say(this.question, run.retryOf ? "" : run.question);
-    say(this.phase, phase(run));
     this.problem.hidden = !run.problem;
     say(this.problem, run.problem);
     this.showResearch(run);
@@ -136,6 +137,8 @@ export class RunView {
       this.work.dataset.closed = "yes";
     }
     this.lanes.update(run);
+    this.signIns.hidden = !run.signIns.length;
+    while (this.signIns.childElementCount < run.signIns.length) this.signIns.append(signIn(run.signIns[this.signIns.childElementCount]));
     this.warningBox.hidden = !run.warnings.length;
     say(this.warned, word("warnings", { n: run.warnings.length }));
     while (this.warnings.childElementCount < run.warnings.length) this.warnings.append(warning(run.warnings[this.warnings.childElementCount]));
@@ -161,15 +164,15 @@ export class RunView {
 /** @param {"answered" | "partly" | "not_found"} status */
 const answers = (status) => word(/** @type {const} */ ({ answered: "fullyAnswered", partly: "partlyAnswered", not_found: "notAnswered" })[status]);
 
-/** Where a run stands, in words. @param {import("./types").Run} run */
-export function phase(run) {
+/** Where a run stands, in words. @param {import("./types").Run} run @param {boolean} [isLast] nothing in the thread follows it */
+export function phase(run, isLast = true) {
   const lives = run.lives > 1 ? ` · ${word("lives", { n: run.lives - 1 })}` : "";
   if (run.status === "queued") return run.position ? word("queuedAt", { n: run.position }) : word("queued");
   if (run.status === "running") {
     if (run.waiting) return word("waitingFor", { name: run.waiting.name, time: hour(run.waiting.until) }) + lives;
     return (run.phase ? named(run.phase) : word("running")) + lives;
   }
-  if (run.outcome === "clarification") return word("awaiting_input") + lives;
+  if (run.outcome === "clarification") return word(isLast ? "awaiting_input" : "asked") + lives;
   const decided = { answer: word("answered"), revise: word("revised"), research: word("researched") }[run.decision];
   return named(run.status) + (decided && run.status === "completed" ? ` · ${decided}` : "") + lives;
 }
@@ -178,6 +181,11 @@ export function phase(run) {
 function lead(entry) {
   if (entry.kind === "round") return el("li", { class: "round" }, word("round", { n: entry.n, max: entry.max }));
   return el("li", { class: "text", dir: "auto" }, entry.text);
+}
+
+/** What somebody has to do for a tool. @param {import("./types").SignIn} asked */
+function signIn({ server, message, url }) {
+  return el("li", { class: "text", dir: "auto" }, `${server}: ${message} `, outward(url, url));
 }
 
 /** @param {import("./types").Warned} warned */

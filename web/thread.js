@@ -2,11 +2,12 @@
 import * as api from "./api.js";
 import { openCard } from "./card.js";
 import { Documents } from "./documents.js";
-import { closeDialogs, el, forget, remember, say, sendOnEnter } from "./dom.js";
+import { closeDialogs, el, say, sendOnEnter } from "./dom.js";
 import { noteList } from "./notes.js";
 import { empty, isOver, recall, recallSources, take } from "./picture.js";
 import { openReplay } from "./replay.js";
 import { phase, RunView } from "./run.js";
+import { forget, remember } from "./session.js";
 import { openShares } from "./share.js";
 import { sourceList } from "./sources.js";
 import { openVersions } from "./versions.js";
@@ -17,6 +18,9 @@ const absent = () => new api.Problem(404, "not_found", "");
 
 /** The longest the page may work on events at a stretch, in ms. */
 const SLICE = 8;
+
+/** Where a source stands in the addresses of its thread. @param {string} run @param {number} source @param {import("./card.js").At} at */
+const placeOf = (run, source, { passage }) => `/r/${run}/s/${source}${passage ? `/${passage.start}-${passage.end}` : ""}`;
 
 export class ThreadView {
   /** @param {string} id @param {{failed: (error: unknown) => void, nothing: (error: unknown) => void, speak: (text: string) => void, changed: () => void}} page */
@@ -41,7 +45,9 @@ export class ThreadView {
     this.line = el("p", { class: "line", role: "status", hidden: true });
     this.runs = el("div", { class: "runs" });
     this.key = api.newKey();
-    this.box = el("textarea", { rows: "2", maxlength: "100000", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
+    /** What was sent and is not known to have come. */
+    this.sent = "";
+    this.box = el("textarea", { rows: "2", onkeydown: sendOnEnter, oninput: () => { this.key = api.newKey(); } });
     remember(this.box, id);
     this.send = el("button", { class: "main" }, word("send"));
     this.form = el("form", { class: "reply", hidden: true, onsubmit: (/** @type {Event} */ event) => this.reply(event) }, this.box, this.send);
@@ -148,6 +154,7 @@ export class ThreadView {
     if (this.picture.gap) this.connection(true);
     if (envelope.type === "stream.gap") void this.recall(envelope);
     if (!run || envelope.seq <= this.known) return;
+    if (envelope.type === "run.created" && envelope.data.question === this.sent) this.arrived();
     if (envelope.type === "phase.started" || envelope.type === "report.started" || isOver(run)) this.page.speak(phase(run));
     if (isOver(run)) this.page.changed();
   }
@@ -197,8 +204,8 @@ export class ThreadView {
     const { failed } = this.page;
     const card = (/** @type {string} */ id, /** @type {number} */ source, /** @type {import("./card.js").At} */ at) => void this.card(id, source, at).catch(failed);
     const view = new RunView(run.id, {
-      link: () => new URL(`#/t/${this.id}/r/${run.id}`, location.href).href,
-      failed, card, replay: (id) => void this.replay(id).catch(failed), retry: (id) => this.begin(() => api.retry(id, api.newKey())), versions: () => void this.compare().catch(failed), isFirst: () => (this.written()[0]?.id ?? run.id) === run.id,
+      link: () => this.link(`/r/${run.id}`),
+      failed, card, replay: (id) => void this.replay(id).catch(failed), retry: (id) => this.begin(() => api.retry(id, api.newKey())), versions: () => void this.compare().catch(failed), isFirst: () => this.written().findIndex(({ id }) => id === run.id) < 1,
     });
     const open = (/** @type {number} */ source, /** @type {import("./card.js").At} */ at) => card(run.id, source, at);
     view.element.append(view.notes = noteList(run.id, open, failed),
@@ -222,25 +229,30 @@ export class ThreadView {
     run.element.scrollIntoView();
   }
 
-  /** The address of a place in the thread, without the page going there. @param {string} [place] */
+  /** The whole address of a place in the thread. @param {string} place */
+  link(place) { return new URL(`#/t/${this.id}${place}`, location.href).href; }
+
+  /** Shows the address of a place in the thread, without the page going there. @param {string} [place] */
   address(place = "") {
     if (!this.isClosed && location.hash.startsWith(`#/t/${this.id}`)) history.replaceState(null, "", `#/t/${this.id}${place}`);
   }
 
   /** @param {string} run @param {number} source @param {import("./card.js").At} at */
   async card(run, source, at) {
-    const { passage } = at;
     await this.opened(async (place) => {
-      place(`/r/${run}/s/${source}${passage ? `/${passage.start}-${passage.end}` : ""}`);
-      const box = await openCard(run, source, at);
-      box.addEventListener("close", () => place(""));
-      return box;
+      place(placeOf(run, source, at));
+      try {
+        const box = await openCard(run, source, at, this.link(placeOf(run, source, at)));
+        box.addEventListener("close", () => place(""));
+        return box;
+      } catch (error) { place(""); throw error; }
     });
   }
 
   /** @param {string} run @param {number} [seq] */
   replay(run, seq) {
-    return this.opened((place) => openReplay(run, { seq, moved: (at) => place(at === null ? "" : `/e/${at}`) }));
+    const link = (/** @type {Parameters<typeof placeOf>} */ ...where) => this.link(placeOf(...where));
+    return this.opened((place) => openReplay(run, { seq, link, moved: (at) => place(at === null ? "" : `/e/${at}`) }));
   }
 
   /**
@@ -264,16 +276,24 @@ export class ThreadView {
     if (!text || this.send.disabled) return;
     this.send.disabled = true;
     try {
+      this.sent = text;
       await this.begin(() => api.reply(this.id, text, this.key));
-      this.key = api.newKey();
-      // What is typed since is the next message.
-      if (this.box.value.trim() === text) { this.box.value = ""; forget(this.box); }
-    } catch (error) { this.page.failed(error); } finally { this.send.disabled = false; }
+      this.arrived();
+    } catch (error) { if (this.sent) this.page.failed(error); } finally { this.send.disabled = false; }
   }
 
-  /** The runs whose reports can be read, in order. */
+  /** What was sent has come, by its answer or by its event: an answer may be lost. */
+  arrived() {
+    if (!this.sent) return;
+    this.key = api.newKey();
+    // What is typed since is the next message.
+    if (this.box.value.trim() === this.sent) { this.box.value = ""; forget(this.box); }
+    this.sent = "";
+  }
+
+  /** The runs that wrote a version of the report, in order. */
   written() {
-    return [...this.picture.runs.values()].filter((run) => run.written && run.status === "completed");
+    return [...this.picture.runs.values()].filter((run) => run.written && run.status === "completed" && run.outcome === "report");
   }
 
   /** Two of the thread's reports, the newest beside the one before it at first. */

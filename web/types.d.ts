@@ -53,6 +53,7 @@ export interface Source {
 export interface Citation {
   number: number;
   source_id: number;
+  start: number;
   verdict?: "supported" | "partly" | "not_supported" | "not_checkable";
   passage?: { start: number; end: number };
 }
@@ -181,6 +182,12 @@ export interface Lead {
   max: number;
 }
 
+export interface SignIn {
+  server: string;
+  message: string;
+  url: string;
+}
+
 export interface Warned {
   code: string;
   detail: string;
@@ -203,6 +210,7 @@ export interface Run {
   lanes: Map<string, Lane>;
   sources: Map<string, Found>;
   warnings: Warned[];
+  signIns: SignIn[];
   decision: string;
   asked: string;
   verification: string;

@@ -198,8 +198,9 @@ impl Estimate {
     ) -> Self {
         let usual = Usual::with(options, reads_web);
         let (less, more) = usual.allowed(options);
-        let expected = usual.size(options, price).part(less);
-        let sizes = Range { low: expected.part((1, SPREAD)), expected, high: expected.part((SPREAD, 1)).part(more) };
+        let expected = usual.scaled(less).size(options, price);
+        let high = expected.part((SPREAD, 1)).part(more);
+        let sizes = Range { low: expected.part((1, SPREAD)).at_least(usual.used_roles()), expected, high };
         Self::of(Basis { from: Grounds::Preset, runs: 0, effort: options.effort }, &sizes, options, budgets)
     }
 
@@ -263,6 +264,11 @@ impl Size {
         self.tightest(caps).map_or(*self, |cap| self.part((cap.most, self.has(&cap))))
     }
 
+    /// Returns the same with so many calls at least.
+    fn at_least(self, model_calls: u64) -> Self {
+        Self { model_calls: self.model_calls.max(model_calls), ..self }
+    }
+
     /// Returns a part of everything, rounded down.
     fn part(&self, (dividend, divisor): (u64, u64)) -> Self {
         let part = |whole: u64| {
@@ -297,6 +303,24 @@ struct RoleSize {
     input_tokens: u64,
     output_tokens: u64,
 }
+
+impl RoleSize {
+    /// Returns the size of so many calls of the role.
+    fn with_calls(&self, calls: u64) -> Self {
+        let part = |whole| part_up(whole, (calls, self.calls));
+        Self { calls, input_tokens: part(self.input_tokens), output_tokens: part(self.output_tokens) }
+    }
+}
+
+/// Returns a part of a number, rounded up: something of what is used at all is always used.
+fn part_up(whole: u64, (dividend, divisor): (u64, u64)) -> u64 {
+    let part = (u128::from(whole) * u128::from(dividend)).div_ceil(u128::from(divisor.max(1)));
+    u64::try_from(part).unwrap_or(u64::MAX)
+}
+
+/// Calls of the research model that every run takes, however few turns and rounds it has: the brief, the first and the
+/// last turn of the lead, and one of a researcher.
+const FIXED_CALLS: u64 = 4;
 
 /// The usual run of an effort, with a hosted model that answers within a few seconds.
 ///
@@ -408,6 +432,28 @@ impl Usual {
         (less, more)
     }
 
+    /// Returns the run with a part of its turns and rounds: what they multiply are summaries, turns of researchers,
+    /// searches and pages. The brief, the notes and the report are written all the same.
+    fn scaled(&self, part: (u64, u64)) -> Self {
+        let [summaries, research, notes, report] = self.roles;
+        let fixed = research.calls.min(FIXED_CALLS);
+        let turns = part_up(research.calls - fixed, part);
+        let summaries = summaries.with_calls(part_up(summaries.calls, part));
+        let mut scaled = Self {
+            roles: [summaries, research.with_calls(fixed + turns), notes, report],
+            searches: part_up(self.searches, part),
+            pages: part_up(self.pages, part),
+            ..*self
+        };
+        scaled.seconds = part_up(self.seconds, (scaled.model_calls(), self.model_calls()));
+        scaled
+    }
+
+    /// Returns the number of roles that are called at all.
+    fn used_roles(&self) -> u64 {
+        self.roles.iter().map(|role| role.calls.min(1)).sum()
+    }
+
     fn size(&self, options: &RunOptions, price: impl Fn(&ModelName, &Usage) -> Option<Cost>) -> Size {
         let of_role = |(role, model): (&RoleSize, &ModelName)| {
             let call = role.input_tokens.checked_div(role.calls).zip(role.output_tokens.checked_div(role.calls));
@@ -489,7 +535,7 @@ mod tests {
     fn options_make_the_run_smaller_or_let_it_grow() {
         let usual = by_preset(&[]);
         let half = by_preset(&[("max_react_tool_calls", "5")]);
-        assert_eq!((half.model_calls.expected, half.model_calls.high), (40, 120));
+        assert_eq!((half.model_calls.expected, half.model_calls.high), (44, 132), "the report is written all the same");
         let twice = by_preset(&[("max_react_tool_calls", "20")]);
         assert_eq!((twice.model_calls.expected, twice.model_calls.high), (80, 480));
         let passages = by_preset(&[("page_reading", "passages")]);
@@ -499,6 +545,19 @@ mod tests {
         assert_eq!(by_preset(&[("effort", "deep")]).model_calls.expected, 332);
         assert_eq!(by_preset(&[("search_api", "none")]).searches.high, 0);
         assert_eq!(Estimate::of_preset(&options(&[]), false, &[], cent).pages.high, 0);
+    }
+
+    /// Such runs of the offline model took 7 calls, of a hosted one 11 and two searches.
+    #[test]
+    fn the_smallest_run_is_no_less_than_it_takes() {
+        let smallest = [("max_researcher_iterations", "1"), ("max_react_tool_calls", "2")];
+        let hosted = by_preset(&smallest);
+        assert!(hosted.model_calls.low >= 4 && hosted.model_calls.high >= 11, "{hosted:?}");
+        assert!((8..=14).contains(&hosted.model_calls.expected) && hosted.searches.high >= 2, "{hosted:?}");
+        let roles = ["summarization_model", "research_model", "compression_model", "final_report_model"];
+        let offline = by_preset(&[&roles.map(|role| (role, "offline:extractive"))[..], &smallest].concat());
+        assert!(offline.model_calls.low >= 3 && offline.model_calls.high >= 7, "{offline:?}");
+        assert!((6..=8).contains(&offline.model_calls.expected) && offline.searches.expected > 0, "{offline:?}");
     }
 
     #[test]

@@ -36,6 +36,9 @@ const DEPTH: usize = 32;
 /// the secret of the rendering, since a text may come by these characters through entities.
 const MARKS: [char; 2] = ['\u{E010}', '\u{E011}'];
 
+/// What is read beyond CommonMark.
+const MARKUP: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
+
 /// How the columns of a table may be aligned.
 const ALIGNMENTS: [&str; 3] = ["left", "center", "right"];
 
@@ -213,7 +216,7 @@ fn article(
 ) -> (String, String) {
     let secret = Uuid::new_v4().simple().to_string();
     let marked = marked(text, citations, doubts, &secret);
-    let (body, title) = body(&flattened(&marked), urls, &secret);
+    let (body, title) = body(&with_surplus(&flattened(&marked)), urls, &secret);
     // What scrolls can be reached by the keyboard.
     let body = body
         .replace("<table>", "<div class=\"wide\" tabindex=\"0\"><table>")
@@ -233,7 +236,7 @@ fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>, sec
         match starts.get(&at).filter(|citation| citation.end > at && character == '[') {
             Some(citation) => {
                 let doubt = doubts.get(&at).map(|words| format!(" {words}")).unwrap_or_default();
-                out.push_str(&format!("{}{secret}{}{doubt}{}", MARKS[0], citation.number, MARKS[1]));
+                out.push_str(&format!("{}{secret}{}:{at}{doubt}{}", MARKS[0], citation.number, MARKS[1]));
                 skip = citation.end;
             }
             None => out.push(character),
@@ -242,7 +245,8 @@ fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>, sec
     out
 }
 
-/// Links each citation to its source; the first one of a source is where its entry leads back to.
+/// Links each citation to its source, and says where the citation begins, by which it is told apart from others; the
+/// first one of a source is where its entry leads back to.
 fn linked(body: &str, secret: &str) -> String {
     let mut seen = HashSet::new();
     let mut pieces = body.split(MARKS[0]);
@@ -250,9 +254,11 @@ fn linked(body: &str, secret: &str) -> String {
     for piece in pieces {
         let (number, rest) = split_mark(piece, secret).unwrap_or(("", piece));
         let (number, doubt) = number.split_once(' ').unwrap_or((number, ""));
-        if let Ok(number) = number.parse::<u32>() {
+        if let Some((number, start)) = cited(number) {
             let id = if seen.insert(number) { format!(" id=\"cited-{number}\"") } else { String::new() };
-            out.push_str(&format!("<a class=\"cite\"{id} href=\"#source-{number}\">[{number}]</a>"));
+            out.push_str(&format!(
+                "<a class=\"cite\"{id} href=\"#source-{number}\" data-start=\"{start}\">[{number}]</a>"
+            ));
             if !doubt.is_empty() {
                 out.push_str(&format!(" <small class=\"doubt\">({doubt})</small>"));
             }
@@ -260,6 +266,12 @@ fn linked(body: &str, secret: &str) -> String {
         out.push_str(rest);
     }
     out
+}
+
+/// Returns the number of a citation and where it begins.
+fn cited(mark: &str) -> Option<(u32, usize)> {
+    let (number, start) = mark.split_once(':')?;
+    Some((number.parse().ok()?, start.parse().ok()?))
 }
 
 /// Returns what stands in a mark, and what follows it; `piece` follows the character that begins one. `None`: it is the
@@ -324,8 +336,7 @@ pub fn escaped(text: &str) -> String {
 /// Returns the text as HTML, and the words of its first heading. Markup in it is shown as text, and what is left is
 /// cleaned all the same.
 fn body(markdown: &str, urls: &HashSet<&str>, secret: &str) -> (String, String) {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let parser = Parser::new_ext(markdown, options);
+    let parser = Parser::new_ext(markdown, MARKUP);
     let mut flat = Flat { urls, secret, open: Vec::new(), title: Title::Before };
     let events: Vec<_> = parser.filter_map(|event| flat.take(event)).collect();
     let mut body = String::with_capacity(markdown.len() * 3 / 2);
@@ -422,6 +433,39 @@ fn ends_block(tag: TagEnd) -> bool {
 fn is_harmless(html: &str) -> bool {
     let name = html.trim_matches(['<', '>', '/', ' ']).to_ascii_lowercase();
     matches!(name.as_str(), "br" | "sub" | "sup" | "b" | "i" | "em" | "strong" | "s" | "del" | "ins" | "small" | "wbr")
+}
+
+/// Keeps the cells that a row has beyond those of its table's head, which renderers drop: they stand in the last
+/// column.
+fn with_surplus(markdown: &str) -> Cow<'_, str> {
+    let (mut columns, mut kept, mut out) = (0, 0, String::new());
+    for (event, place) in Parser::new_ext(markdown, MARKUP).into_offset_iter() {
+        match event {
+            Event::Start(Tag::Table(alignments)) => columns = alignments.len(),
+            Event::Start(Tag::TableRow) => {
+                for pipe in surplus_pipes(&markdown[place.clone()], columns) {
+                    out.push_str(&markdown[kept..place.start + pipe]);
+                    out.push('\\');
+                    kept = place.start + pipe;
+                }
+            }
+            _ => {}
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(markdown);
+    }
+    out.push_str(&markdown[kept..]);
+    Cow::Owned(out)
+}
+
+/// Returns the places of the pipes of a row that begin cells beyond its columns.
+fn surplus_pipes(row: &str, columns: usize) -> Vec<usize> {
+    let (begin, end) = (row.len() - row.trim_start().len(), row.trim_end().len());
+    let bytes = row.as_bytes();
+    let is_pipe = |at: &usize| bytes[*at] == b'|' && (*at == 0 || bytes[at - 1] != b'\\');
+    // One at the end of a row ends its last cell, and one at its begin begins the first.
+    (begin + 1..end.saturating_sub(1)).filter(is_pipe).skip(columns.saturating_sub(1)).collect()
 }
 
 /// Turns markers of quotations and lists beyond the depth into text: parsers need time that grows with the square of
@@ -570,8 +614,12 @@ mod tests {
         let page = page(text, &[(1, 7), (1, 17)]);
         let body = main_of(&page);
         assert!(page.contains("<title>Dues</title>"), "{page}");
-        assert!(body.contains("<a class=\"cite\" id=\"cited-1\" href=\"#source-1\">[1]</a>"), "{body}");
-        assert!(body.contains("Paid <a class=\"cite\" href=\"#source-1\">[1]</a> by a[1]."), "{body}");
+        assert!(
+            body.contains("<a class=\"cite\" id=\"cited-1\" href=\"#source-1\" data-start=\"7\">[1]</a>"),
+            "{body}"
+        );
+        let second = "Paid <a class=\"cite\" href=\"#source-1\" data-start=\"17\">[1]</a> by a[1].";
+        assert!(body.contains(second), "{body}");
         assert!(
             body.contains(
                 "<li id=\"source-1\"><a class=\"cite\" href=\"#cited-1\">[1]</a> <bdi>A: &lt;b&gt;</bdi><br>"
@@ -580,6 +628,26 @@ mod tests {
         );
         assert!(body.contains("<a href=\"https://a.test/x?b=1&amp;c=2\" rel="), "{body}");
         assert!(body.contains("<div class=\"wide\" tabindex=\"0\"><table>"), "{body}");
+    }
+
+    #[test]
+    fn cells_beyond_the_columns_stand_in_the_last_one() {
+        let text = "| a | b |\n|---|---|\n| 1 | 2 | three [1] |\n> no row\n\n> | c |\n> |---|\n\
+                    > 4 | `x | y` \\| z |  \n> 5 \n\n\
+                    - | d | e |\n  |:-:|--|\n  | 6 | 7 |\n  | | 8 || 9\n\nPaid [1].\n";
+        let starts: Vec<_> = text.chars().enumerate().filter(|(_, c)| *c == '[').map(|(at, _)| (1, at)).collect();
+        let page = page(text, &starts);
+        let body = main_of(&page);
+        let first = format!(
+            "<td>1</td><td>2 | three <a class=\"cite\" id=\"cited-1\" href=\"#source-1\" data-start=\"{}\">",
+            starts[0].1
+        );
+        assert!(body.contains(&first) && body.contains(&format!("data-start=\"{}\"", starts[1].1)), "{body}");
+        assert!(body.contains("<td>4 | <code>x | y</code> | z</td>"), "{body}");
+        assert!(
+            body.contains("<td>5</td>") && body.contains("<td>7</td>") && body.contains("<td>8 || 9</td>"),
+            "{body}"
+        );
     }
 
     #[test]

@@ -42,6 +42,7 @@ const SOURCES: &[(&str, &str, &str)] = &[
     ("replay.js", SCRIPT, include_str!("../../web/replay.js")),
     ("report.js", SCRIPT, include_str!("../../web/report.js")),
     ("run.js", SCRIPT, include_str!("../../web/run.js")),
+    ("session.js", SCRIPT, include_str!("../../web/session.js")),
     ("share.js", SCRIPT, include_str!("../../web/share.js")),
     ("sign-in.js", SCRIPT, include_str!("../../web/sign-in.js")),
     ("sources.js", SCRIPT, include_str!("../../web/sources.js")),

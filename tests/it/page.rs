@@ -73,7 +73,8 @@ async fn a_thread_lives_from_its_question_to_its_end() {
         .by(When::kind(Kind::Clarify).but_not(When::says("The one of Skelderwick")), |_| {
             reply::ask_back("Which harbour is meant?")
         })
-        .first(When::kind(Kind::FollowUp), [reply::follow_up("answer")]);
+        .first(When::kind(Kind::FollowUp), [reply::follow_up("revise")])
+        .first(When::kind(Kind::Revision), [reply::text("Four crowns [S1001].")]);
     let world = World::start(script).await;
     on_a_service("life.mjs", &world).await;
 }
@@ -175,6 +176,36 @@ async fn a_browser_signs_in_with_a_key_and_out_again() {
     service.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_sees_and_types_is_not_the_next_ones() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let service = Service::with(&world, &TestDatabase::sqlite(), &[("FATHOM_AUTHENTICATION", "keys")]).await;
+    let (ann, bob) = (service.key("ann", KeyScope::Write, None).await, service.key("bob", KeyScope::Write, None).await);
+    tell("owners.mjs", &format!("{} {ann} {bob}", service.url("")), &world, async |_| {}).await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_citation_opens_its_own_passage() {
+    let report = "# Gates\n\n| Year | Dues |\n|---|---|\n\
+                  | 2031 | Dues of 4 crowns pay. [S1001] | Weed clogs the sill of the gate. [S1002] |\n\n\
+                  Dues of 4 crowns pay for the gate. [S1001]\n";
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::text(report));
+    let world = World::start(script).await;
+    let pages = [
+        Page::new("https://harbour.test/dues", "Dues", "Dues of 4 crowns pay for the gate."),
+        Page::new("https://harbour.test/weed", "Weed", "Weed clogs the sill of the gate."),
+    ];
+    world.web.always("", Found::Pages(pages.to_vec()));
+    on_a_service("citations.mjs", &world).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_ended_early_says_so() {
+    let world = World::start(Script::new()).await;
+    on_a_service("stopped.mjs", &world).await;
+}
+
 /// The provider sends browsers to a fixed address, so the way back is walked in `http::sign_in`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_browser_is_sent_to_the_provider() {
@@ -214,7 +245,7 @@ async fn nothing_stays_of_a_thread_that_is_left_and_an_unseen_one_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thread_whose_events_were_removed_is_shown_and_goes_on() {
-    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::FollowUp), reply::follow_up("answer"));
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::FollowUp), reply::follow_up("revise"));
     let (world, database) = (World::start(script).await, TestDatabase::sqlite());
     let service = Service::start(&world, &database).await;
     let store = database.open().await;

@@ -47,6 +47,18 @@ await story(async (page) => {
   await page.click(".collections > summary");
   await page.waitForSelector(".collections > ul li:has-text('Harbour papers')");
   assert(!await page.isChecked(".collections li input[type=checkbox]"), "the next question picks none");
+  // One that was picked is deleted elsewhere.
+  const gone = await (await page.request.post(`${base}/api/v1/collections`, { data: { name: "Gone soon" } })).json();
+  await page.click(".collections > summary");
+  await page.click(".collections > summary");
+  await page.check(".collections li:has-text('Gone soon') input");
+  await page.request.delete(`${base}/api/v1/collections/${gone.id}`);
+  await page.fill("#q", "What is gone?");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#notices p:has-text('has been deleted')");
+  assert(!(await page.textContent(".collections")).includes("Gone soon") && await page.textContent(".collections > summary") === "Collections of documents", "and is picked no longer");
+  await page.fill("#q", "");
+
   await page.click("button:has-text('Documents: 1')");
   await page.waitForSelector(".opened li:has-text('ledger.md')");
   await page.click(".opened button:has-text('Rename')");

@@ -1,8 +1,8 @@
 // A service that refuses what the page asks for: it is asked again, less and less often, it is said once, and a view that
 // was left asks for nothing.
-import { assert, base, story } from "./story.mjs";
+import { accessible, assert, base, story } from "./story.mjs";
 
-await story(async (page) => {
+await story(async (page, context) => {
   await page.goto(`${base}/?q=How%20does%20it%20pay%3F`);
   await page.waitForSelector(".depth");
   await page.focus("#q");
@@ -12,6 +12,8 @@ await story(async (page) => {
   await page.locator(".reply textarea").fill("And who decides about it?");
   await page.click(".reply button");
   await page.waitForFunction(() => document.querySelectorAll(".tools:not([hidden])").length === 2);
+
+  await accessible(page, "two reports");
 
   let asked = 0;
   const refuse = (route) => { asked += 1; return route.fulfill({ status: 429, contentType: "application/problem+json", body: JSON.stringify({ code: "rate_limited", detail: "Too many." }) }); };
@@ -69,4 +71,45 @@ await story(async (page) => {
   assert(!await isChecked() && asked > 0, "its citations were refused");
   await page.unroute("**/report");
   assert(await isChecked(), "and are asked for again");
-}, { expected: [/429/] });
+
+  // The answer to a reply is lost on its way, and the reply has come.
+  await page.route(/\/messages$/, async (route) => { await route.fetch(); await route.abort(); });
+  await page.fill(".reply textarea", "Is there more?");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".tools:not([hidden])").length === 3);
+  assert(await page.inputValue(".reply textarea") === "", "what has come is not left to be sent");
+  await page.unroute(/\/messages$/);
+
+  // What stands before the service says nothing in its way.
+  await page.goto(`${base}/#/`);
+  await page.waitForSelector(".depth");
+  const isThread = /\/api\/v1\/threads$/;
+  for (const [status, said] of [[413, "too large"], [504, "does not answer at the moment"], [418, "HTTP 418"]]) {
+    await page.route(isThread, (route) => route.fulfill({ status, contentType: "text/html", body: "<h1>No</h1>" }));
+    await page.fill("#q", `And ${status}?`);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`#notices p:has-text('${said}')`);
+    await page.unroute(isThread);
+  }
+
+  // A question that is too long is refused, not cut.
+  await page.fill("#q", `${"word ".repeat(24_000)}What does it cost?`);
+  const sent = page.waitForRequest(isThread);
+  await page.focus("#q");
+  await page.keyboard.press("Enter");
+  assert((await sent).postDataJSON().message.endsWith("What does it cost?"), "all of it is sent");
+  await page.waitForSelector("#notices p:has-text('100000')");
+
+  // A browser that keeps nothing for the page.
+  const blocked = await context.newPage();
+  await blocked.addInitScript(() => {
+    const refuse = () => { throw new DOMException("denied", "SecurityError"); };
+    Object.defineProperty(globalThis, "sessionStorage", { get: refuse });
+    globalThis.BroadcastChannel = class { constructor() { refuse(); } };
+  });
+  await blocked.goto(`${base}/?q=How%20does%20it%20pay%3F`);
+  await blocked.waitForSelector(".depth");
+  await blocked.focus("#q");
+  await blocked.keyboard.press("Enter");
+  await blocked.waitForSelector(".report a.cite");
+}, { expected: [/429/, /ERR_FAILED/, /4\d\d/, /504/] });

@@ -32,10 +32,12 @@ await story(async (page, context) => {
   await length(page, 50);
 
   late = 500;
-  await page.click("#side > button:has-text('Show more')");
+  await page.focus("#side > button:has-text('Show more')");
+  await page.keyboard.press("Enter");
   // The page asks for the list again by itself.
   await page.clock.runFor(16_000);
   await length(page, 60);
+  assert(await page.evaluate(() => document.activeElement.matches(".threads a")), "the keyboard is in the list when nothing more is to be shown");
   const again = page.waitForResponse(isList);
   await page.clock.runFor(16_000);
   await again;
@@ -63,6 +65,17 @@ await story(async (page, context) => {
   }
 
   late = 0;
+  // The service is away, and was when nobody asked.
+  await page.route(/\/api\/v1\/threads\?/, (route) => route.abort());
+  await page.clock.runFor(16_000);
+  await page.waitForSelector("#notices p:has-text('cannot be reached')");
+  await page.clock.runFor(9_000);
+  assert(await page.locator("#notices p:has-text('cannot be reached')").count() === 0, "it is said for a while");
+  await page.fill("#find", "zzzz");
+  await page.clock.runFor(1_000);
+  await page.waitForSelector("#notices p:has-text('cannot be reached')");
+  assert(await page.locator(".threads li").count() === 0 && (await page.textContent(".threads")).includes("cannot be reached"), "other threads are no answer");
+
   const touched = await (await context.browser().newContext({ viewport: { width: 1024, height: 768 }, hasTouch: true, isMobile: true })).newPage();
   await touched.route(/\/api\/v1\/threads\?/, answer);
   await touched.goto(base);
@@ -72,4 +85,4 @@ await story(async (page, context) => {
     return [getComputedStyle(tools).opacity, tools.previousElementSibling.getBoundingClientRect().right, tools.getBoundingClientRect().left];
   });
   assert(opacity === "1" && link <= tools, `what is touched is seen: ${opacity}, ${link} beside ${tools}`);
-});
+}, { expected: [/ERR_FAILED/] });

@@ -24,6 +24,27 @@ await story(async (page) => {
     await fits(page, `${size.width} pixels`);
     await accessible(page, `a wide report at ${size.width} pixels`);
   }
+  // Letters twice as large.
+  await page.setViewportSize({ width: 320, height: 640 });
+  const enlarge = () => page.evaluate(() => { document.documentElement.style.fontSize = "200%"; });
+  await enlarge();
+  await fits(page, "a thread in large letters");
+  for (const name of ["Share", "Replay"]) {
+    await page.locator(`button:has-text('${name}')`).first().click();
+    await page.waitForSelector(name === "Share" ? "dialog[open] form" : "dialog[open] .controls");
+    assert(await cut(page, "dialog[open]") <= 0, `${name} in large letters`);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "detached" });
+  }
+  const thread = page.url();
+  await page.goto(`${base}/#/`);
+  await page.waitForSelector(".depth");
+  await page.$$eval(".ask details", (all) => all.forEach((one) => { one.open = true; }));
+  await fits(page, "a question in large letters");
+  assert(await cut(page, ".ask form") <= 0, "no field is cut");
+  await page.goto(thread);
+  await page.waitForSelector(".tools:not([hidden])");
+  await page.evaluate(() => { document.documentElement.style.fontSize = ""; });
   for (const selector of [".report .wide", ".report pre"]) {
     await page.focus(selector);
     assert(await page.evaluate((wanted) => document.activeElement.matches(wanted), selector), `the keyboard scrolls ${selector}`);

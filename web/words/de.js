@@ -52,4 +52,9 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   makeCollection: "Sammlung anlegen",
   collectionsPicked: "Dokumentsammlungen: {n} gewählt",
   removeWhole: "Mit ihren Dokumenten löschen",
+  unfinished: "Nicht fertig und nicht geprüft: Der Lauf endete, bevor dies ein Bericht war.",
+  tooLarge: "Das ist zu groß für den Server oder für einen Proxy davor.",
+  tooOften: "Zu viele Anfragen. Bitte gleich noch einmal versuchen.",
+  away: "Der Dienst antwortet gerade nicht. Bitte bald noch einmal versuchen.",
+  collectionGone: "Eine gewählte Sammlung wurde gelöscht und ist nicht mehr gewählt. Bitte noch einmal fragen.",
 });

@@ -52,4 +52,9 @@ export default {
   makeCollection: "Make a collection",
   collectionsPicked: "Collections of documents: {n} picked",
   removeWhole: "Delete it with its documents",
+  unfinished: "Not finished and not checked: the run ended before this was a report.",
+  tooLarge: "That is too large for the server, or for a proxy before it.",
+  tooOften: "Too many requests. Try again in a moment.",
+  away: "The service does not answer at the moment. Try again soon.",
+  collectionGone: "A collection that was picked has been deleted. It is picked no longer; ask again.",
 };

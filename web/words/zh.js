@@ -52,4 +52,9 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   makeCollection: "新建文档集",
   collectionsPicked: "文档集：已选 {n} 个",
   removeWhole: "连同其中的文档一起删除",
+  unfinished: "未完成且未核查：运行在报告写完之前就结束了。",
+  tooLarge: "内容过大，服务器或其前面的代理不接受。",
+  tooOften: "请求过多，请稍后再试。",
+  away: "服务暂时没有响应，请稍后再试。",
+  collectionGone: "所选的一个文档集已被删除，已取消选择，请重新提问。",
 });

@@ -1,5 +1,9 @@
 //! A report is fetched again only when it has to be, and only in a form the client takes.
 
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
+
 use super::{Service, small_world};
 use crate::database::TestDatabase;
 
@@ -48,6 +52,36 @@ async fn a_report_comes_in_the_accepted_form_or_not_at_all() {
         let events = started.events_path();
         service.ask("GET", &events, &[("accept", accept)], "").await.refused(406, "not_acceptable");
     }
+    service.stop().await;
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_texts_are_compressed_and_streams_are_not() {
+    let (world, database) = (small_world().await, TestDatabase::sqlite());
+    let service = Service::start(&world, &database).await;
+    let started = service.start_run().await;
+    let client = reqwest::Client::builder().no_gzip().no_brotli().build().unwrap();
+    let ask = async |path: &str, headers: &[(&str, &str)]| {
+        let request = client.get(service.url(path)).header("accept-encoding", "br, gzip");
+        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value)).send().await.unwrap()
+    };
+    let script = "/web/thread.js";
+    let plain = service.ask("GET", script, &[("accept-encoding", "identity")], "").await.expect(200);
+    let packed = ask(script, &[]).await;
+    assert_eq!(packed.headers()["content-encoding"], "gzip");
+    assert!(packed.headers().get_all("vary").iter().any(|by| by == "accept-encoding"), "{:?}", packed.headers());
+    let tag = packed.headers()["etag"].to_str().unwrap().to_owned();
+    assert_eq!(tag, format!("W/{}", plain.header("etag")));
+    let (packed, mut text) = (packed.bytes().await.unwrap(), Vec::new());
+    GzDecoder::new(&packed[..]).read_to_end(&mut text).unwrap();
+    assert_eq!(text, plain.body);
+    assert!(packed.len() * 2 < text.len(), "{} of {}", packed.len(), text.len());
+    assert_eq!(ask(script, &[("if-none-match", &tag)]).await.status(), 304);
+    assert!(!ask("/healthz", &[]).await.headers().contains_key("content-encoding"), "that is too short");
+    let stream = ask(&started.events_path(), &[("accept", "text/event-stream")]).await;
+    assert!(!stream.headers().contains_key("content-encoding"), "events leave at once");
+    service.ended(&started.run).await;
     service.stop().await;
     world.finish();
 }
