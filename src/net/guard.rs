@@ -53,7 +53,8 @@ impl Reach {
             (_, Some(Host::Ipv4(ip))) => self.allows_ip(ip.into()),
             (_, Some(Host::Ipv6(ip))) => self.allows_ip(ip.into()),
             (_, host) => {
-                host.is_some() && (self.allows_ip(Ipv4Addr::LOCALHOST.into()) || self.allows_ip(Ipv6Addr::LOCALHOST.into()))
+                host.is_some()
+                    && (self.allows_ip(Ipv4Addr::LOCALHOST.into()) || self.allows_ip(Ipv6Addr::LOCALHOST.into()))
             }
         }
     }

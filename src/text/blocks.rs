@@ -259,10 +259,12 @@ fn is_name(name: &str, column: usize, rows: &[Vec<String>]) -> bool {
 
 /// Returns whether the first cells only count the rows, so that these are named by their second ones.
 fn is_counted(rows: &[Vec<String>]) -> bool {
-    let number = |row: &Vec<String>| row.first()?.trim_end_matches(['.', ')']).parse::<u16>().ok().filter(|at| *at < 1_000);
+    let number =
+        |row: &Vec<String>| row.first()?.trim_end_matches(['.', ')']).parse::<u16>().ok().filter(|at| *at < 1_000);
     let numbers: Option<Vec<u16>> = rows.iter().map(number).collect();
     let is_named = |row: &Vec<String>| row.get(1).is_some_and(|name| name.contains(char::is_alphabetic));
-    numbers.is_some_and(|numbers| numbers.len() > 1 && numbers.is_sorted_by(|one, next| one <= next && *next <= one + 2))
+    numbers
+        .is_some_and(|numbers| numbers.len() > 1 && numbers.is_sorted_by(|one, next| one <= next && *next <= one + 2))
         && rows.iter().all(is_named)
 }
 

@@ -223,9 +223,7 @@ fn parsed(text: &str) -> Option<(String, &str)> {
     let (pieces, rest) = pieces(text);
     let date = match pieces.as_slice() {
         [Piece::Number(year), Piece::Number(month), Piece::Number(day)] if *year >= 1000 => date(*year, *month, *day),
-        [Piece::Number(day), Piece::Number(month), Piece::Number(year)] if is_dotted(text) => {
-            date(*year, *month, *day)
-        }
+        [Piece::Number(day), Piece::Number(month), Piece::Number(year)] if is_dotted(text) => date(*year, *month, *day),
         [Piece::Number(day), Piece::Month(month), Piece::Number(year)] => date(*year, *month, *day),
         [Piece::Month(month), Piece::Number(day), Piece::Number(year)] => date(*year, *month, *day),
         _ => None,
@@ -329,7 +327,8 @@ mod tests {
 
     #[test]
     fn only_a_labelled_line_states_the_document_s_date() {
-        let check = |text: &str, expected: Option<&str>| assert_eq!(stated(text.lines()).as_deref(), expected, "{text}");
+        let check =
+            |text: &str, expected: Option<&str>| assert_eq!(stated(text.lines()).as_deref(), expected, "{text}");
         check("# T\n\nLast updated: 2031-03-10 · by T. W.", Some("2031-03-10"));
         check("Date:    14 November 2030", Some("2030-11-14"));
         check("**Date:** 14 November 2030", Some("2030-11-14"));
@@ -377,7 +376,10 @@ mod tests {
         check("Skelderwick, May 22, 2030", Some("2030-05-22"));
         check("CORRECCIÓN\n18 de marzo de 2037\n\nSe corrige.", Some("2037-03-18"));
         check("# New stand\n\n14 January 2042\n\nIt will be built.", Some("2042-01-14"));
-        check("# Release of acetone on 19 May 2034\n\nReport IR-34-03 of 30 June 2034, by O. Vance.", Some("2034-06-30"));
+        check(
+            "# Release of acetone on 19 May 2034\n\nReport IR-34-03 of 30 June 2034, by O. Vance.",
+            Some("2034-06-30"),
+        );
         check("In force since 3 May 2031", Some("2031-05-03"));
         check("As of 3 May 2031", Some("2031-05-03"));
         check("Valid until 3 May 2031", None);

@@ -129,7 +129,12 @@ impl Glyphs {
 }
 
 /// Returns the value that so much of sorted values is below.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "it is a place")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "it is a place"
+)]
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     sorted.get((sorted.len() as f64 * share) as usize).copied()
 }

@@ -164,7 +164,10 @@ mod tests {
     #[test]
     fn a_bold_beginning_is_the_heading_of_its_paragraph() {
         let check = |source: &str, expected: &str| assert_eq!(read(source).sections[0].text, expected);
-        check("1. **First aiders.** There are 17.\n2. **Lift**. Put off.", "1. First aiders: There are 17.\n2. Lift: Put off.");
+        check(
+            "1. **First aiders.** There are 17.\n2. **Lift**. Put off.",
+            "1. First aiders: There are 17.\n2. Lift: Put off.",
+        );
         check("Text.\n\n**Parking.** 120 places.", "Text.\n\nParking: 120 places.");
         check("It is in\n**Port.** There it is.", "It is in\nPort. There it is.");
         for kept in ["The gate closes at nine in winter. Then it opens.", "Gate 7. It opens.", "Closed."] {

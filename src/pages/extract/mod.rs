@@ -244,9 +244,8 @@ fn dated(format: Format, document: Document) -> Document {
     let lines = || {
         let sections = document.sections.iter();
         // What has no path is the number of a page.
-        let texts = sections.flat_map(|section| {
-            section.label.iter().filter(|_| !section.path.is_empty()).chain([&section.text])
-        });
+        let texts = sections
+            .flat_map(|section| section.label.iter().filter(|_| !section.path.is_empty()).chain([&section.text]));
         document.title.iter().chain(texts).flat_map(|text| text.lines())
     };
     let stated = document.published.clone().or_else(|| is_text.then(|| date::stated(lines())).flatten());

@@ -110,7 +110,9 @@ fn has_image(pdf: &Pdf, resources: &Dictionary, depth: usize) -> bool {
         let Some(stream) = resolve(pdf, object).and_then(|object| object.as_stream().ok()) else { return false };
         match stream.dict.get(b"Subtype").and_then(Object::as_name) {
             Ok(b"Image") => true,
-            _ => depth < MAX_FORMS && own_resources(pdf, &stream.dict).is_some_and(|own| has_image(pdf, own, depth + 1)),
+            _ => {
+                depth < MAX_FORMS && own_resources(pdf, &stream.dict).is_some_and(|own| has_image(pdf, own, depth + 1))
+            }
         }
     };
     objects.is_some_and(|objects| objects.iter().take(MAX_OBJECTS).any(|(_, object)| is_image(object)))
@@ -298,11 +300,15 @@ mod tests {
     fn a_page_that_is_a_picture_is_named() {
         let pages = "<< /Type /Pages /Kids [3 0 R 7 0 R 8 0 R] /Count 3 >>";
         let text = stream("", "BT /F1 12 Tf 50 700 Td (Petrel stood still.) Tj ET");
-        let image = stream("/Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray", "x");
+        let image = stream(
+            "/Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray",
+            "x",
+        );
         let scan = PAGE.replace("4 0 R", "9 0 R").replace("/X 6", "/Y 6");
         let blank = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 10 0 R /Resources << >> >>";
         let (draws, nothing) = (stream("", "q 600 0 0 800 0 0 cm /Y Do Q"), stream("", ""));
-        let objects = [CATALOG, pages, &PAGE.replace("/X 6 0 R", ""), &text, FONT, &image, &scan, blank, &draws, &nothing];
+        let objects =
+            [CATALOG, pages, &PAGE.replace("/X 6 0 R", ""), &text, FONT, &image, &scan, blank, &draws, &nothing];
         let document = read(&pdf(&objects)).unwrap();
         assert_eq!(document.sections.len(), 1);
         assert_eq!(document.missing.as_deref(), Some("page 2 shows a picture without text, perhaps a scan"));

@@ -52,8 +52,12 @@ pub(super) fn forward(from: &Url, headers: &HeaderMap, format: Format, body: &[u
 fn refresh(body: &str) -> Option<String> {
     let metas = body.match_indices('<').map(|(at, _)| &body[at + 1..]).filter(|tag| begins(tag, "meta"));
     let tags = metas.filter_map(|meta| meta.split_once('>')).map(|(tag, _)| tag);
-    let refresh = tags.filter(|tag| attribute(tag, "http-equiv").is_some_and(|name| name.eq_ignore_ascii_case("refresh")));
-    refresh.filter_map(|tag| attribute(tag, "content")).map(|said| html_escape::decode_html_entities(said).into_owned()).next()
+    let refresh =
+        tags.filter(|tag| attribute(tag, "http-equiv").is_some_and(|name| name.eq_ignore_ascii_case("refresh")));
+    refresh
+        .filter_map(|tag| attribute(tag, "content"))
+        .map(|said| html_escape::decode_html_entities(said).into_owned())
+        .next()
 }
 
 /// Returns the value of an attribute of a tag.
@@ -218,7 +222,11 @@ mod tests {
         check(Some("0;url=/old/"), "<p>Moved.</p>", None);
         check(Some("30; url=/next"), "<p>Slide</p>", None);
         check(Some("5"), "<p>Live</p>", None);
-        check(None, &format!("<meta http-equiv=refresh content='3; url=/next'><p>{}", "Much is said. ".repeat(40)), None);
+        check(
+            None,
+            &format!("<meta http-equiv=refresh content='3; url=/next'><p>{}", "Much is said. ".repeat(40)),
+            None,
+        );
         check(None, "<meta name=x content='0; url=/new'>", None);
         check(None, "<meta http-equiv=refresh", None);
     }
