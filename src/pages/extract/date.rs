@@ -46,6 +46,9 @@ const DOCUMENTS: &str = "\
 const OF_DAYS: [&str; 4] = [" of ", " vom ", " du ", " de "];
 const BY: [&str; 4] = ["by ", "von ", "par ", "por "];
 
+/// What stands before the date of a letter.
+const ARTICLES: [&str; 5] = ["den", "le", "el", "il", "a"];
+
 /// Small words between the parts of a date.
 const LINKS: [&str; 3] = ["de", "del", "of"];
 
@@ -116,14 +119,9 @@ fn in_head(line: &str) -> Option<String> {
 fn below_letterhead(line: &str) -> Option<String> {
     let line = unmarked(first_sentence(line))?;
     let dates = line.match_indices(", ").map(|(at, mark)| &line[at + mark.len()..]);
-    let without_article = |date: &str| Some(date.split_once(' ').filter(|(word, _)| is_article(word))?.1.to_owned());
+    let without_article = |date: &str| Some(date.split_once(' ').filter(|(word, _)| ARTICLES.contains(word))?.1.to_owned());
     let mut dates = dates.filter(|date| date.ends_with(|char: char| char.is_ascii_digit() || char == '日'));
     dates.find_map(|date| whole(&without_article(date).unwrap_or_else(|| date.to_owned())))
-}
-
-/// Returns whether it is a word such as `den`, `le` or `a`.
-fn is_article(word: &str) -> bool {
-    word.chars().count() <= 3 && word.chars().all(char::is_lowercase)
 }
 
 /// Returns the line up to the full stop behind a year; what has one at its end and more words than a place is a
