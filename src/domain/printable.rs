@@ -5,20 +5,31 @@
 use std::borrow::Cow;
 
 /// Returns `text` without control characters other than newline and tab, and without the characters that change the
-/// direction of text. Borrowed when there is none.
+/// direction of text. What parted two words or figures still does. Borrowed when there is none.
 pub fn printable(text: &str) -> Cow<'_, str> {
     match text.find(is_unprintable) {
         None => Cow::Borrowed(text),
-        Some(_) => Cow::Owned(text.chars().filter(|&character| !is_unprintable(character)).collect()),
+        Some(_) => Cow::Owned(text.chars().filter(|&char| !turns_text(char)).filter_map(uncontrolled).collect()),
+    }
+}
+
+/// Returns what stands for a character, if it is a control: a line end for what ends a line, a space for others. Two
+/// figures that are read as one are another figure, so only what never parts anything is nothing.
+pub fn uncontrolled(character: char) -> Option<char> {
+    match character {
+        '\n' | '\t' => Some(character),
+        '\0' | '\u{8}' | '\u{7f}' => None,
+        '\u{b}' | '\u{c}' | '\u{85}' => Some('\n'),
+        // One before a line end would make two of one, so it is a space, as all others are.
+        _ if character.is_control() => Some(' '),
+        _ => Some(character),
     }
 }
 
 /// Makes one printable line of a text: as [`printable`], and every run of white space becomes one space, so no line can
 /// be faked.
 pub fn printable_line(text: &str) -> String {
-    // Controls first become spaces, so that what they parted stays apart.
-    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    printable(&spaced).split_whitespace().collect::<Vec<_>>().join(" ")
+    printable(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns whether a text has nothing that can be seen: nothing but white space, controls, and characters without ink.
@@ -75,8 +86,9 @@ mod tests {
             assert_eq!(printable(text), expected, "{text:?}");
         }
         check("plain\ttext\nüber 来源 👩‍🔬", "plain\ttext\nüber 来源 👩‍🔬");
-        check("a\u{1b}[2Jb\u{1b}]0;title\u{7}", "a[2Jb]0;title");
-        check("a\rb\u{8}\u{9b}31m\u{7f}\0", "ab31m");
+        check("a\u{1b}[2Jb\u{1b}]0;title\u{7}", "a [2Jb ]0;title ");
+        check("a\rb\u{8}\u{9b}31m\u{7f}\0", "a b 31m");
+        check("12\u{b}34\u{85}56\u{1f}78\r\n", "12\n34\n56 78 \n");
         check("pay \u{202e}evil\u{202c} \u{2066}x\u{2069}\u{200e}\u{200f}\u{61c}", "pay evil x");
         assert!(matches!(printable("plain"), Cow::Borrowed(_)));
     }

@@ -45,18 +45,31 @@ impl Reach {
         }
     }
 
-    /// Returns whether nothing but the public internet is allowed.
-    pub fn is_public_alone(&self) -> bool {
-        matches!(self, Self::Public(networks) if networks.is_empty())
+    /// Returns whether the operator allows it, public or not, as far as the address itself tells. A name may be one of
+    /// any network.
+    pub fn allows(&self, url: &Url) -> bool {
+        match (self, url.host()) {
+            (Self::Public(networks), Some(Host::Domain(name))) if !is_this_machine(name) => !networks.is_empty(),
+            (_, Some(Host::Ipv4(ip))) => self.allows_ip(ip.into()),
+            (_, Some(Host::Ipv6(ip))) => self.allows_ip(ip.into()),
+            (_, host) => {
+                host.is_some()
+                    && (self.allows_ip(Ipv4Addr::LOCALHOST.into()) || self.allows_ip(Ipv6Addr::LOCALHOST.into()))
+            }
+        }
     }
 
     fn covers_ip(&self, ip: IpAddr) -> bool {
+        is_public(ip) || self.allows_ip(ip)
+    }
+
+    fn allows_ip(&self, ip: IpAddr) -> bool {
         match self {
             Self::All => true,
             Self::Public(networks) => {
                 // An IPv4 address in the clothes of an IPv6 one is in the networks of the former.
                 let plain = ip.to_canonical();
-                is_public(ip) || networks.iter().any(|network| network.contains(&plain))
+                networks.iter().any(|network| network.contains(&plain))
             }
         }
     }
@@ -68,14 +81,30 @@ impl Reach {
 /// # Errors
 /// [`Error::Client`] when TLS cannot be set up.
 pub fn guarded(timeouts: Timeouts, reach: Reach) -> Result<reqwest::Client, Error> {
+    guarded_by(timeouts, Resolver { reach, is_for_public: true, lookup: Arc::new(system) })
+}
+
+/// Returns the same for what is to be allowed, and not just public. Check addresses that are numbers with
+/// [`Reach::allows`].
+///
+/// # Errors
+/// As [`guarded`].
+pub fn guarded_within(timeouts: Timeouts, reach: Reach) -> Result<reqwest::Client, Error> {
+    guarded_by(timeouts, Resolver { reach, is_for_public: false, lookup: Arc::new(system) })
+}
+
+fn guarded_by(timeouts: Timeouts, resolver: Resolver) -> Result<reqwest::Client, Error> {
     let builder = builder(timeouts).redirect(reqwest::redirect::Policy::none()).no_proxy();
-    let builder = builder.dns_resolver(Arc::new(Resolver { reach, lookup: Arc::new(system) }));
+    let builder = builder.dns_resolver(Arc::new(resolver));
     builder.build().map_err(|error| Error::Client(describe(&error)))
 }
 
 /// Looks a name up each time it is called: what was allowed before does not count.
+#[derive(Clone)]
 struct Resolver {
     reach: Reach,
+    /// Whether a public address will do.
+    is_for_public: bool,
     lookup: Arc<Lookup>,
 }
 
@@ -87,17 +116,28 @@ fn system(name: String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> 
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the address is not a public one")]
-struct NotPublic;
+enum Refused {
+    #[error("the address is not a public one")]
+    NotPublic,
+    #[error("on this port only addresses in allowed networks are called")]
+    NotAllowed,
+}
+
+impl Resolver {
+    fn admits(&self, ip: IpAddr) -> bool {
+        if self.is_for_public { self.reach.covers_ip(ip) } else { self.reach.allows_ip(ip) }
+    }
+}
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (reach, found) = (self.reach.clone(), (self.lookup)(name.as_str().to_owned()));
+        let found = (self.lookup)(name.as_str().to_owned());
+        let guard = self.clone();
         Box::pin(async move {
             let found = found.await?.into_iter();
-            let allowed: Vec<SocketAddr> = found.filter(|address| reach.covers_ip(address.ip())).collect();
+            let allowed: Vec<SocketAddr> = found.filter(|address| guard.admits(address.ip())).collect();
             if allowed.is_empty() {
-                return Err(NotPublic.into());
+                return Err(if guard.is_for_public { Refused::NotPublic } else { Refused::NotAllowed }.into());
             }
             let addresses: Addrs = Box::new(allowed.into_iter());
             Ok(addresses)
@@ -227,7 +267,23 @@ mod tests {
             let all = ["10.21.0.1:0", "10.20.0.7:0", "169.254.169.254:0"].map(|address| address.parse().unwrap());
             Box::pin(async move { Ok(all.to_vec()) })
         };
-        let resolver = Resolver { reach, lookup: Arc::new(lookup) };
+        let resolver = Resolver { reach, is_for_public: true, lookup: Arc::new(lookup) };
+        assert_eq!(resolved(&resolver).await, Some(vec!["10.20.0.7".to_owned()]));
+    }
+
+    #[tokio::test]
+    async fn what_is_public_is_not_allowed_by_that() {
+        let reach = Reach::Public(["10.20.0.0/16".parse().unwrap()].into());
+        let allows = |reach: &Reach, host: &str| reach.allows(&format!("http://{host}:9000/").parse().unwrap());
+        assert!(allows(&reach, "10.20.0.1") && allows(&reach, "a.test"));
+        for host in ["1.1.1.1", "[2606:4700::1111]", "10.21.0.1", "localhost"] {
+            assert!(!allows(&reach, host) && allows(&Reach::All, host), "{host}");
+        }
+        assert!(!allows(&public(), "a.test"));
+        let lookup = |_| -> BoxFuture<'static, _> {
+            Box::pin(async { Ok(["1.1.1.1:0", "10.20.0.7:0"].map(|address| address.parse().unwrap()).to_vec()) })
+        };
+        let resolver = Resolver { reach, is_for_public: false, lookup: Arc::new(lookup) };
         assert_eq!(resolved(&resolver).await, Some(vec!["10.20.0.7".to_owned()]));
     }
 
@@ -249,7 +305,7 @@ mod tests {
             let answer = answers[asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed)];
             Box::pin(async move { Ok(answer.iter().map(|address| address.parse().unwrap()).collect()) })
         };
-        let resolver = Resolver { reach: public(), lookup: Arc::new(lookup) };
+        let resolver = Resolver { reach: public(), is_for_public: true, lookup: Arc::new(lookup) };
         let mut found = Vec::new();
         for _ in answers {
             found.push(resolved(&resolver).await);

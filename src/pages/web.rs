@@ -11,10 +11,7 @@ mod robots;
 
 use std::{collections::HashSet, net::IpAddr, sync::Arc, time::Duration};
 
-use reqwest::{
-    StatusCode,
-    header::{ACCEPT, LOCATION},
-};
+use reqwest::{StatusCode, header::ACCEPT};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use url::Url;
 
@@ -41,7 +38,7 @@ const AT_ONCE: usize = 32;
 /// Characters of an address.
 const MAX_ADDRESS_CHARS: usize = 2_000;
 const MAX_TITLE_CHARS: usize = 300;
-/// Ports that are called unless private addresses may be called too.
+/// Ports that are called, of addresses that are public and no more.
 const PORTS: [u16; 4] = [80, 443, 8_080, 8_443];
 const TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_secs(5),
@@ -129,6 +126,8 @@ pub struct Web {
 #[derive(Debug)]
 struct Inner {
     client: reqwest::Client,
+    /// For other ports than the usual ones.
+    client_of_allowed: reqwest::Client,
     parser: Parser,
     reach: Reach,
     robots: bool,
@@ -142,6 +141,13 @@ enum Answer<'a> {
     Page(Box<Fetched<'a>>),
     /// The page is as it was when its server sent the validators.
     Unchanged,
+}
+
+/// What an answer brings.
+enum Sent<'a> {
+    Page(Box<Fetched<'a>>),
+    /// It only leads to another page.
+    Forward(Url),
 }
 
 struct Fetched<'a> {
@@ -163,6 +169,7 @@ impl Web {
     pub fn new(settings: WebSettings, parser: Parser) -> Result<Self, net::Error> {
         let inner = Inner {
             client: net::guarded(TIMEOUTS, settings.reach.clone())?,
+            client_of_allowed: net::guarded_within(TIMEOUTS, settings.reach.clone())?,
             parser,
             reach: settings.reach,
             robots: settings.robots,
@@ -229,15 +236,15 @@ impl Web {
     /// Follows redirects to the page itself; `known` is said of one that was read before.
     async fn fetch(&self, mut url: Url, known: Option<&Validators>) -> Result<Answer<'_>, NotRead> {
         for _ in 0..=MAX_REDIRECTS {
-            self.check(&url)?;
+            let client = self.inner.client_for(&url)?;
             let host = self.inner.hosts.of(&url);
             if self.inner.robots {
-                host.follow_robots(&self.inner.client, &url, |url| self.may_call(url)).await?;
+                host.follow_robots(&url, |url| self.inner.client_for(url).ok()).await?;
             }
             let turn = host.turn().await?;
             // Last, so that those who wait for a slow host keep nobody from another one. The semaphore is never closed.
-            let _place = self.inner.places.acquire().await.ok();
-            let asked = self.inner.client.get(url.clone()).header(ACCEPT, ACCEPTED);
+            let place = self.inner.places.acquire().await.ok();
+            let asked = client.get(url.clone()).header(ACCEPT, ACCEPTED);
             let asked = asked.headers(known.map(|known| known.for_url(&url)).unwrap_or_default());
             let answer = match asked.send().await {
                 Ok(answer) => answer,
@@ -250,29 +257,19 @@ impl Web {
                 turn.answered(&answer);
                 return Ok(Answer::Unchanged);
             }
-            if !answer.status().is_redirection() {
-                turn.answered(&answer);
-                reply::check(&answer)?;
-                let content_type = reply::content_type(&answer);
-                let from = answer.remote_addr().map(|address| address.ip());
-                let validators = Validators::of(&url, answer.headers());
-                let body = net::read_body(answer, MAX_BYTES).await;
-                let body = body.map_err(|error| NotRead::new(format!("it could not be fetched: {error}")))?;
-                return Ok(Answer::Page(Box::new(Fetched { url, _place, from, validators, content_type, body })));
-            }
-            url = target(&url, &answer)?;
+            let next = match answer.status().is_redirection() {
+                true => reply::location(&url, &answer),
+                false => {
+                    turn.answered(&answer);
+                    match fetched(url, place, answer).await? {
+                        Sent::Page(page) => return Ok(Answer::Page(page)),
+                        Sent::Forward(next) => Some(next),
+                    }
+                }
+            };
+            url = bare(next.ok_or_else(|| NotRead::new("it is redirected to nowhere"))?)?;
         }
         Err(NotRead::new(format!("it is redirected more than {MAX_REDIRECTS} times")))
-    }
-
-    fn check(&self, url: &Url) -> Result<(), NotRead> {
-        self.may_call(url).then_some(()).ok_or_else(|| NotRead::new("its address is not a public one"))
-    }
-
-    fn may_call(&self, url: &Url) -> bool {
-        let port = url.port_or_known_default().unwrap_or_default();
-        let reach = &self.inner.reach;
-        reach.covers(url) && (!reach.is_public_alone() || PORTS.contains(&port))
     }
 
     async fn page(&self, fetched: Fetched<'_>) -> Result<WebPage, NotRead> {
@@ -293,6 +290,42 @@ impl Web {
         }
         made_of(url, document)
     }
+}
+
+impl Inner {
+    /// Returns the client that may call an address.
+    ///
+    /// # Errors
+    /// It may not be called.
+    fn client_for(&self, url: &Url) -> Result<&reqwest::Client, NotRead> {
+        let port = url.port_or_known_default().unwrap_or_default();
+        match () {
+            () if !self.reach.covers(url) => Err(NotRead::new("its address is not a public one")),
+            () if PORTS.contains(&port) => Ok(&self.client),
+            () if self.reach.allows(url) => Ok(&self.client_of_allowed),
+            () => Err(NotRead::new("its port is none of those that are called (80, 443, 8080 and 8443)")),
+        }
+    }
+}
+
+/// Reads an answer that is no redirect.
+async fn fetched<'a>(
+    url: Url,
+    place: Option<SemaphorePermit<'a>>,
+    answer: reqwest::Response,
+) -> Result<Sent<'a>, NotRead> {
+    reply::check(&answer)?;
+    let content_type = reply::content_type(&answer);
+    let from = answer.remote_addr().map(|address| address.ip());
+    let headers = answer.headers().clone();
+    let body = net::read_body(answer, MAX_BYTES).await;
+    let body = body.map_err(|error| NotRead::new(format!("it could not be fetched: {error}")))?;
+    let format = reply::format(&content_type, &url, &body);
+    if let Some(next) = format.ok().and_then(|format| reply::forward(&url, &headers, format, &body)) {
+        return Ok(Sent::Forward(next));
+    }
+    let validators = Validators::of(&url, &headers);
+    Ok(Sent::Page(Box::new(Fetched { url, _place: place, from, validators, content_type, body })))
 }
 
 /// Returns the page that a document is, unless it is one that stands before a page.
@@ -358,12 +391,6 @@ fn bare(url: Url) -> Result<Url, NotRead> {
 fn without_fragment(mut url: Url) -> Url {
     url.set_fragment(None);
     url
-}
-
-fn target(from: &Url, answer: &reqwest::Response) -> Result<Url, NotRead> {
-    let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-    let url = location.and_then(|location| from.join(location).ok());
-    bare(url.ok_or_else(|| NotRead::new("it is redirected to nowhere"))?)
 }
 
 /// Returns the address that a page gives itself: one that names a page as much as the present one does.
@@ -487,6 +514,57 @@ mod tests {
             let (read, _) = futures::join!(web.read("http://public.test/page"), serve);
             assert_eq!(read.unwrap_err().to_string(), "its address is not a public one", "{target}");
         }
+    }
+
+    #[test]
+    fn other_ports_are_called_in_allowed_networks_alone() {
+        let of = |networks: &[&str]| {
+            let networks = networks.iter().map(|text| text.parse().unwrap()).collect();
+            let settings = WebSettings { reach: Reach::new(false, &networks), ..WebSettings::default() };
+            Web::new(settings, Parser::new(Default::default())).unwrap()
+        };
+        let check = |web: &Web, url: &str, expected: Option<&str>| {
+            let refused = web.inner.client_for(&Url::parse(url).unwrap()).err().map(|error| error.to_string());
+            assert_eq!(refused.as_deref(), expected, "{url}");
+        };
+        let port = Some("its port is none of those that are called (80, 443, 8080 and 8443)");
+        let (public, near) = (of(&[]), of(&["10.20.0.0/16"]));
+        for url in ["http://1.1.1.1:22/", "https://[2606:4700::1111]:9200/"] {
+            check(&public, url, port);
+            check(&near, url, port);
+        }
+        check(&public, "http://a.test:5432/", port);
+        // Which network a name is of shows when it is called.
+        check(&near, "http://a.test:5432/", None);
+        check(&near, "http://10.20.0.1:5432/", None);
+        check(&near, "http://1.1.1.1:8443/", None);
+        check(&near, "http://10.21.0.1:80/", Some("its address is not a public one"));
+    }
+
+    /// The address may be written as it is read, and a page may lead on in place of its server.
+    #[tokio::test]
+    async fn pages_are_followed_to_where_they_lead() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let web = leading_to(listener.local_addr().unwrap(), Cache::default());
+        let page = "<meta http-equiv=refresh content='0; url=/there'><a href=/there>Moved</a>";
+        let answers = [
+            "HTTP/1.1 302 Found\r\nLocation: /über\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned(),
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
+                page.len()
+            ),
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned(),
+        ];
+        let serve = async {
+            let mut asked = Vec::new();
+            for answer in &answers {
+                asked.push(answer_with(&listener, answer).await.lines().next().unwrap_or_default().to_owned());
+            }
+            asked
+        };
+        let (read, asked) = futures::join!(web.read("http://public.test/"), serve);
+        assert_eq!(asked, ["get / http/1.1", "get /%c3%bcber http/1.1", "get /there http/1.1"]);
+        assert_eq!(read.unwrap_err().to_string(), "there is no such page (status 404)");
     }
 
     #[test]

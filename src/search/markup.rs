@@ -35,7 +35,7 @@ const LONGEST_TAG: usize = 400;
 /// A longer one is no exponent; its entities count as they are written.
 const LONGEST_EXPONENT: usize = 24;
 /// A longer one is no entity.
-const LONGEST_ENTITY: usize = 10;
+const LONGEST_ENTITY: usize = 32;
 
 /// Returns the author as an engine names them, on one short line; an address is nobody's name.
 pub fn author(said: &str) -> Option<String> {
@@ -66,7 +66,7 @@ pub fn unmarked(text: &str) -> String {
         rest = &rest[at..];
         let (put, length) = match rest.as_bytes()[0] {
             b'<' => raised(rest).or_else(|| tag(rest)).map_or(("<".to_owned(), 1), |found| found),
-            b'&' => entity(rest).map_or(("&".to_owned(), 1), |(put, length)| (put.to_string(), length)),
+            b'&' => entity(rest).unwrap_or(("&".to_owned(), 1)),
             // A soft hyphen.
             _ => (String::new(), '\u{ad}'.len_utf8()),
         };
@@ -106,35 +106,19 @@ fn name(text: &str) -> Option<(String, usize)> {
     Some((name.to_ascii_lowercase(), end + 1))
 }
 
-/// Returns the character of the entity that the text begins with, and its length.
-fn entity(text: &str) -> Option<(char, usize)> {
+/// Returns what the entity stands for that the text begins with, and its length.
+fn entity(text: &str) -> Option<(String, usize)> {
     let end = text.bytes().take(LONGEST_ENTITY + 2).position(|byte| byte == b';')?;
-    let name = &text[1..end];
-    let number = name.strip_prefix('#').map(|number| match number.strip_prefix(['x', 'X']) {
+    let number = text[1..end].strip_prefix('#').map(|number| match number.strip_prefix(['x', 'X']) {
         Some(hex) => u32::from_str_radix(hex, 16).ok(),
         None => number.parse().ok(),
     });
-    let char = match (number, name) {
-        (Some(number), _) => char::from_u32(number?).filter(|char| !char.is_control() || char.is_whitespace())?,
-        (None, "amp") => '&',
-        (None, "lt") => '<',
-        (None, "gt") => '>',
-        (None, "quot") => '"',
-        (None, "apos") => '\'',
-        (None, "nbsp") => ' ',
-        (None, "minus") => '−',
-        (None, "times") => '×',
-        (None, "deg") => '°',
-        (None, "hellip") => '…',
-        (None, "ndash") => '–',
-        (None, "mdash") => '—',
-        (None, "lsquo") => '‘',
-        (None, "rsquo") => '’',
-        (None, "ldquo") => '“',
-        (None, "rdquo") => '”',
-        _ => return None,
+    let put = match number {
+        Some(number) => char::from_u32(number?).filter(|char| !char.is_control() || char.is_whitespace())?.to_string(),
+        None => Some(html_escape::decode_html_entities(&text[..=end])).filter(|put| !put.ends_with(';'))?.into_owned(),
     };
-    Some((char, end + 1))
+    // Spaces that keep words together are spaces, and soft hyphens nothing.
+    Some((put.replace('\u{a0}', " ").replace('\u{ad}', ""), end + 1))
 }
 
 #[cfg(test)]
@@ -153,6 +137,7 @@ mod tests {
             "10⁶ m², 10⁻⁶, 5th, 6x",
         );
         check("a < b, Vec<String>, x & y; &unknown; R&D", "a < b, Vec<String>, x & y; &unknown; R&D");
+        check("&pound;3 and &euro;5 at M&uuml;ller&rsquo;s co&shy;op", "£3 and €5 at Müller’s coop");
         check("&amp;lt;b&amp;gt;", "&lt;b&gt;");
         check("co\u{ad}operation", "cooperation");
         check("&#0;&#xD800;&#99999999999;", "&#0;&#xD800;&#99999999999;");

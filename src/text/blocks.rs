@@ -71,12 +71,18 @@ struct Splitter {
     table: Vec<Vec<String>>,
     /// Characters of a full line, if lines were broken to fit a page.
     width: Option<usize>,
+    /// Marks of quotation before the last line, as mails have them.
+    quoted: usize,
 }
 
 impl Splitter {
     fn line(&mut self, line: &str) {
         let line = line.trim_end();
-        let trimmed = line.trim_start();
+        let (quoted, trimmed) = unquoted(line.trim_start(), self.quoted > 0);
+        if quoted != std::mem::replace(&mut self.quoted, quoted) {
+            self.end_table();
+            self.end_paragraph();
+        }
         if let Some(cells) = cells(trimmed) {
             self.end_paragraph();
             if !is_rule(trimmed) {
@@ -184,9 +190,19 @@ fn heading(line: &str) -> Option<&str> {
     ((1..=6).contains(&level) && rest.starts_with([' ', '\t'])).then(|| rest.trim().trim_end_matches('#'))
 }
 
+/// Returns how many marks of quotation the line begins with, and what is behind them. Before a number such a mark is
+/// one of quotation only if the line before had one: else it says `more than`.
+fn unquoted(line: &str, goes_on: bool) -> (usize, &str) {
+    let text = line.trim_start_matches(['>', ' ']);
+    let quoted = line[..line.len() - text.len()].bytes().filter(|byte| *byte == b'>').count();
+    match quoted > 0 && !goes_on && text.starts_with(|char: char| char.is_ascii_digit()) {
+        true => (0, line),
+        false => (quoted, text),
+    }
+}
+
 /// Returns the text of a list item.
 fn item(line: &str) -> Option<&str> {
-    let line = line.strip_prefix("> ").unwrap_or(line);
     if let Some(rest) = ["- ", "* ", "+ ", "• ", "– ", "· "].iter().find_map(|mark| line.strip_prefix(mark)) {
         return Some(rest.trim_start());
     }
@@ -217,32 +233,62 @@ fn cells(line: &str) -> Option<Vec<String>> {
 fn rows(table: &[Vec<String>]) -> Vec<String> {
     let [header, rows @ ..] = table else { return Vec::new() };
     let header = &header.iter().map(|name| start(name, LONGEST_HEADING).to_owned()).collect::<Vec<_>>();
-    let is_year = |cell: &String| cell.len() == 4 && cell.bytes().all(|byte| byte.is_ascii_digit());
-    let is_name = |cell: &String| !cell.starts_with(|char: char| char.is_ascii_digit()) || is_year(cell);
-    let is_header = !rows.is_empty() && header.iter().all(is_name);
+    let is_header = !rows.is_empty() && header.iter().enumerate().all(|(column, name)| is_name(name, column, rows));
     if !is_header {
         return table.iter().map(|row| joined(row)).collect();
     }
-    rows.iter().map(|row| if row.len() == header.len() { labelled(header, row) } else { joined(row) }).collect()
+    let subject = usize::from(is_counted(rows));
+    let text = |row: &Vec<String>| match row.len() == header.len() {
+        true => labelled(header, row, subject),
+        false => joined(row),
+    };
+    rows.iter().map(text).collect()
+}
+
+/// Returns whether a cell may be the name of its column. One that begins with a digit is the first of its values,
+/// unless it is a year, or has letters where no value has any: `8 h mean (ppm)`.
+fn is_name(name: &str, column: usize, rows: &[Vec<String>]) -> bool {
+    let is_year = name.len() == 4 && name.bytes().all(|byte| byte.is_ascii_digit());
+    let has_letter = |text: &str| text.contains(char::is_alphabetic);
+    let names_figures = || {
+        let mut values = rows.iter().filter_map(|row| row.get(column));
+        has_letter(name) && values.all(|value| !has_letter(value))
+    };
+    !name.starts_with(|char: char| char.is_ascii_digit()) || is_year || names_figures()
+}
+
+/// Returns whether the first cells only count the rows, so that these are named by their second ones.
+fn is_counted(rows: &[Vec<String>]) -> bool {
+    let number =
+        |row: &Vec<String>| row.first()?.trim_end_matches(['.', ')']).parse::<u16>().ok().filter(|at| *at < 1_000);
+    let numbers: Option<Vec<u16>> = rows.iter().map(number).collect();
+    let is_named = |row: &Vec<String>| row.get(1).is_some_and(|name| name.contains(char::is_alphabetic));
+    numbers
+        .is_some_and(|numbers| numbers.len() > 1 && numbers.is_sorted_by(|one, next| one <= next && *next <= one + 2))
+        && rows.iter().all(is_named)
 }
 
 fn joined(row: &[String]) -> String {
     row.iter().filter(|cell| !cell.is_empty()).cloned().collect::<Vec<_>>().join("; ")
 }
 
-fn labelled(header: &[String], row: &[String]) -> String {
+/// Returns a row as a sentence; `subject` is the column that names it.
+fn labelled(header: &[String], row: &[String], subject: usize) -> String {
     let pair = |(name, cell): (&String, &String)| match (name.as_str(), cell.as_str()) {
         (_, "") => None,
         ("", cell) => Some(cell.to_owned()),
         (name, cell) => Some(format!("{name}: {cell}")),
     };
-    let rest = |from: usize| header.iter().zip(row).skip(from).filter_map(pair).collect::<Vec<_>>().join("; ");
+    let pairs = |without: Option<usize>| {
+        let cells = header.iter().zip(row).enumerate().filter(|(column, _)| Some(*column) != without);
+        cells.filter_map(|(_, cell)| pair(cell)).collect::<Vec<_>>().join("; ")
+    };
     let names_figures = header.iter().skip(1).all(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-    match row.first() {
+    match row.get(subject) {
         // Columns named by numbers alone, years mostly: the corner says of what they are.
-        Some(first) if names_figures && header.len() > 2 => format!("{first} – {} {}", header[0], rest(1)),
-        Some(first) if first.chars().any(char::is_alphabetic) => format!("{first} – {}", rest(1)),
-        _ => rest(0),
+        Some(first) if names_figures && header.len() > 2 => format!("{first} – {} {}", header[0], pairs(Some(0))),
+        Some(name) if name.contains(char::is_alphabetic) => format!("{name} – {}", pairs(Some(subject))),
+        _ => pairs(None),
     }
 }
 
@@ -318,6 +364,37 @@ mod tests {
             &["Sallow Bay – Yes: 81%; No: 19%", "Harbour – Yes: 68%"],
         );
         check("No  Name   Hours\n--  -----  -----\n01  Heron   13.5", &["No: 01; Name: Heron; Hours: 13.5"]);
+    }
+
+    #[test]
+    fn rows_are_named_by_what_has_letters() {
+        check(
+            "| # | Club | Pts |\n|---|---|---|\n| 1 | Ashgrove | 46 |\n| 2 | Fenwick | 44 |",
+            &["Ashgrove – #: 1; Pts: 46", "Fenwick – #: 2; Pts: 44"],
+        );
+        check(
+            "| Year | Club | Pts |\n|---|---|---|\n| 2030 | Ashgrove | 46 |\n| 2031 | Fenwick | 44 |",
+            &["Year: 2030; Club: Ashgrove; Pts: 46", "Year: 2031; Club: Fenwick; Pts: 44"],
+        );
+        check(
+            "| Limit | 8 h mean (ppm) |\n|---|---|\n| Site | 400 |\n| Statutory | 500 |",
+            &["Site – 8 h mean (ppm): 400", "Statutory – 8 h mean (ppm): 500"],
+        );
+        check("| Barge | 4 crowns |\n| Ferry | 5 crowns |", &["Barge; 4 crowns", "Ferry; 5 crowns"]);
+    }
+
+    #[test]
+    fn marks_of_quotation_are_no_text() {
+        check(
+            "It closes at eight.\n> A. Berg wrote:\n> It closes at ten, as everybody knows who swims there on\n> warm evenings.\nYes.",
+            &[
+                "It closes at eight.",
+                "A. Berg wrote:",
+                "It closes at ten, as everybody knows who swims there on warm evenings.",
+                "Yes.",
+            ],
+        );
+        check("Toll of a barge:\n> 5 tons are free.", &["Toll of a barge:", "> 5 tons are free."]);
     }
 
     #[test]

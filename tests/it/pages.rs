@@ -160,6 +160,44 @@ async fn what_is_struck_out_of_a_text_is_left_out() {
     assert_eq!(text_of(&document), "off 0 false");
 }
 
+/// A list that no longer holds may have been saved last.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_is_of_the_day_that_it_states() {
+    let core = b"<cp:coreProperties><dcterms:modified>2036-11-20T08:00:00Z</dcterms:modified></cp:coreProperties>";
+    let published = async |text: &str| {
+        let lines = ["Price list", text].map(|line| format!("<w:p><w:r><w:t>{line}</w:t></w:r></w:p>")).concat();
+        let document = format!("<w:document><w:body>{lines}</w:body></w:document>");
+        let parts = [
+            ("_rels/.rels", RELATIONS.as_bytes()),
+            ("word/document.xml", document.as_bytes()),
+            ("docProps/core.xml", core),
+        ];
+        read("prices.docx", Format::Package, &package(&parts, false)).await.published
+    };
+    assert_eq!(published("Valid from 1 January 2021").await.as_deref(), Some("2021-01-01"));
+    assert_eq!(published("A ticket costs 5 crowns.").await.as_deref(), Some("2036-11-20"));
+    let list = "Price list\nStand: 3. Februar 2031\n\nBoat,Dues\nBarge,4\n";
+    assert_eq!(read("list.csv", Format::Csv, list.as_bytes()).await.published.as_deref(), Some("2031-02-03"));
+}
+
+/// Two figures that are read as one are another figure.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_parts_two_figures_parts_them_in_every_format() {
+    for mark in ['\u{b}', '\u{c}', '\u{1c}', '\u{1f}', '\u{85}'] {
+        let figures = format!("12{mark}34");
+        let documents = [
+            ("a.txt", Format::Text, format!("It has {figures} berths.")),
+            ("a.md", Format::Markdown, format!("It has {figures} berths.")),
+            ("a.csv", Format::Csv, format!("Port,Berths\nNarvel,{figures}\n")),
+            ("a.html", Format::Html, format!("<p>A port.<table><tr><td>Narvel<td>{figures}</table>")),
+        ];
+        for (name, format, source) in documents {
+            let text = text_of(&read(name, format, source.as_bytes()).await);
+            assert!(text.contains("12") && !text.contains("1234"), "{name} {mark:?}: {text}");
+        }
+    }
+}
+
 /// As after setting a password: the flags of each part say so.
 fn encrypted(mut package: Vec<u8>) -> Vec<u8> {
     for (mark, flags) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {

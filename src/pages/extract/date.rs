@@ -1,170 +1,183 @@
 //! The date a document gives itself: a front matter field or a line such as `Last updated: 2031-03-10` or
-//! `Valid from 1 October 2034`.
+//! `Valid from 1 October 2034`, or a line that says little else.
 
 use time::{Date, Month};
 
-/// Words before a date that make it the document's own, the longer ones first.
-const LABELS: [&str; 54] = [
-    "last updated",
-    "last modified",
-    "last reviewed",
-    "last changed",
-    "last revised",
-    "revised",
-    "changed",
-    "edition of",
-    "version of",
-    "final version",
-    "final report",
-    "valid from",
-    "valid since",
-    "in force from",
-    "in force since",
-    "in effect from",
-    "in effect since",
-    "effective from",
-    "effective",
-    "applies from",
-    "adopted",
-    "approved",
-    "signed",
-    "gültig ab",
-    "gültig seit",
-    "in kraft seit",
-    "fassung vom",
-    "ausgabe vom",
-    "beschlossen am",
-    "geändert am",
-    "en vigueur depuis",
-    "en vigueur",
-    "version du",
-    "édition du",
-    "adopté",
-    "actualizado",
-    "fecha",
-    "vigente desde",
-    "en vigor desde",
-    "updated",
-    "published",
-    "date",
-    "datum",
-    "stand",
-    "veröffentlicht",
-    "aktualisiert",
-    "mis à jour",
-    "publié",
-    "更新日期",
-    "发布日期",
-    "日期",
-    "as of",
-    "issued",
-    "dated",
-];
+use crate::text::month;
 
-/// Those of them that are the beginning of others, such as `date of birth`.
+/// Words before a date that make it the document's own.
+const LABELS: &str = "\
+    updated modified reviewed revised changed effective applies valid adopted approved signed published issued dated \
+    gültig beschlossen geändert veröffentlicht aktualisiert adopté publié vigente actualizado publicado";
+
+/// The same that are things. Between them and the date stands nothing but small words, and what tells one of several.
+const THINGS: &str = "\
+    update modification review revision change edition version release issue publication stand fassung ausgabe änderung \
+    aktualisierung veröffentlichung édition publication actualización publicación versión edición 更新日期 发布日期";
+
+/// The same that are beginnings of others, such as `date of birth`.
 const DATES: [&str; 4] = ["date", "datum", "fecha", "日期"];
 
-/// What makes such a label, with the words between, the document's own.
+/// What stands before such a word, and what only then is one: `last change`, `in force`, `mis à jour`.
+const BEFORE: &str = "last latest final zuletzt letzte letzter dernière última in en as mis mise à";
+const BEHIND: &str = "of force effect kraft vigueur vigor jour";
+
+/// Words of other dates than the one from which a document counts.
+const OTHERS: &str = "until till before after bis vor nach jusqu jusque avant après hasta antes";
+
+/// What makes a date the document's own, with the words between.
 const OF_DOCUMENTS: &str = "\
     of the this last first and time document page report letter notice article version edition revision revised \
     release released issue issued update updated modified modification change changed review reviewed publication \
     published posted created creation written signed signature adoption adopted approval approved printed submitted de \
     du la le dernière mise à jour révision der des dieses letzten letzte veröffentlichung erstellung ausgabe änderung \
     aktualisierung fassung dokuments berichts del última actualización publicación modificación documento informe \
-    entry into force effect effective";
+    entry into force effect effective from on since no number nr nº vom von am seit ab el depuis desde";
 
 /// Words between such a label and what it is the date of.
 const OF: [&str; 8] = ["of", "de", "du", "des", "der", "del", "d", "when"];
 
 /// What documents call themselves.
-const DOCUMENTS: [&str; 26] = [
-    "notice",
-    "note",
-    "notes",
-    "report",
-    "letter",
-    "memo",
-    "memorandum",
-    "minutes",
-    "bulletin",
-    "circular",
-    "newsletter",
-    "statement",
-    "bericht",
-    "brief",
-    "protokoll",
-    "mitteilung",
-    "hinweis",
-    "rundschreiben",
-    "vermerk",
-    "rapport",
-    "lettre",
-    "avis",
-    "compte",
-    "acta",
-    "carta",
-    "informe",
-];
+const DOCUMENTS: &str = "\
+    notice note notes report letter memo memorandum minutes bulletin circular newsletter statement bericht brief \
+    protokoll mitteilung hinweis rundschreiben vermerk rapport lettre avis compte acta carta informe";
 
-/// Lines, but empty ones, in which a document says what it is.
+/// What stands between such a name and its date, and behind the date before who wrote it.
+const OF_DAYS: [&str; 4] = [" of ", " vom ", " du ", " de "];
+const BY: [&str; 4] = ["by ", "von ", "par ", "por "];
+
+/// What stands before the date of a letter.
+const ARTICLES: [&str; 5] = ["den", "le", "el", "il", "a"];
+
+/// Small words between the parts of a date.
+const LINKS: [&str; 3] = ["de", "del", "of"];
+
+/// Lines in which a document says what it is.
 const HEAD_LINES: usize = 5;
+
+/// The longest of them, in characters; a longer one says more.
+const LONGEST_HEAD: usize = 90;
+
+/// Words of the place at which a letter was written: `Fait à Lyon`.
+const MOST_OF_PLACE: usize = 3;
 
 /// The longest text between a label and its date: `adopted by the board on 16 November 2032`.
 const AFTER_LABEL: usize = 40;
 
-/// How much of a document may come before that line.
+/// Bytes of a line in which it is looked for.
+const LONGEST_LINE: usize = 1_000;
+
+/// Lines of a document among which the one with a label is.
 const MAX_LINES: usize = 25;
 
-/// Returns `YYYY-MM-DD` when a line near the beginning states the document's date.
-pub(super) fn stated(text: &str) -> Option<String> {
-    let lines = || text.lines().take(MAX_LINES);
-    let head = || text.lines().filter(|line| !line.trim().is_empty()).take(HEAD_LINES);
-    let dated = || lines().find_map(stated_in_line).or_else(|| lines().find_map(below_letterhead));
-    dated().or_else(|| head().find_map(in_head))
+/// Returns `YYYY-MM-DD` when a line near the beginning states the document's date: behind a label, or in a line that
+/// says little else. A date within a sentence is that of what the sentence tells.
+pub(super) fn stated<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
+    let short = |line: &'a str| line.trim().get(..line.trim().floor_char_boundary(LONGEST_LINE)).unwrap_or_default();
+    let mut lines: Vec<&str> = lines.map(short).filter(|line| !line.is_empty()).take(MAX_LINES).collect();
+    lines.dedup();
+    let each = || lines.iter().copied();
+    let head = |line| alone(line).or_else(|| below_letterhead(line)).or_else(|| in_head(line));
+    each()
+        .find_map(stated_in_line)
+        .or_else(|| each().take(HEAD_LINES).find_map(head))
+        .or_else(|| each().find_map(below_letterhead))
+}
+
+/// Returns the date that is all of a line.
+fn alone(line: &str) -> Option<String> {
+    whole(unmarked(line)?)
+}
+
+/// Returns the line without marks around it, if it is short and no row of a table.
+fn unmarked(line: &str) -> Option<&str> {
+    let line = line.trim_matches(['*', '_', '#', ' ']);
+    (!line.starts_with('|') && line.chars().count() <= LONGEST_HEAD).then_some(line)
 }
 
 /// Returns the date of a short line such as `Safety notice 2035/05 of 3 May 2035` or `Note, 20 January 2036, by A.
-/// L.`: it calls itself a document, and its date stands at the end or between commas.
+/// L.`: it calls itself a document, and its date stands at the end, between commas, or before who wrote it.
 fn in_head(line: &str) -> Option<String> {
-    let line = line.trim().trim_matches(['*', '_', '#', ' ']);
-    let is_kind = |word: &str| DOCUMENTS.contains(&word.to_lowercase().as_str());
-    if line.chars().count() > 90 || !line.split(|char: char| !char.is_alphabetic()).any(is_kind) {
+    let line = unmarked(line)?;
+    let mut words = line.split(|char: char| !char.is_alphabetic());
+    if !words.any(|word| has(DOCUMENTS, &word.to_lowercase())) {
         return None;
     }
-    let at_end =
-        [" of ", " vom ", " du ", " de "].iter().find_map(|before| line.rsplit_once(before)).map(|(_, end)| end);
-    let is_whole = |text: &&str| text.len() <= 20 && text.ends_with(|char: char| char.is_ascii_digit());
-    let between = line.split(", ").skip(1).filter(is_whole).find_map(parse);
-    between.or_else(|| at_end.filter(is_whole).and_then(parse))
+    let is_end = |rest: &str| rest.is_empty() || BY.iter().any(|by| rest.starts_with(by));
+    let behind = |mark: &str| {
+        let ends = line.match_indices(mark).map(|(at, mark)| &line[at + mark.len()..]);
+        ends.filter_map(parsed).find(|(_, rest)| is_end(rest.trim_start_matches([',', ' ']))).map(|(date, _)| date)
+    };
+    let between = || {
+        let parts = line.match_indices(", ").map(|(at, mark)| &line[at + mark.len()..]);
+        parts.filter_map(parsed).find(|(_, rest)| rest.is_empty() || rest.starts_with(',')).map(|(date, _)| date)
+    };
+    between().or_else(|| OF_DAYS.into_iter().find_map(behind))
 }
 
 /// Returns the date of a line such as `Norderwarf, den 29. Januar 2031`: short, and nothing after the date.
 fn below_letterhead(line: &str) -> Option<String> {
-    let line = first_sentence(line.trim().trim_matches(['*', '_']));
-    let (_, date) = line.rsplit_once(", ").filter(|_| line.chars().count() <= 90)?;
-    let date = date.strip_prefix("den ").or_else(|| date.strip_prefix("le ")).unwrap_or(date);
-    (date.len() <= 20 && date.ends_with(|char: char| char.is_ascii_digit())).then(|| parse(date))?
+    let line = unmarked(first_sentence(line))?;
+    let dates = line.match_indices(", ").map(|(at, mark)| &line[at + mark.len()..]);
+    let without_article = |date: &str| Some(date.split_once(' ').filter(|(word, _)| ARTICLES.contains(word))?.1.to_owned());
+    let mut dates = dates.filter(|date| date.ends_with(|char: char| char.is_ascii_digit() || char == '日'));
+    dates.find_map(|date| whole(&without_article(date).unwrap_or_else(|| date.to_owned())))
 }
 
-/// Returns the line up to the full stop behind a year.
+/// Returns the line up to the full stop behind a year; what has one at its end and more words than a place is a
+/// sentence.
 fn first_sentence(line: &str) -> &str {
     let ends = |at: &usize| line[..*at].bytes().rev().take_while(u8::is_ascii_digit).count() == 4;
+    let is_place = line.split(',').next().is_some_and(|place| place.split_whitespace().count() <= MOST_OF_PLACE);
+    let line = line.strip_suffix('.').filter(|_| is_place).unwrap_or(line);
     line.match_indices(". ").map(|(at, _)| at).find(ends).map_or(line, |at| &line[..at])
 }
 
-/// Returns the date behind a label at the beginning of the line, or of what follows a full stop or comma in it.
+/// Returns the date behind a label at the beginning of the line, or of what follows a full stop or comma in it. A row
+/// of a table has no more than the two.
 fn stated_in_line(line: &str) -> Option<String> {
     let line = line.to_lowercase();
-    let is_row = line.trim_start().starts_with('|');
+    let is_row = line.starts_with('|');
+    if is_row && line.split('|').filter(|cell| !cell.trim().is_empty()).count() > 2 {
+        return None;
+    }
     let starts = [". ", ", "].iter().flat_map(|mark| line.match_indices(mark)).map(|(at, mark)| at + mark.len());
-    let texts = std::iter::once(0).chain(starts).map(|at| &line[at..]);
-    texts.map(|text| text.trim_start_matches(|char: char| !char.is_alphanumeric())).find_map(|text| {
-        let (label, rest) = LABELS.iter().find_map(|label| Some((*label, text.strip_prefix(label)?)))?;
-        let is_alone = rest.trim_start_matches([' ', '*', '_']).starts_with('|');
-        let is_other = DATES.contains(&label) && (is_row && is_alone || is_of_other(rest));
-        let is_label = rest.starts_with(|char: char| !char.is_alphabetic() || char > '\u{2e7f}');
-        (is_label && !is_other).then(|| near(rest))?
-    })
+    std::iter::once(0).chain(starts).find_map(|at| labelled(&line[at..], is_row))
+}
+
+/// Returns the date behind the label that the text begins with.
+fn labelled(text: &str, is_row: bool) -> Option<String> {
+    let (mut word, mut rest) = first_word(text);
+    let mut is_behind = false;
+    while has(BEFORE, word) {
+        (word, rest) = first_word(rest);
+        is_behind = true;
+    }
+    let is_alone = rest.trim_start_matches([' ', '*', '_']).starts_with('|');
+    match word {
+        _ if has(LABELS, word) || (is_behind && has(BEHIND, word)) => near(rest),
+        _ if has(THINGS, word) => near(rest).filter(|_| !says_more(rest)),
+        _ if DATES.contains(&word) && !(is_row && is_alone || is_of_other(rest)) => near(rest),
+        _ => None,
+    }
+}
+
+fn has(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
+}
+
+/// Returns the first word of a text, and what follows it.
+fn first_word(text: &str) -> (&str, &str) {
+    let text = text.trim_start_matches(|char: char| !char.is_alphanumeric());
+    text.split_at(text.find(|char: char| !char.is_alphabetic()).unwrap_or(text.len()))
+}
+
+/// Returns whether other words than small ones stand between a label and its date.
+fn says_more(rest: &str) -> bool {
+    let near = rest.char_indices().take(AFTER_LABEL).find(|(at, _)| parse(&rest[*at..]).is_some());
+    let between = near.map_or(rest, |(at, _)| &rest[..at]);
+    let mut words = between.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
+    words.any(|word| word.chars().all(char::is_alphabetic) && !word.is_empty() && !has(OF_DOCUMENTS, word))
 }
 
 /// Returns whether a label that goes on so is the date of something else than the document: `Date of birth: 3 May`.
@@ -175,34 +188,45 @@ fn is_of_other(rest: &str) -> bool {
     let goes_on = near().nth(says.chars().count()).is_some_and(|char| !char.is_ascii_digit());
     let mut words = says.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty()).peekable();
     let begins_other = goes_on || words.peek().is_some_and(|word| OF.contains(word));
-    begins_other && words.any(|word| OF_DOCUMENTS.split(' ').all(|other| other != word))
+    begins_other && words.any(|word| !has(OF_DOCUMENTS, word))
 }
 
-/// Returns the first date of the text, unless too much stands before it.
+/// Returns the first date of the text, unless too much stands before it, or it is another one.
 fn near(text: &str) -> Option<String> {
-    let starts = text
+    let mut starts = text
         .char_indices()
         .take(AFTER_LABEL)
         .filter(|(at, char)| char.is_alphanumeric() && !text[..*at].ends_with(char::is_alphanumeric));
-    starts.map(|(at, _)| &text[at..]).find_map(parse)
+    starts.find_map(|(at, _)| match first_word(&text[at..]).0 {
+        word if has(OTHERS, word) => Some(None),
+        _ => parse(&text[at..]).map(Some),
+    })?
+}
+
+/// Returns the date that is all of the text.
+fn whole(text: &str) -> Option<String> {
+    let (date, rest) = parsed(text)?;
+    let is_begun = text.starts_with(char::is_alphanumeric);
+    (is_begun && rest.chars().all(|char| !char.is_alphanumeric())).then_some(date)
 }
 
 /// Returns the date `text` begins with: `2031-03-10`, `10.03.2031`, `10 March 2031`, `12. Januar 2031`, `March 10,
-/// 2031`, `2031年3月10日`.
+/// 2031`, `12 de junio de 2031`, `2031年3月10日`.
 pub fn parse(text: &str) -> Option<String> {
-    let pieces = pieces(text);
+    parsed(text).map(|(date, _)| date)
+}
+
+/// Returns the same with what follows it.
+fn parsed(text: &str) -> Option<(String, &str)> {
+    let (pieces, rest) = pieces(text);
     let date = match pieces.as_slice() {
-        [Piece::Number(year), Piece::Number(month), Piece::Number(day), ..] if *year >= 1000 => {
-            date(*year, *month, *day)
-        }
-        [Piece::Number(day), Piece::Number(month), Piece::Number(year), ..] if is_dotted(text) => {
-            date(*year, *month, *day)
-        }
-        [Piece::Number(day), Piece::Month(month), Piece::Number(year), ..] => date(*year, *month, *day),
-        [Piece::Month(month), Piece::Number(day), Piece::Number(year), ..] => date(*year, *month, *day),
+        [Piece::Number(year), Piece::Number(month), Piece::Number(day)] if *year >= 1000 => date(*year, *month, *day),
+        [Piece::Number(day), Piece::Number(month), Piece::Number(year)] if is_dotted(text) => date(*year, *month, *day),
+        [Piece::Number(day), Piece::Month(month), Piece::Number(year)] => date(*year, *month, *day),
+        [Piece::Month(month), Piece::Number(day), Piece::Number(year)] => date(*year, *month, *day),
         _ => None,
     };
-    date.map(|date| format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()))
+    date.map(|date| (format!("{:04}-{:02}-{:02}", date.year(), u8::from(date.month()), date.day()), rest))
 }
 
 /// Returns whether a full stop stands behind the number that the text begins with: else it may be a month.
@@ -235,14 +259,21 @@ enum Piece {
     Month(u32),
 }
 
-/// Returns the first three words of `text` that are numbers or months; a word that is neither ends the list.
-fn pieces(text: &str) -> Vec<Piece> {
-    let text: String = text.chars().take(40).collect();
-    text.split(|char: char| !char.is_alphanumeric() || matches!(char, '年' | '月' | '日'))
-        .filter(|word| !word.is_empty())
-        .map_while(piece)
-        .take(3)
-        .collect()
+/// Returns the first three words of `text` that are numbers or months, small words between them passed over, and what
+/// follows; a word that is neither ends the list.
+fn pieces(text: &str) -> (Vec<Piece>, &str) {
+    let is_part = |char: char| char.is_alphanumeric() && !matches!(char, '年' | '月' | '日');
+    let (mut pieces, mut rest) = (Vec::with_capacity(3), text);
+    while let Some(begin) = rest.find(is_part).filter(|begin| pieces.len() < 3 && *begin < AFTER_LABEL) {
+        let end = rest[begin..].find(|char| !is_part(char)).map_or(rest.len(), |length| begin + length);
+        let word = &rest[begin..end];
+        if pieces.is_empty() || !LINKS.contains(&word) {
+            let Some(piece) = piece(word) else { break };
+            pieces.push(piece);
+        }
+        rest = &rest[end..];
+    }
+    (pieces, rest.strip_prefix('日').unwrap_or(rest))
 }
 
 fn piece(word: &str) -> Option<Piece> {
@@ -250,28 +281,7 @@ fn piece(word: &str) -> Option<Piece> {
     if digits > 0 {
         return word[..digits].parse().ok().map(Piece::Number);
     }
-    month(&word.to_lowercase()).map(Piece::Month)
-}
-
-/// Returns the month of a name or abbreviation of at least three letters, in English, German or French.
-fn month(word: &str) -> Option<u32> {
-    const NAMES: [&[&str]; 12] = [
-        &["january", "januar", "janvier", "jänner"],
-        &["february", "februar", "février"],
-        &["march", "märz", "mars", "mrz"],
-        &["april", "avril"],
-        &["may", "mai"],
-        &["june", "juni", "juin"],
-        &["july", "juli", "juillet"],
-        &["august", "août"],
-        &["september", "septembre", "sept"],
-        &["october", "oktober", "octobre"],
-        &["november", "novembre"],
-        &["december", "dezember", "décembre"],
-    ];
-    let fits = |names: &&[&str]| names.iter().any(|name| name.starts_with(word));
-    let at = (word.chars().count() >= 3).then(|| NAMES.iter().position(fits))??;
-    u32::try_from(at + 1).ok()
+    month(&word.to_lowercase()).map(u32::from).map(Piece::Month)
 }
 
 #[cfg(test)]
@@ -291,6 +301,9 @@ mod tests {
         check("March 10, 2031", Some("2031-03-10"));
         check("2031年3月15日", Some("2031-03-15"));
         check("1er août 2030", Some("2030-08-01"));
+        check("12 de junio de 2037", Some("2037-06-12"));
+        check("1º de março de 2031", Some("2031-03-01"));
+        check("12 марта 2031 г.", Some("2031-03-12"));
         check("31 February 2031", None);
         check("10/03/2031", None);
         check("10/03/2031. All rights reserved.", None);
@@ -312,7 +325,8 @@ mod tests {
 
     #[test]
     fn only_a_labelled_line_states_the_document_s_date() {
-        let check = |text: &str, expected: Option<&str>| assert_eq!(stated(text).as_deref(), expected, "{text}");
+        let check =
+            |text: &str, expected: Option<&str>| assert_eq!(stated(text.lines()).as_deref(), expected, "{text}");
         check("# T\n\nLast updated: 2031-03-10 · by T. W.", Some("2031-03-10"));
         check("Date:    14 November 2030", Some("2030-11-14"));
         check("**Date:** 14 November 2030", Some("2030-11-14"));
@@ -348,6 +362,33 @@ mod tests {
         check("Datum der Veröffentlichung: 3. Mai 2031", Some("2031-05-03"));
         check("Date   Thursday 17 March 2033", Some("2033-03-17"));
         check("Approvals were given on 3 April 2031.", None);
+        check("RECURSO\nFecha: 12 de junio de 2037\n\nRecurrimos.", Some("2037-06-12"));
+        check("Actualizado el 5 de noviembre de 2037", Some("2037-11-05"));
+        check("Zuletzt geändert: 20. November 2034", Some("2034-11-20"));
+        check("Letzte Änderung am 20.11.2034", Some("2034-11-20"));
+        check("Last change: 8 January 2034.", Some("2034-01-08"));
+        check("Revision 7 of 12 March 2034. Replaces revision 5.", Some("2034-03-12"));
+        check("Mis à jour le 5 novembre 2037", Some("2037-11-05"));
+        check("Fait à Lyon, le 3 mars 2037.", Some("2037-03-03"));
+        check("Valdora, a 12 de septiembre de 2037", Some("2037-09-12"));
+        check("Skelderwick, May 22, 2030", Some("2030-05-22"));
+        check("CORRECCIÓN\n18 de marzo de 2037\n\nSe corrige.", Some("2037-03-18"));
+        check("# New stand\n\n14 January 2042\n\nIt will be built.", Some("2042-01-14"));
+        check(
+            "# Release of acetone on 19 May 2034\n\nReport IR-34-03 of 30 June 2034, by O. Vance.",
+            Some("2034-06-30"),
+        );
+        check("In force since 3 May 2031", Some("2031-05-03"));
+        check("As of 3 May 2031", Some("2031-05-03"));
+        check("Valid until 3 May 2031", None);
+        check("Version 2 applies to boats built before 3 May 1950", None);
+        check("Of the boats, 12 were built on 3 May 1950", None);
+        check("It was noted in the report of 3 May 2035, which says more.", None);
+        check("14 January 2042 is the day of the fair", None);
+        check("| Approved | 3 May 2031 | Stand |", None);
+        check("a\nb\nc\nd\ne\n3 May 2031", None);
+        check("Fecha límite: 12 de junio de 2037", None);
+        check("We met on Monday, 11 February 2031.", None);
         check("Datei geändert am 3. April 2031", None);
         check("Approved, after a long debate of which more is said below, in 3 April 2031", None);
     }

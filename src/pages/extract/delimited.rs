@@ -9,7 +9,7 @@ use super::{Document, Section, Unreadable, sheet::Sheet, text};
 /// # Errors
 /// [`Unreadable`] when it is no text.
 pub(super) fn read(bytes: &[u8], delimiter: Option<u8>) -> Result<Document, Unreadable> {
-    let source = text::decode(bytes)?;
+    let source = text::decode_values(bytes)?;
     // Programs that mean another delimiter say so in a first line of their own.
     let (said, source) = match source.strip_prefix("sep=").and_then(|rest| rest.split_once('\n')) {
         Some((said, rest)) => (said.bytes().next(), rest),
@@ -92,6 +92,7 @@ mod tests {
         check(b"id,a,note\n1,2,fine; ok\n", "| id | a | note |\n| --- | --- | --- |\n| 1 | 2 | fine; ok |");
         check(b"sep=;\na,x;b\n1;2\n", "| a,x | b |\n| --- | --- |\n| 1 | 2 |");
         check(b"St\xe4tte;Geb\xfchr\nBr\xfccke;5\n", "| Stätte | Gebühr |\n| --- | --- |\n| Brücke | 5 |");
+        check(b"a,b\n12\x0b34,5\xc2\x856\n7\x1f8,9\n", "| a | b |\n| --- | --- |\n| 12 34 | 5 6 |\n| 7 8 | 9 |");
         let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("潮汐発電所,入場料\nこの施設の見学は無料です,五百円\n");
         check(&japanese, "| 潮汐発電所 | 入場料 |\n| --- | --- |\n| この施設の見学は無料です | 五百円 |");
     }

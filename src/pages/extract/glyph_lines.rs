@@ -60,6 +60,13 @@ impl Line {
         }
     }
 
+    /// Returns how wide it is.
+    pub fn width(&self) -> f64 {
+        let begin = self.glyphs.iter().map(|glyph| glyph.place.0).fold(f64::INFINITY, f64::min);
+        let end = self.glyphs.iter().map(|glyph| glyph.end).fold(f64::NEG_INFINITY, f64::max);
+        (end - begin).max(0.0)
+    }
+
     /// Returns the glyphs as they stand from left to right, with a space where words are apart.
     fn pieces(&self, has_spaces: bool) -> Vec<Piece<'_>> {
         let usual = self.usual_gap(has_spaces);

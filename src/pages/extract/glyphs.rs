@@ -13,12 +13,25 @@ use super::{
 const LINE: f64 = 0.9;
 /// How far text has to go back to be another line, in sizes of the font; less is rounding.
 const BACK: f64 = 0.1;
+/// How far a line is below the one before it, from which on it stands apart: in sizes of the font, at least, and in
+/// usual distances of lines that are wrapped.
+const APART: f64 = 1.5;
+const APART_OF_USUAL: f64 = 1.25;
+/// A distance of lines that nobody sets text with, in sizes of the font.
+const NO_DISTANCE: f64 = 3.0;
+/// The share of a wide line's width that a line fills which is wrapped, and the place of that one among the widths.
+const WRAPPED: f64 = 0.8;
+const WIDE: f64 = 0.9;
+/// Lines that are wrapped, from which on their distance is usual.
+const MANY: usize = 3;
 /// Glyphs of a page; what follows is not read.
 const MAX_GLYPHS: usize = 1_000_000;
 
 #[derive(Default)]
 pub(super) struct Glyphs {
     lines: Vec<Line>,
+    /// How far each of them is below the one before it, in sizes of the font.
+    distances: Vec<f64>,
     height: f64,
     count: usize,
     /// Where the last glyph ended, its line, and its size.
@@ -41,8 +54,12 @@ enum Turn {
 }
 
 impl Glyphs {
-    pub fn text(self) -> String {
+    pub fn text(mut self) -> String {
         let mut text = String::new();
+        let apart = self.apart();
+        for (line, distance) in self.lines.iter_mut().zip(&self.distances) {
+            line.is_apart = *distance > apart;
+        }
         let glyphs = self.lines.iter().flat_map(|line| &line.glyphs);
         let spaces = glyphs.filter(|glyph| glyph.is_blank()).count();
         // Text has a space in six glyphs or so; columns of a table have a few that mean nothing.
@@ -57,12 +74,32 @@ impl Glyphs {
         text
     }
 
+    /// Returns the distance from which on a line stands apart. Text may be set wide: what counts is how far apart the
+    /// lines of its paragraphs are.
+    fn apart(&self) -> f64 {
+        let mut widths: Vec<f64> = self.lines.iter().map(Line::width).collect();
+        widths.sort_by(f64::total_cmp);
+        let wide = quantile(&widths, WIDE).unwrap_or_default() * WRAPPED;
+        let pairs = self.lines.iter().zip(self.distances.iter().skip(1));
+        let wrapped = pairs.filter(|(line, distance)| line.width() >= wide && (LINE..NO_DISTANCE).contains(*distance));
+        let mut distances: Vec<f64> = wrapped.map(|(_, distance)| *distance).collect();
+        distances.sort_by(f64::total_cmp);
+        let usual = quantile(&distances, 0.5).filter(|_| distances.len() >= MANY);
+        usual.map_or(APART, |usual| APART.max(usual * APART_OF_USUAL))
+    }
+
+    fn begin_line(&mut self, distance: f64) {
+        let is_first = self.lines.is_empty();
+        self.lines.push(Line::default());
+        self.distances.push(if is_first { 0.0 } else { distance });
+    }
+
     /// Begins a line of its own for text that runs another way than what is before it.
     fn turn(&mut self, turn: Turn) {
         if turn != self.turn && self.count < MAX_GLYPHS {
             self.turn = turn;
             self.last = None;
-            self.lines.push(Line { glyphs: Vec::new(), is_apart: !self.lines.is_empty() });
+            self.begin_line(f64::INFINITY);
         }
     }
 
@@ -73,11 +110,11 @@ impl Glyphs {
         }
         let size = if size.is_finite() && size > 0.01 { size } else { 1.0 };
         let (end, line, last_size) = self.last.unwrap_or((x, y, size));
-        let is_far = (y - line).abs() > size * 1.5;
+        let is_far = (y - line).abs() > size * APART;
         let is_next = x < end - size * BACK && (y - line).abs() > size * 0.5;
         let is_below = y - line > size.max(last_size) * LINE;
         if self.lines.is_empty() || (std::mem::take(&mut self.begins) && (is_far || is_next || is_below)) {
-            self.lines.push(Line { glyphs: Vec::new(), is_apart: is_far && is_next && !self.lines.is_empty() });
+            self.begin_line(if is_next { (y - line).abs() / size } else { 0.0 });
         }
         let is_first = self.lines.last().is_none_or(|line| line.glyphs.is_empty());
         let gap = if is_first { 0.0 } else { (x - end) / size };
@@ -89,6 +126,17 @@ impl Glyphs {
         }
         self.last = Some((next_end, y, size));
     }
+}
+
+/// Returns the value that so much of sorted values is below.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "it is a place"
+)]
+fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    sorted.get((sorted.len() as f64 * share) as usize).copied()
 }
 
 impl OutputDev for Glyphs {
@@ -259,6 +307,26 @@ mod tests {
         assert_eq!(line(&row), "Sold 412 398");
         assert_eq!(line(&[("12", 50.0, 98.0, 8.0), ("Sold", 90.0, 100.0, 10.0)]), "12 Sold");
         assert_eq!(line(&[("CO", 50.0, 100.0, 10.0), ("2", 60.0, 96.0, 6.0)]), "CO²");
+    }
+
+    /// Writes lines of twenty letters, so far apart in sizes of the font, and returns the text.
+    fn lines(distances: &[f64]) -> String {
+        let mut glyphs = Glyphs::default();
+        let mut y = 0.0;
+        for distance in distances {
+            y += distance * 10.0;
+            glyphs.begins = true;
+            (0..20).for_each(|at| glyphs.put(f64::from(at) * 5.0, y, 0.5, 10.0, "x"));
+        }
+        glyphs.text().lines().map(|line| if line.is_empty() { '/' } else { 'x' }).collect()
+    }
+
+    #[test]
+    fn paragraphs_are_parted_by_more_than_the_distance_of_their_lines() {
+        assert_eq!(lines(&[0.0, 1.2, 1.2, 1.9, 1.2, 1.2]), "xxx/xxx");
+        assert_eq!(lines(&[0.0, 1.6, 1.6, 2.6, 1.6, 1.6, 1.6]), "xxx/xxxx");
+        assert_eq!(lines(&[0.0, 2.0, 2.0, 2.0, 3.2, 2.0, 2.0]), "xxxx/xxx");
+        assert_eq!(lines(&[0.0, 2.0, 2.0]), "x/x/x", "too few to tell");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use encoding_rs::Encoding;
 use super::{
     Document, Unreadable,
     about::{self, About},
-    bulk, date, depth, formula, hidden, links, markdown, markdown_marks,
+    bulk, depth, formula, hidden, links, markdown, markdown_marks,
     outline::Outline,
     shape, text,
 };
@@ -75,7 +75,6 @@ impl Page {
     fn document(&self, text: &str, mut outline: Outline) -> Document {
         markdown::add(text, &mut outline);
         let About { published, author, site, canonical } = self.about.clone();
-        let published = published.or_else(|| date::stated(text));
         Document { published, author, site, canonical, links: links::of(text), ..outline.finish() }
     }
 }

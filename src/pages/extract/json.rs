@@ -21,7 +21,7 @@ const DATES: [&str; 8] =
 /// # Errors
 /// [`Unreadable`] when it is no text. What is no JSON after all is read as text.
 pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
-    let source = text::decode(bytes)?;
+    let source = text::decode_values(bytes)?;
     let values: Result<Vec<Value>, _> = Deserializer::from_str(&with_whole_numbers(&source)).into_iter().collect();
     let value = match values {
         Ok(mut values) if values.len() == 1 => values.remove(0),

@@ -13,6 +13,9 @@ const DATES: [&str; 6] = ["date", "updated", "last_modified", "published", "vali
 /// Fields of a front matter that are said of the document elsewhere.
 const NAMED: [&str; 3] = ["title", "author", "date"];
 
+/// Words of a heading within its paragraph; a longer one is a sentence.
+const MOST_OF_HEADING: usize = 4;
+
 /// Reads a Markdown file; the title is the front matter's, else the first heading. Other fields of the front matter
 /// are text at the end: at the front, what follows would stand under them.
 pub(super) fn read(source: &str) -> Document {
@@ -28,17 +31,20 @@ pub(super) fn read(source: &str) -> Document {
         outline.line(&format!("{name}: {value}"));
     }
     let published = DATES.iter().filter_map(|name| field(name)).find_map(|value| date::parse(&value));
-    let published = published.or_else(|| date::stated(body));
     Document { published, author: field("author"), links: links::of(body), ..outline.finish() }
 }
 
 /// Adds Markdown to an outline that knows its marks.
 pub(super) fn add(body: &str, outline: &mut Outline) {
     let mut fence = None;
+    let mut begins = true;
     let mut lines = body.lines().peekable();
     while let Some(line) = lines.next() {
+        let may_head = std::mem::replace(&mut begins, line.trim().is_empty()) || behind_mark(line) > 0;
         if is_code(line, &mut fence) {
             outline.line(line);
+        } else if let Some(line) = run_in(line).filter(|_| may_head) {
+            outline.line(&line);
         } else if let Some((level, heading)) = atx_heading(line) {
             outline.heading(level, heading);
         } else if let Some(level) = lines.peek().and_then(|next| underline(line, next)) {
@@ -48,6 +54,30 @@ pub(super) fn add(body: &str, outline: &mut Outline) {
             outline.line(line);
         }
     }
+}
+
+/// Returns the first line of a paragraph that begins with its own heading in bold, with a colon behind that: as a
+/// sentence `**First aiders.** There are 17` would say something else, and nothing twice.
+fn run_in(line: &str) -> Option<String> {
+    let (mark, text) = line.split_at(behind_mark(line));
+    let (heading, rest) = text.strip_prefix("**")?.split_once("**")?;
+    let (heading, rest) = match heading.strip_suffix('.') {
+        Some(heading) => (heading, rest),
+        None => (heading, rest.strip_prefix('.')?),
+    };
+    let words = heading.split_whitespace().count();
+    let is_heading = (1..=MOST_OF_HEADING).contains(&words) && !heading.contains(|char: char| char.is_ascii_digit());
+    let goes_on = rest.starts_with(' ') && rest.contains(char::is_alphanumeric);
+    (is_heading && goes_on).then(|| format!("{mark}**{heading}:**{rest}"))
+}
+
+/// Returns how many bytes of the line are its indentation and the mark of an item of a list.
+fn behind_mark(line: &str) -> usize {
+    let text = line.trim_start();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let numbered = text[digits..].strip_prefix(['.', ')']).filter(|_| digits > 0);
+    let item = numbered.or_else(|| text.strip_prefix(['-', '*', '+'])).and_then(|rest| rest.strip_prefix(' '));
+    item.map_or(0, |item| line.len() - item.trim_start().len())
 }
 
 /// Returns whether a heading stands above all text.
@@ -129,6 +159,21 @@ mod tests {
 
     fn outline(source: &str) -> Vec<(Option<String>, Option<String>, String)> {
         read(source).sections.into_iter().map(|section| (section.label, section.anchor, section.text)).collect()
+    }
+
+    #[test]
+    fn a_bold_beginning_is_the_heading_of_its_paragraph() {
+        let check = |source: &str, expected: &str| assert_eq!(read(source).sections[0].text, expected);
+        check(
+            "1. **First aiders.** There are 17.\n2. **Lift**. Put off.",
+            "1. First aiders: There are 17.\n2. Lift: Put off.",
+        );
+        check("Text.\n\n**Parking.** 120 places.", "Text.\n\nParking: 120 places.");
+        check("It is in\n**Port.** There it is.", "It is in\nPort. There it is.");
+        for kept in ["The gate closes at nine in winter. Then it opens.", "Gate 7. It opens.", "Closed."] {
+            let (head, rest) = kept.split_once(". ").unwrap_or(("Closed", ""));
+            check(format!("**{head}.** {rest}").trim(), kept);
+        }
     }
 
     #[test]

@@ -168,6 +168,9 @@ pub struct Document {
     pub canonical: Option<String>,
     /// `YYYY-MM-DD`, when the document says so itself.
     pub published: Option<String>,
+    /// The day on which its file was saved or made, which counts if nothing else is said.
+    #[serde(skip)]
+    pub saved: Option<String>,
     /// In reading order; none has an empty text.
     pub sections: Vec<Section>,
     /// What could not be read of it, for people.
@@ -231,7 +234,22 @@ pub fn read(format: Format, bytes: Vec<u8>) -> Result<Document, Unreadable> {
     if document.sections.is_empty() {
         return Err(Unreadable::new(Unreadable::NO_TEXT));
     }
-    Ok(bounded(document))
+    Ok(bounded(dated(format, document)))
+}
+
+/// Returns the document with the date that it states in a field of its own, else in its text; else that of its file.
+fn dated(format: Format, document: Document) -> Document {
+    // Records have dates of their own.
+    let is_text = !matches!(format, Format::Json | Format::Xml);
+    let lines = || {
+        let sections = document.sections.iter();
+        // What has no path is the number of a page.
+        let texts = sections
+            .flat_map(|section| section.label.iter().filter(|_| !section.path.is_empty()).chain([&section.text]));
+        document.title.iter().chain(texts).flat_map(|text| text.lines())
+    };
+    let stated = document.published.clone().or_else(|| is_text.then(|| date::stated(lines())).flatten());
+    Document { published: stated.or_else(|| document.saved.clone()), ..document }
 }
 
 fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {

@@ -135,7 +135,7 @@ pub(super) struct Relation {
 pub(super) struct Properties {
     pub title: Option<String>,
     pub author: Option<String>,
-    pub published: Option<String>,
+    pub saved: Option<String>,
 }
 
 impl Properties {
@@ -145,14 +145,14 @@ impl Properties {
         Self {
             title: value(&"title").filter(|title| !is_by_program(title)),
             author: authors.iter().find_map(|name| value(name).filter(|author| !is_program(author))),
-            published: dates.iter().find_map(|name| day_of(&value(name)?)),
+            saved: dates.iter().find_map(|name| day_of(&value(name)?)),
         }
     }
 
     /// Returns the document with these, where they say something.
     pub fn of_document(self, document: Document) -> Document {
         Document {
-            published: self.published.or(document.published),
+            saved: self.saved,
             author: self.author.or(document.author),
             title: document.title.or(self.title),
             ..document

@@ -21,6 +21,10 @@ const MAX_PAGE_CHARS: usize = 200_000;
 /// Levels of pages trees and of forms within forms; the parser follows both without a bound of its own.
 const MAX_NESTING: usize = 32;
 
+/// Forms within forms, and objects of each, in which an image is looked for.
+const MAX_FORMS: usize = 3;
+const MAX_OBJECTS: usize = 20;
+
 /// Reads a PDF; to be called within [`super::caught::run`]. A page that cannot be read is named in `missing`, its
 /// siblings stay.
 ///
@@ -30,10 +34,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
     let pdf =
         catch(|| load(bytes)).unwrap_or_else(|| Err(Unreadable::new("could not read this PDF: it is damaged")))?;
     let mut sections = Vec::new();
-    let mut unreadable = Vec::new();
+    let (mut unreadable, mut scanned) = (Vec::new(), Vec::new());
     let pages = pdf.get_pages();
     for (number, id) in pages.iter().take(MAX_PAGES) {
         match page_text(&pdf, *number, *id) {
+            Some(text) if text.is_empty() && shows_picture(&pdf, *id) => scanned.push(number.to_string()),
             Some(text) if text.is_empty() => {}
             Some(text) => sections.push(section(*number, text)),
             None => unreadable.push(number.to_string()),
@@ -42,10 +47,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
     if sections.is_empty() {
         return Err(nothing_found(&unreadable));
     }
-    let missing = missing(&unreadable, pages.len());
-    let stated = sections.first().and_then(|section| date::stated(&section.text));
-    let published = stated.or_else(|| produced(&pdf));
-    Ok(Document { title: title(&pdf), author: author(&pdf), published, sections, missing, ..Document::default() })
+    let missing = missing(&unreadable, &scanned, pages.len());
+    let (title, author, saved) = (title(&pdf), author(&pdf), produced(&pdf));
+    Ok(Document { title, author, saved, sections, missing, ..Document::default() })
 }
 
 fn load(bytes: &[u8]) -> Result<Pdf, Unreadable> {
@@ -73,13 +77,45 @@ fn nothing_found(unreadable: &[String]) -> Unreadable {
     })
 }
 
-fn missing(unreadable: &[String], pages: usize) -> Option<String> {
-    if pages > MAX_PAGES {
-        return Some(format!("only the first {MAX_PAGES} of its {pages} pages are searched"));
-    }
-    let named = unreadable.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
-    let more = if unreadable.len() > 10 { ", …" } else { "" };
-    (!unreadable.is_empty()).then(|| format!("could not read page {named}{more}"))
+fn missing(unreadable: &[String], scanned: &[String], pages: usize) -> Option<String> {
+    let more = (pages > MAX_PAGES).then(|| format!("only the first {MAX_PAGES} of its {pages} pages are searched"));
+    let unreadable = named(unreadable).map(|pages| format!("could not read page {pages}"));
+    let scanned = named(scanned).map(|pages| format!("page {pages} shows a picture without text, perhaps a scan"));
+    let missing: Vec<String> = [more, unreadable, scanned].into_iter().flatten().collect();
+    (!missing.is_empty()).then(|| missing.join("; "))
+}
+
+fn named(pages: &[String]) -> Option<String> {
+    let named = pages.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+    let more = if pages.len() > 10 { ", …" } else { "" };
+    (!pages.is_empty()).then(|| format!("{named}{more}"))
+}
+
+/// Returns whether the page draws something, and one of its resources is an image, or an image is in its content.
+fn shows_picture(pdf: &Pdf, id: ObjectId) -> bool {
+    let (own, others) = pdf.get_page_resources(id).unwrap_or_default();
+    let others = others.into_iter().filter_map(|id| pdf.get_dictionary(id).ok());
+    let is_named = || own.into_iter().chain(others).any(|resources| has_image(pdf, resources, 0));
+    let draws = |content: &[u8], operator: &[u8]| memchr::memmem::find(content, operator).is_some();
+    let shows = || {
+        let content = pdf.get_page_content(id).unwrap_or_default();
+        draws(&content, b"Do") && is_named() || draws(&content, b"ID ")
+    };
+    catch(shows).unwrap_or(false)
+}
+
+fn has_image(pdf: &Pdf, resources: &Dictionary, depth: usize) -> bool {
+    let objects = resources.get(b"XObject").ok().and_then(|objects| resolve(pdf, objects)?.as_dict().ok());
+    let is_image = |object: &Object| {
+        let Some(stream) = resolve(pdf, object).and_then(|object| object.as_stream().ok()) else { return false };
+        match stream.dict.get(b"Subtype").and_then(Object::as_name) {
+            Ok(b"Image") => true,
+            _ => {
+                depth < MAX_FORMS && own_resources(pdf, &stream.dict).is_some_and(|own| has_image(pdf, own, depth + 1))
+            }
+        }
+    };
+    objects.is_some_and(|objects| objects.iter().take(MAX_OBJECTS).any(|(_, object)| is_image(object)))
 }
 
 /// Returns the text of a page; `None` if it cannot be read or is not text.
@@ -258,6 +294,24 @@ mod tests {
         let form = stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9]", "");
         let document = read(&pdf(&[CATALOG, PAGES, PAGE, &content, FONT, &form])).unwrap();
         assert_eq!(document.sections, [section(1, "Petrel stood still.".into())]);
+    }
+
+    #[test]
+    fn a_page_that_is_a_picture_is_named() {
+        let pages = "<< /Type /Pages /Kids [3 0 R 7 0 R 8 0 R] /Count 3 >>";
+        let text = stream("", "BT /F1 12 Tf 50 700 Td (Petrel stood still.) Tj ET");
+        let image = stream(
+            "/Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray",
+            "x",
+        );
+        let scan = PAGE.replace("4 0 R", "9 0 R").replace("/X 6", "/Y 6");
+        let blank = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 10 0 R /Resources << >> >>";
+        let (draws, nothing) = (stream("", "q 600 0 0 800 0 0 cm /Y Do Q"), stream("", ""));
+        let objects =
+            [CATALOG, pages, &PAGE.replace("/X 6 0 R", ""), &text, FONT, &image, &scan, blank, &draws, &nothing];
+        let document = read(&pdf(&objects)).unwrap();
+        assert_eq!(document.sections.len(), 1);
+        assert_eq!(document.missing.as_deref(), Some("page 2 shows a picture without text, perhaps a scan"));
     }
 
     #[test]

@@ -28,8 +28,7 @@ pub(super) fn read(source: &str) -> Document {
     let mut reader = Reader { outline: Outline::of_text(None), adornments: Vec::new(), author: None, published: None };
     let lines: Vec<&str> = source.lines().collect();
     reader.blocks(&lines, 0);
-    let published = reader.published.or_else(|| date::stated(source));
-    Document { published, author: reader.author, ..reader.outline.finish() }
+    Document { published: reader.published, author: reader.author, ..reader.outline.finish() }
 }
 
 struct Reader {

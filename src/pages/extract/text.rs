@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use encoding_rs::Encoding;
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::{Document, Section, Unreadable, date, encoding};
+use super::{Document, Section, Unreadable, encoding};
+use crate::domain::uncontrolled;
 
 /// Lines among which a mail says its subject.
 const HEAD_LINES: usize = 10;
@@ -14,6 +15,8 @@ const HEAD_LINES: usize = 10;
 const MOST_ZEROS: usize = 3;
 /// Lines of a title in capitals.
 const TITLE_LINES: usize = 3;
+/// What ends a line beside the usual marks: the vertical tab and the next line of terminals.
+const RARE_LINE_ENDS: [char; 2] = ['\u{b}', '\u{85}'];
 
 /// Turns bytes to text: byte order mark, else UTF-8 if it is that, else the likeliest older encoding. Line ends
 /// become `\n`.
@@ -24,7 +27,15 @@ pub(super) fn decode(bytes: &[u8]) -> Result<String, Unreadable> {
     decode_as(bytes, None)
 }
 
-/// Returns the same, with what the document says about itself believed if it fits the bytes.
+/// Returns the same of a format whose values may have breaks of lines within, which are spaces there.
+///
+/// # Errors
+/// As [`decode`].
+pub(super) fn decode_values(bytes: &[u8]) -> Result<String, Unreadable> {
+    Ok(tidy(&decoded(bytes, None)?.replace(RARE_LINE_ENDS, " ")))
+}
+
+/// Returns the same as [`decode`], with what the document says about itself believed if it fits the bytes.
 pub(super) fn decode_as(bytes: &[u8], declared: Option<&'static Encoding>) -> Result<String, Unreadable> {
     Ok(tidy(&decoded(bytes, declared)?))
 }
@@ -57,7 +68,7 @@ fn is_junk(text: &str) -> bool {
     let (mut all, mut odd) = (0_usize, 0_usize);
     for char in text.chars().take(200_000) {
         all += 1;
-        let control = char.is_control() && !matches!(char, '\n' | '\r' | '\t' | '\u{c}' | '\u{1a}' | '\u{85}');
+        let control = char.is_control() && !matches!(char, '\t'..='\r' | '\u{1a}' | '\u{1c}'..='\u{1f}' | '\u{85}');
         odd += usize::from(control || char == char::REPLACEMENT_CHARACTER);
     }
     odd * 30 > all
@@ -71,22 +82,33 @@ pub(super) fn tidy(text: &str) -> String {
         true => Cow::Owned(text.replace("\r\n", "\n")),
         false => Cow::Borrowed(text),
     };
-    for line in text.split(['\n', '\r', '\u{c}']) {
+    for line in text.split(['\n', '\r', '\u{c}']).flat_map(parted) {
         let line = line.trim_end();
         empty_lines = if line.is_empty() { empty_lines + 1 } else { 0 };
         if empty_lines > 1 {
             continue;
         }
-        let visible = |char: &char| !char.is_control() || *char == '\t';
         if line.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t')) {
             // As most lines are: in one piece.
             tidied.push_str(line);
         } else {
-            tidied.extend(without_breaks(line).filter(visible).flat_map(letters).nfc());
+            tidied.extend(without_breaks(line).filter_map(in_line).flat_map(letters).nfc());
+            tidied.truncate(tidied.trim_end_matches(' ').len());
         }
         tidied.push('\n');
     }
     tidied.trim_start_matches(['\n', '\u{feff}']).trim_end().to_owned()
+}
+
+/// Returns a line as the marks that are rare part it; within the row of a table they are none.
+fn parted(line: &str) -> impl Iterator<Item = &str> {
+    let ends: &[char] = if line.trim_start().starts_with('|') { &[] } else { &RARE_LINE_ENDS };
+    line.split(ends)
+}
+
+/// Returns a character as it stands in a line: a control that may part two figures is a space.
+fn in_line(char: char) -> Option<char> {
+    uncontrolled(char).map(|char| if char == '\n' { ' ' } else { char })
 }
 
 /// Returns the characters of a line without those that only say where a word may be divided, or may not. In scripts
@@ -175,7 +197,7 @@ pub(super) fn read(text: &str) -> Document {
         _ => vec![Section { label: None, path: String::new(), anchor: None, text: text.to_owned() }],
     };
     let title = subject(text).or_else(|| capitals(text)).or_else(|| lone_first_line(text));
-    Document { title, published: date::stated(text), sections, ..Document::default() }
+    Document { title, sections, ..Document::default() }
 }
 
 /// Returns the subject among the first lines of a mail, each of which is `Name: value`.
@@ -217,6 +239,18 @@ mod tests {
         check("Die Bürgermeisterin öffnet das Brückenfest".as_bytes(), "Die Bürgermeisterin öffnet das Brückenfest");
         check(b"Die B\xfcrgermeisterin \xf6ffnet das Br\xfcckenfest", "Die Bürgermeisterin öffnet das Brückenfest");
         check(b"one\r\ntwo\rthree \n\n\n\nfour\x0cfive", "one\ntwo\nthree\n\nfour\nfive");
+    }
+
+    #[test]
+    fn what_parts_two_figures_keeps_them_apart() {
+        for char in (1..0x20).chain(0x80..0xa0).filter_map(char::from_u32).filter(|char| *char != '\u{8}') {
+            let text = tidied(&format!("12{char}34 tons"));
+            assert!(text.split_whitespace().eq(["12", "34", "tons"]), "{char:?}: {text}");
+        }
+        assert_eq!(tidied("12\u{b}34\u{85}56\u{1c}78\u{1f}"), "12\n34\n56 78");
+        assert_eq!(tidied("| 12\u{b}34 | 5\u{85}6 |"), "| 12 34 | 5 6 |");
+        assert_eq!(tidied("tu\u{8}rb\0in\u{7f}e \u{1a}\nx"), "turbine\nx");
+        assert_eq!(decode("12\u{b}34 tons and 5\u{85}6".as_bytes()).as_deref(), Ok("12\n34 tons and 5\n6"));
     }
 
     #[test]

@@ -45,6 +45,8 @@ const WALLS: [Wall; 5] = [
             "confirm you are human",
             "are you a robot",
             "robot or human",
+            "making sure you're not a bot",
+            "making sure you’re not a bot",
             "complete the captcha",
             "complete the security check to access",
             "checking your browser before",

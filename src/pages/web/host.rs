@@ -109,30 +109,28 @@ impl Host {
     ///
     /// # Errors
     /// The host's robots.txt asks to leave this page alone, or cannot be had.
-    pub(super) async fn follow_robots(
+    pub(super) async fn follow_robots<'c>(
         &self,
-        client: &reqwest::Client,
         url: &Url,
-        may_call: impl Fn(&Url) -> bool,
+        client_for: impl Fn(&Url) -> Option<&'c reqwest::Client>,
     ) -> Result<(), NotRead> {
-        if self.robots(client, url, may_call).await?.allows(url).await {
+        if self.robots(url, client_for).await?.allows(url).await {
             return Ok(());
         }
         Err(NotRead::new("its site asks programs not to read it (robots.txt)"))
     }
 
     /// Returns the rules that count. Old ones do while new ones cannot be had.
-    async fn robots(
+    async fn robots<'c>(
         &self,
-        client: &reqwest::Client,
         url: &Url,
-        may_call: impl Fn(&Url) -> bool,
+        client_for: impl Fn(&Url) -> Option<&'c reqwest::Client>,
     ) -> Result<Arc<Robots>, NotRead> {
         let mut known = self.robots.lock().await;
         if let Some(rules) = known.as_ref().filter(|rules| rules.since.elapsed() < RULES_COUNT) {
             return Ok(Arc::clone(&rules.robots));
         }
-        match self.fetch_robots(client, url, may_call).await {
+        match self.fetch_robots(url, client_for).await {
             Ok(robots) => {
                 let rules = known.insert(Rules { robots: Arc::new(robots), since: Instant::now() });
                 Ok(Arc::clone(&rules.robots))
@@ -141,14 +139,13 @@ impl Host {
         }
     }
 
-    async fn fetch_robots(
+    async fn fetch_robots<'c>(
         &self,
-        client: &reqwest::Client,
         url: &Url,
-        may_call: impl Fn(&Url) -> bool,
+        client_for: impl Fn(&Url) -> Option<&'c reqwest::Client>,
     ) -> Result<Robots, NotRead> {
         let turn = self.turn().await?;
-        let robots = robots::fetch(client, url, may_call).await;
+        let robots = robots::fetch(url, client_for).await;
         match &robots {
             Ok(robots) => {
                 let asked = robots.crawl_delay().await;
@@ -223,7 +220,7 @@ mod tests {
     async fn a_robots_txt_counts_for_a_day() {
         let (url, said, _server) = site().await;
         let (hosts, client) = (Hosts::default(), client());
-        let is_free = async || hosts.of(&url).follow_robots(&client, &url, |_| true).await.is_ok();
+        let is_free = async || hosts.of(&url).follow_robots(&url, |_| Some(&client)).await.is_ok();
         let later = async |time: Duration| {
             tokio::time::pause();
             tokio::time::advance(time).await;
@@ -251,7 +248,7 @@ mod tests {
             *said.lock() = (200, rules, None);
             let (hosts, client) = (Hosts::default(), client());
             let host = hosts.of(&url);
-            host.follow_robots(&client, &url, |_| true).await.unwrap();
+            host.follow_robots(&url, |_| Some(&client)).await.unwrap();
             tokio::time::pause();
             drop(host.turn().await.unwrap());
             let begun = Instant::now();
@@ -268,8 +265,10 @@ mod tests {
         let ((url, said, _server), (other, rules, _others)) = (site().await, site().await);
         *rules.lock() = (200, "User-agent: *\nDisallow: /", None);
         *said.lock() = (302, "", Some(other.clone()));
+        let client = client();
         let is_free = async |may_call: &dyn Fn(&Url) -> bool| {
-            Hosts::default().of(&url).follow_robots(&client(), &url, may_call).await.is_ok()
+            let client_for = |next: &Url| may_call(next).then_some(&client);
+            Hosts::default().of(&url).follow_robots(&url, client_for).await.is_ok()
         };
         assert!(!is_free(&|_| true).await);
         assert!(is_free(&|next| next.port() != other.port()).await, "the other port is not asked");

@@ -10,7 +10,7 @@ use robotstxt::{
 };
 use url::Url;
 
-use super::NotRead;
+use super::{NotRead, reply};
 use crate::net;
 
 /// The name by which sites address us.
@@ -33,23 +33,22 @@ pub(super) enum Robots {
 ///
 /// # Errors
 /// The site fails, so nothing of it may be read now.
-pub(super) async fn fetch(
-    client: &reqwest::Client,
+pub(super) async fn fetch<'c>(
     url: &Url,
-    may_call: impl Fn(&Url) -> bool,
+    client_for: impl Fn(&Url) -> Option<&'c reqwest::Client>,
 ) -> Result<Robots, NotRead> {
     let broken = |why: String| NotRead::new(format!("its site's robots.txt cannot be had: {why}"));
     let mut place = url.join("/robots.txt").map_err(|error| broken(error.to_string()))?;
     for _ in 0..=MAX_REDIRECTS {
+        let Some(client) = client_for(&place) else { return Ok(Robots::Free) };
         let answer =
             client.get(place.clone()).send().await.map_err(|error| broken(net::Error::from(error).to_string()))?;
         let status = answer.status();
         if status.is_redirection() {
-            let location = answer.headers().get(reqwest::header::LOCATION).and_then(|place| place.to_str().ok());
-            match location.and_then(|location| place.join(location).ok()) {
+            match reply::location(&place, &answer) {
                 // Another host's rules are not this one's, and what a page could not be read from is not called for
                 // them.
-                Some(next) if is_beside(&next, &place) && may_call(&next) => place = next,
+                Some(next) if is_beside(&next, &place) => place = next,
                 _ => return Ok(Robots::Free),
             }
             continue;

@@ -261,7 +261,7 @@ fn a_list_goes_only_if_most_of_it_are_references() {
 
 #[test]
 fn controls_and_turned_text_are_not_stored() {
-    check("a\u{1b}[2J\r b\u{202e}c [S1001]\0", "a[2J bc [1]", 0);
+    check("a\u{1b}[2J\r b\u{202e}c [S1001]\0", "a [2J  bc [1]", 0);
 }
 
 proptest! {
