@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     domain::{
-        ModelName,
+        ModelName, distinct,
         options::{MODEL_OPTIONS, OptionSpec},
     },
     llm::{
@@ -76,14 +76,8 @@ impl Config {
 
     /// Returns the names of what can be used, separated by commas.
     pub fn usable_names(&self) -> String {
-        let mut names: Vec<&str> = Vec::new();
-        for one in self.usable() {
-            // The search of a provider has that one's name.
-            if one.usable && !names.contains(&one.name) {
-                names.push(one.name);
-            }
-        }
-        names.join(", ")
+        // The search of a provider has that one's name.
+        distinct(self.usable().into_iter().filter(|one| one.usable).map(|one| one.name)).join(", ")
     }
 
     /// Returns what to do about runs that have nothing to search.

@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize, de::Error as _};
 
+use super::distinct;
+
 /// A model and who serves it, written `provider:model`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModelName {
@@ -126,13 +128,8 @@ impl FromStr for Models {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut models: Vec<ModelName> = Vec::new();
-        for name in text.split(',') {
-            let model = name.trim().parse()?;
-            if !models.contains(&model) {
-                models.push(model);
-            }
-        }
+        let models: Vec<ModelName> = text.split(',').map(|name| name.trim().parse()).collect::<Result<_, _>>()?;
+        let models = distinct(models);
         if models.len() > Self::MOST {
             return Err(format!("at most {} models, separated by commas", Self::MOST));
         }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    CollectionId, Domains, McpConfig, McpServers, Models, SearchApi, SearchFallback, search_api::MAX_ENGINES, time,
+    CollectionId, Domains, McpConfig, McpServers, Models, SearchApi, SearchFallback, distinct, search_api::MAX_ENGINES,
+    time,
 };
 
 /// Collections that one run may search: their texts are in memory while it searches.
@@ -187,14 +188,8 @@ fn is_integer(value: &Value, min: u32, max: u32) -> bool {
 /// Returns the ids, each once; only in the form that the service writes.
 fn collections(value: &Value) -> Option<Vec<CollectionId>> {
     let given = value.as_array().filter(|given| given.len() <= MAX_COLLECTIONS_OF_A_RUN)?;
-    let mut ids = Vec::new();
-    for id in given {
-        let id = id.as_str().filter(|id| id.len() == 36)?.parse().ok()?;
-        if !ids.contains(&id) {
-            ids.push(id);
-        }
-    }
-    Some(ids)
+    let id = |id: &Value| id.as_str().filter(|id| id.len() == 36)?.parse().ok();
+    given.iter().map(id).collect::<Option<Vec<_>>>().map(distinct)
 }
 
 fn is_code(value: &Value, is_letter: fn(&u8) -> bool) -> bool {

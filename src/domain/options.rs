@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Caps, CollectionId, Cost, Domains, Effort, McpConfig, McpServers, ModelName, Models, SearchApi, SearchFallback,
-    TimeRange, Topic, Verify, nearest::nearest,
+    TimeRange, Topic, Verify, distinct, nearest::nearest,
 };
 pub use super::{
     option_kind::{OptionKind, OptionSpec},
@@ -271,13 +271,7 @@ impl RunOptions {
 
     /// Returns each of the models once, in the order of the roles.
     pub fn distinct_models(&self) -> Vec<&ModelName> {
-        let mut distinct = Vec::new();
-        for model in self.models() {
-            if !distinct.contains(&model) {
-                distinct.push(model);
-            }
-        }
-        distinct
+        distinct(self.models())
     }
 
     /// Returns whether a run may call tools of MCP servers, those that it names: `all` is resolved before.

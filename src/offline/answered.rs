@@ -32,8 +32,7 @@ impl WordMatch {
 
 /// Returns how far the notes answer each question.
 pub(super) fn answered(questions: &[String], notes: &[String]) -> Vec<WordMatch> {
-    let read = statements::read_all(notes.iter().map(String::as_str));
-    let statements: Vec<Statement> = read.into_iter().map(|(_, statement)| statement).collect();
+    let statements = statements::read_all(notes.iter().map(String::as_str));
     let all = Language::certain(&questions.join(" "));
     let matched = |question: &String| {
         let language = Language::certain(question).or(all);
@@ -51,7 +50,7 @@ fn is_in(note: &str, language: Language) -> bool {
 
 /// Returns how far the statements answer a question; `is_alike`: they are in its language.
 fn matched(question: &str, statements: &[Statement], is_alike: bool) -> WordMatch {
-    let scores = rank::rank_statements(question, statements);
+    let scores = rank::rank(question, statements);
     let (mut answered, mut open, mut is_near, mut is_few) = (0, 0, false, false);
     for (part, &words) in scores.parts.iter().zip(&scores.words) {
         let found = part.iter().map(|score| score.words).max().unwrap_or_default();

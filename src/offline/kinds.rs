@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 
 use super::{
-    count, is_in, is_month, is_year,
+    count, is_year,
     lists::{has, is_listed, listed},
 };
-use crate::text::{Language, is_number, is_row, is_stop_word, is_unspaced, words};
+use crate::text::{Language, is_in, is_number, is_row, is_stop_word, is_unspaced, lower_words, month_by_name, words};
 
 /// The kinds, by the names of their lists; of those at the end it takes a number with a unit.
 const KINDS: &str = "money pay date time duration person place name reason share often phone count number \
@@ -40,7 +40,7 @@ impl Kinds {
             let narrows = kinds.contains(&narrow);
             kinds.retain(|kind| !narrows || *kind != wide);
         }
-        Self { kinds, asked: words(question).into_iter().map(str::to_lowercase).collect() }
+        Self { kinds, asked: lower_words(question).into_iter().collect() }
     }
 
     /// Returns whether anything may answer it, as far as kinds go.
@@ -51,7 +51,7 @@ impl Kinds {
     /// Returns the share of the kinds asked for that the sentence has, 0 to 1; 1 when none is asked for. `counts` says
     /// of a word whether the question has it, in some form.
     pub fn fit(&self, sentence: &str, counts: impl Fn(&str) -> bool) -> f64 {
-        let said = Said { text: sentence, lower: sentence.to_lowercase(), words: words(sentence), asked: &self.asked };
+        let said = Said { text: sentence, words: words(sentence), asked: &self.asked };
         let has = self.kinds.iter().filter(|kind| said.has(kind, &counts)).count();
         if self.kinds.is_empty() { 1.0 } else { count(has) / count(self.kinds.len()) }
     }
@@ -84,7 +84,6 @@ fn asks(text: &str, phrase: &str) -> bool {
 /// A sentence as far as it may have what is asked for.
 struct Said<'a> {
     text: &'a str,
-    lower: String,
     words: Vec<&'a str>,
     asked: &'a HashSet<String>,
 }
@@ -95,19 +94,17 @@ impl Said<'_> {
             // The rows of a price list seldom name the currency.
             "money" => self.has_amount() && (self.tells("money") || self.has_bare_cell()),
             "pay" => self.has("money", counts) && self.tells("pay"),
-            "date" => self.has_date() || self.has_time() || self.is_relative(),
+            "date" => self.has_date() || self.has_time() || self.has_measure("duration") && has("relative", self.text),
             "time" => self.has_time(),
             "person" => self.has_person(),
             "place" => self.has_place(),
             "name" => self.has_name(),
             "reason" | "often" => self.tells(kind),
-            "share" => self.words.iter().any(|word| self.counts(word)) && self.tells("share"),
+            "share" => self.numbers().next().is_some() && self.tells("share"),
             "phone" => self.has_amount() && self.tells("phone") || self.text.contains('@'),
             "count" => self.has_count(counts),
             // In words it counts inside a sentence: `One of them` begins many.
-            "number" => {
-                self.has_amount() || self.words.iter().skip(1).any(|word| self.counts(word) && !is_number(word))
-            }
+            "number" => self.has_amount() || self.numbers().any(|at| at > 0 && !is_number(self.words[at])),
             measure => self.has_measure(measure),
         }
     }
@@ -118,45 +115,39 @@ impl Said<'_> {
 
     /// Returns whether it has a word, sign or phrase of the list.
     fn tells(&self, name: &str) -> bool {
-        has(&format!("tell {name}"), &self.lower)
+        has(&format!("tell {name}"), self.text)
     }
 
-    /// Returns whether the word is digits, or a number in words, that the question has not.
-    fn counts(&self, word: &str) -> bool {
-        (is_number(word) || is_listed("spelt numbers", &word.to_lowercase())) && self.is_new(word)
+    /// Returns the places of the numbers, in digits or in words, that the question has not.
+    fn numbers(&self) -> impl Iterator<Item = usize> {
+        let is_number = |word: &str| is_number(word) || is_listed("spelt numbers", &word.to_lowercase());
+        (0..self.words.len()).filter(move |at| is_number(self.words[*at]) && self.is_new(self.words[*at]))
     }
 
     /// Returns whether it has a number with a unit of the list glued to it or near behind it.
     fn has_measure(&self, name: &str) -> bool {
         let units = format!("tell {name}");
         let is_digit = |char: char| char.is_ascii_digit() || char == '.';
-        let is_unit = |word: &&str| has(&units, word.to_lowercase().trim_start_matches(is_digit));
-        let near = |at: usize| self.words[at..].iter().take(4).any(is_unit);
-        (0..self.words.len()).any(|at| self.counts(self.words[at]) && near(at))
-    }
-
-    /// Returns whether it says something like `two hours before`.
-    fn is_relative(&self) -> bool {
-        self.has_measure("duration") && self.words.iter().any(|word| is_listed("relative", &word.to_lowercase()))
+        let is_unit = |word: &&str| has(&units, word.trim_start_matches(is_digit));
+        self.numbers().any(|at| self.words[at..].iter().take(4).any(is_unit))
     }
 
     /// Returns whether it has a year or a month; `may` is none.
     fn has_date(&self) -> bool {
-        let is_date = |word: &&&str| is_year(word) || **word != "may" && is_month(word);
+        let is_date = |word: &&&str| is_year(word) || **word != "may" && month_by_name(word).is_some();
         self.words.iter().filter(is_date).any(|word| self.is_new(word)) || self.text.contains(['年', '月'])
     }
 
     /// Returns whether it has a time of day, or a day of the week.
     fn has_time(&self) -> bool {
-        self.words.iter().any(|word| is_clock(word) && self.is_new(word)) || self.tells("time")
+        self.numbers().any(|at| self.words[at].contains(':')) || self.tells("time")
     }
 
     /// Returns whether it has a number in digits that is no year, no day of a month and no time of day.
     fn has_amount(&self) -> bool {
-        let is_day = |at: usize| self.words.get(at + 1).is_some_and(|word| is_month(word));
-        let is_date = |at: usize| is_year(self.words[at]) || is_clock(self.words[at]) || is_day(at);
-        let is_amount = |at: usize| is_number(self.words[at]) && self.is_new(self.words[at]) && !is_date(at);
-        (0..self.words.len()).any(is_amount)
+        let is_day = |at: usize| self.words.get(at + 1).is_some_and(|word| month_by_name(word).is_some());
+        let is_date = |at: usize| is_year(self.words[at]) || self.words[at].contains(':') || is_day(at);
+        self.numbers().any(|at| is_number(self.words[at]) && !is_date(at))
     }
 
     /// Returns whether it is a row with a number alone in a cell.
@@ -169,13 +160,11 @@ impl Said<'_> {
 
     /// Returns whether it has a number with what is counted beside it; of a row the numbers are its own.
     fn has_count(&self, counts: &impl Fn(&str) -> bool) -> bool {
-        let beside = |at: usize| {
-            let after = &self.words[at + 1..];
-            after.iter().take(COUNTED_AFTER).any(|word| counts(word))
-                || is_row(self.text) && self.words.iter().any(|word| counts(word))
+        let beside = |at: usize| match is_row(self.text) {
+            true => self.words.iter().any(|word| counts(word)),
+            false => self.words[at + 1..].iter().take(COUNTED_AFTER).any(|word| counts(word)),
         };
-        (0..self.words.len()).any(|at| self.counts(self.words[at]) && beside(at))
-            || self.text.contains(is_unspaced) && self.has_amount()
+        self.numbers().any(beside) || self.text.contains(is_unspaced) && self.has_amount()
     }
 
     /// Returns whether it has two capitalised words in a row, neither of which is a small word.
@@ -189,7 +178,7 @@ impl Said<'_> {
 
     /// Returns whether it has a preposition of place before an article, or a capitalised word that is new.
     fn has_place(&self) -> bool {
-        let is_name = |word: &str| word.starts_with(char::is_uppercase) && !is_month(word);
+        let is_name = |word: &str| word.starts_with(char::is_uppercase) && month_by_name(word).is_none();
         let is_place = |word: &str| is_name(word) && self.is_new(word) || is_in("the a der dem den", word);
         let is_placed = |pair: &[&str]| is_listed("before places", pair[0]) && is_place(pair[1]);
         self.words.windows(2).any(is_placed) || self.text.contains('在')
@@ -198,13 +187,8 @@ impl Said<'_> {
     /// Returns whether it has a capitalised word inside the sentence that is not the question's.
     fn has_name(&self) -> bool {
         let is_name = |word: &&&str| word.starts_with(char::is_uppercase) && word.chars().count() > 2;
-        self.words.iter().skip(1).filter(is_name).any(|word| self.is_new(word) && !is_month(word))
+        self.words.iter().skip(1).filter(is_name).any(|word| self.is_new(word) && month_by_name(word).is_none())
     }
-}
-
-/// Returns whether it is a time of day such as `16:00`.
-fn is_clock(word: &str) -> bool {
-    word.contains(':') && is_number(word)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use crate::text::is_unspaced;
+use crate::text::has_phrase;
 
 const FILES: [&str; 5] = [
     include_str!("kinds.txt"),
@@ -33,17 +33,8 @@ pub(super) fn is_listed(name: &str, word: &str) -> bool {
     list(name).contains(word) && listed(name).any(|listed| listed == word)
 }
 
-/// Returns whether the text has a word or phrase of a list; takes lower case.
+/// Returns whether the text has a word or phrase of a list, in whatever case.
 pub(super) fn has(name: &str, text: &str) -> bool {
-    listed(name).any(|phrase| holds(text, phrase))
-}
-
-/// Returns whether the phrase stands in the text, its ends at the ends of words.
-fn holds(text: &str, phrase: &str) -> bool {
-    let is_of_word = |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric() && !is_unspaced(char));
-    let (first, last) = (is_of_word(phrase.chars().next()), is_of_word(phrase.chars().next_back()));
-    text.match_indices(phrase).any(|(at, _)| {
-        let (before, after) = (text[..at].chars().next_back(), text[at + phrase.len()..].chars().next());
-        !(first && is_of_word(before) || last && is_of_word(after))
-    })
+    let lower = text.to_lowercase();
+    listed(name).any(|phrase| has_phrase(&lower, phrase))
 }

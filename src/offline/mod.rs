@@ -21,19 +21,19 @@ mod statements;
 mod task;
 mod versions;
 
-use std::{slice, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::{
     aside::{Panicked, aside},
-    domain::{Evidence, Finding, SourceId, Usage},
+    domain::{Evidence, Finding, Usage},
     llm::{Completion, StopReason, ToolCall, limits::Tokenizer},
-    text::{is_in, month_by_name},
 };
 pub use answered::WordMatch;
 pub use phrases::wording;
 pub use requests::declined;
+pub use statements::differing;
 pub use task::Task;
 
 /// Names of the tools it calls, as `tools` offers them.
@@ -52,18 +52,6 @@ fn count(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// Adds what is not there yet.
-fn add<T: PartialEq>(all: &mut Vec<T>, one: T) {
-    if !all.contains(&one) {
-        all.push(one);
-    }
-}
-
-/// Returns whether the word is the name of a month.
-fn is_month(word: &str) -> bool {
-    month_by_name(&word.to_lowercase()).is_some()
-}
-
 /// Returns whether the word is a year of the last centuries.
 fn is_year(word: &str) -> bool {
     word.len() == 4 && word.parse().is_ok_and(|year: u32| (1700..2100).contains(&year))
@@ -71,7 +59,14 @@ fn is_year(word: &str) -> bool {
 
 /// Answers a call from its task; empty text for [`Task::Other`]. `input_tokens` is the size of the prompt.
 pub fn answer(task: &Task, input_tokens: u32) -> Completion {
-    let (text, tool_calls) = (text(task), numbered(calls(task)));
+    let text = text(task);
+    let call = |(number, (name, arguments)): (usize, (&str, Value))| ToolCall {
+        id: format!("offline-{number}"),
+        name: name.to_owned(),
+        arguments: arguments.to_string(),
+        problem: None,
+    };
+    let tool_calls: Vec<ToolCall> = (1..).zip(calls(task)).map(call).collect();
     let output = tool_calls
         .iter()
         .map(|call| Tokenizer::Frugal.estimate(&call.arguments))
@@ -105,12 +100,6 @@ pub async fn extract(question: &str, text: Arc<str>, max_chars: usize) -> Result
 /// `aside::Panicked`.
 pub async fn answered(questions: Vec<String>, notes: Vec<String>) -> Result<Vec<WordMatch>, Panicked> {
     aside(move || answered::answered(&questions, &notes)).await
-}
-
-/// Finds pairs of statements of different sources that say the same but for their numbers, by their places.
-pub fn differing(statements: &[(&str, SourceId)]) -> Vec<(usize, usize)> {
-    let said = statements.iter().map(|(text, source)| (*text, slice::from_ref(source)));
-    statements::differing(&said.collect::<Vec<_>>())
 }
 
 /// Splits a text into a few words at a time, as models stream theirs.
@@ -165,19 +154,10 @@ fn calls(task: &Task) -> Vec<(&'static str, Value)> {
     }
 }
 
-fn numbered(calls: Vec<(&'static str, Value)>) -> Vec<ToolCall> {
-    let call = |(index, (name, arguments)): (usize, (&str, Value))| ToolCall {
-        id: format!("offline-{}", index + 1),
-        name: name.to_owned(),
-        arguments: arguments.to_string(),
-        problem: None,
-    };
-    calls.into_iter().enumerate().map(call).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::SourceId;
 
     fn text(task: Task) -> String {
         let completion = answer(&task, 1);

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::lists::is_listed;
+use super::lists::{has, is_listed};
 use super::orders::without_orders;
-use super::rank::{self, Piece, best_from};
+use super::rank::{self, best_from};
 use super::statements::{HEADING_MARK, Joined, Statement};
-use super::{Evidence, add, bounds, versions};
-use crate::text::{self, Language, Sentence, is_number, is_unspaced, plain, terms};
+use super::{Evidence, bounds, versions};
+use crate::domain::distinct;
+use crate::text::{self, Language, is_number, plain, terms, whole_words, word_count};
 
 /// Length of all notes on a topic, words; two CJK characters count as one.
 const NOTE_WORDS: usize = 1_400;
@@ -30,57 +31,49 @@ const MOST_REPLACING: usize = 20;
 ///
 /// Sentences that stood together stay on a line, others are separated by an empty line; headings stand above theirs.
 pub(super) fn extract(question: &str, text: &str, max_chars: usize) -> String {
-    let (sentences, best) = ranked(question, text);
-    let mut chosen: Vec<usize> = Vec::new();
+    let (statements, mut chosen) = ranked(question, text);
     let mut room = max_chars;
-    for place in best {
-        let cost = sentences[place].text.chars().count() + 2;
-        if cost <= room + 2 {
-            chosen.push(place);
-            room = room.saturating_sub(cost);
-        }
-    }
+    chosen.retain(|place| {
+        let cost = statements[*place].text.chars().count() + 2;
+        let fits = cost <= room + 2;
+        room = if fits { room.saturating_sub(cost) } else { room };
+        fits
+    });
     if chosen.is_empty() {
-        chosen = (0..sentences.len()).collect();
+        chosen = (0..statements.len()).collect();
     }
     chosen.sort_unstable();
-    cut(joined(&sentences, &chosen), max_chars)
+    // Headings come on top of what was counted.
+    whole_words(&joined(&statements, &chosen), max_chars).to_owned()
 }
 
 /// Chooses the best few sentences of `page`, each alone, best first.
 pub(super) fn excerpts(question: &str, page: &str, count: usize) -> Vec<String> {
-    let (sentences, best) = ranked(question, page);
-    best.into_iter().take(count).map(|place| sentences[place].text.clone()).collect()
+    let (statements, best) = ranked(question, page);
+    best.into_iter().take(count).map(|place| statements[place].text.clone()).collect()
 }
 
-/// Returns the sentences of a page, and the places of those that have to do with the question, best first.
-fn ranked(question: &str, page: &str) -> (Vec<Sentence>, Vec<usize>) {
-    let sentences = without_orders(text::split(bounds::page(page)));
-    let scores = rank::rank(question, &[Piece { title: "", sentences: &sentences }]).overall;
-    (sentences, best_from(&scores, LEAST_SHARE))
+/// Returns what a page states, and the places of what has to do with the question, best first.
+fn ranked(question: &str, page: &str) -> (Vec<Statement>, Vec<usize>) {
+    let under = Statement::default();
+    let sentences = without_orders(text::split(bounds::page(page))).into_iter();
+    let statements: Vec<Statement> = sentences.map(|sentence| under.with(sentence)).collect();
+    let best = best_from(&rank::rank(question, &statements).overall, LEAST_SHARE);
+    (statements, best)
 }
 
-/// Returns the text, or as many whole words of it as fit: headings come on top of what was counted.
-fn cut(text: String, max_chars: usize) -> String {
-    match text.char_indices().nth(max_chars) {
-        Some((end, _)) => text[..end].rsplit_once(' ').map_or(&text[..end], |(head, _)| head).trim_end().to_owned(),
-        None => text,
-    }
-}
-
-fn joined(sentences: &[Sentence], chosen: &[usize]) -> String {
-    let mut text = String::new();
-    let mut heading = "";
-    for (index, place) in chosen.iter().enumerate() {
-        let own = sentences[*place].heading.as_str();
-        if own != heading && own != sentences[*place].text && !own.is_empty() {
-            text.push_str(&format!("{}## {own}\n\n", if text.is_empty() { "" } else { "\n\n" }));
+fn joined(statements: &[Statement], chosen: &[usize]) -> String {
+    let (mut text, mut heading) = (String::new(), "");
+    for (index, &place) in chosen.iter().enumerate() {
+        let own = &statements[place];
+        if own.heading != heading && own.heading != own.text && !own.heading.is_empty() {
+            text.push_str(&format!("{}## {}\n\n", if text.is_empty() { "" } else { "\n\n" }, own.heading));
         } else if let Some(before) = index.checked_sub(1).map(|before| chosen[before]) {
-            let together = before + 1 == *place && sentences[before].paragraph == sentences[*place].paragraph;
+            let together = before + 1 == place && statements[before].paragraph == own.paragraph;
             text.push_str(if together && text.ends_with(['.', '!', '?', '"', '”']) { " " } else { "\n\n" });
         }
-        heading = own;
-        text.push_str(&sentences[*place].text);
+        heading = &own.heading;
+        text.push_str(&own.text);
     }
     text
 }
@@ -88,96 +81,84 @@ fn joined(sentences: &[Sentence], chosen: &[usize]) -> String {
 /// Writes notes on `topic`: Markdown, a list per source under its title, most relevant source first.
 pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
     let texts = bounds::texts(evidence.iter().map(|evidence| evidence.text.as_str()));
-    let split: Vec<Vec<Sentence>> = evidence.iter().zip(texts).map(|(e, text)| quotable(&e.title, text)).collect();
-    let pieces: Vec<Piece<'_>> =
-        evidence.iter().zip(&split).map(|(e, sentences)| Piece { title: &e.title, sentences }).collect();
-    let scores = rank::rank(topic, &pieces).overall;
-    let flat: Vec<(usize, &Sentence)> =
-        split.iter().enumerate().flat_map(|(piece, all)| all.iter().map(move |sentence| (piece, sentence))).collect();
-    let mut kept = chosen(&flat, &scores, evidence);
+    let read = evidence.iter().zip(texts).enumerate();
+    let statements: Vec<Statement> = read.flat_map(|(origin, (source, text))| quotable(origin, source, text)).collect();
+    let mut kept = chosen(topic, &statements, evidence);
     if kept.is_empty() {
-        let first = (0..flat.len()).filter(|place| is_among_first(FIRST_SENTENCES, &flat, *place));
-        kept = first.map(|place| (place, statement(flat[place], evidence))).collect();
+        let first = (0..statements.len()).filter(|place| is_among_first(FIRST_SENTENCES, &statements, *place));
+        kept = first.map(|place| (place, statements[place].clone())).collect();
     }
     grouped(kept)
 }
 
-/// Returns the sentences of a piece of evidence that may be quoted: no orders to machines, and neither page headers,
-/// which repeat the title, nor what only says that something is not known, unless there is nothing else.
-fn quotable(title: &str, text: &str) -> Vec<Sentence> {
-    let title: HashSet<String> = terms(title, Language::of(title)).into_iter().collect();
-    let is_header = |sentence: &Sentence| {
+/// Returns what a source states that may be quoted: no orders to machines, and neither page headers, which repeat the
+/// title, nor what only says that something is not known, unless there is nothing else.
+fn quotable(origin: usize, source: &Evidence, text: &str) -> Vec<Statement> {
+    let title: HashSet<String> = terms(&source.title, Language::of(&source.title)).into_iter().collect();
+    let is_header = |text: &str| {
         let repeats = |term: &String| title.contains(term) || is_listed("of page headers", term) || is_number(term);
-        !title.is_empty() && terms(&sentence.text, Language::of(&sentence.text)).iter().all(repeats)
+        !title.is_empty() && terms(text, Language::of(text)).iter().all(repeats)
     };
-    let says_little = |sentence: &Sentence| is_header(sentence) || versions::is_ignorance(&sentence.text);
-    let (little, sentences): (Vec<_>, Vec<_>) = without_orders(text::split(text)).into_iter().partition(says_little);
-    if sentences.is_empty() { little } else { sentences }
+    let says_little = |said: &Statement| is_header(&said.text) || versions::is_ignorance(&said.text);
+    let group = source.title.clone();
+    let under = Statement { sources: vec![source.source_id], group, origin, ..Statement::default() };
+    let statements = without_orders(text::split(text)).into_iter().map(|sentence| under.with(sentence));
+    let (little, statements): (Vec<_>, Vec<_>) = statements.partition(says_little);
+    if statements.is_empty() { little } else { statements }
 }
 
-/// Chooses the best sentences, each with its place, those of the same meaning joined, best first.
-fn chosen(flat: &[(usize, &Sentence)], scores: &[f64], evidence: &[Evidence]) -> Vec<(usize, Statement)> {
+/// Chooses the best statements on a topic, each with its place, those of the same meaning joined, best first.
+fn chosen(topic: &str, all: &[Statement], evidence: &[Evidence]) -> Vec<(usize, Statement)> {
     let (mut kept, mut places) = (Joined::default(), Vec::new());
     let mut words = 0;
     // What says which document replaces which, that one guesses, or how old one is, is noted whatever the topic: the
     // report has to know.
-    let replaces = (0..flat.len()).filter(|place| {
-        let text = flat[*place].1.text.as_str();
-        versions::replaces(text) || versions::guesses(text) || dates(flat, evidence, *place)
+    let replaces = (0..all.len()).filter(|place| {
+        let text = all[*place].text.as_str();
+        versions::replaces(text) || has("guesses", text) || dates(all, evidence, *place)
     });
-    let good = best_from(scores, LEAST_SHARE).into_iter().take(MOST_SENTENCES).map(|place| (place, true));
-    let all = good.chain(replaces.take(MOST_REPLACING).map(|place| (place, false)));
+    let good = best_from(&rank::rank(topic, all).overall, LEAST_SHARE).into_iter().take(MOST_SENTENCES);
+    let noted = good.map(|place| (place, true)).chain(replaces.take(MOST_REPLACING).map(|place| (place, false)));
     let mut seen = HashSet::new();
-    for (place, counts) in all.filter(|(place, _)| seen.insert(*place)) {
+    for (place, counts) in noted.filter(|(place, _)| seen.insert(*place)) {
         if words > NOTE_WORDS {
             break;
         }
-        if kept.add(statement(flat[place], evidence)) {
-            words += if counts { length(&flat[place].1.text) } else { 0 };
+        if kept.add(all[place].clone()) {
+            words += if counts { word_count(&all[place].text) } else { 0 };
             places.push(place);
         }
     }
     places.into_iter().zip(kept.statements).collect()
 }
 
-/// Returns whether the sentence dates a document that has no other date. Such a line stands at its beginning.
-fn dates(flat: &[(usize, &Sentence)], evidence: &[Evidence], place: usize) -> bool {
-    let (piece, sentence) = flat[place];
-    let of = &evidence[piece];
-    of.published.is_none()
-        && !of.url.contains('#')
-        && is_among_first(HEAD_SENTENCES, flat, place)
-        && versions::date_of_line(&sentence.text).is_some()
+/// Returns whether the statement dates a document that has no other date. Such a line stands at its beginning.
+fn dates(all: &[Statement], evidence: &[Evidence], place: usize) -> bool {
+    let source = &evidence[all[place].origin];
+    source.published.is_none()
+        && !source.url.contains('#')
+        && is_among_first(HEAD_SENTENCES, all, place)
+        && versions::date_of_line(&all[place].text).is_some()
 }
 
-/// Returns whether it is among the first `count` sentences of its piece.
-fn is_among_first(count: usize, flat: &[(usize, &Sentence)], place: usize) -> bool {
-    place.checked_sub(count).is_none_or(|before| flat[before].0 != flat[place].0)
-}
-
-fn statement((piece, sentence): (usize, &Sentence), evidence: &[Evidence]) -> Statement {
-    // A longer heading is a paragraph in itself.
-    let is_heading = sentence.heading.chars().count() <= HEADING_CHARS;
-    Statement {
-        text: sentence.text.clone(),
-        sources: vec![evidence[piece].source_id],
-        group: evidence[piece].title.clone(),
-        heading: if is_heading { sentence.heading.clone() } else { String::new() },
-    }
+/// Returns whether it is among the first `count` statements of its text.
+fn is_among_first(count: usize, all: &[Statement], place: usize) -> bool {
+    place.checked_sub(count).is_none_or(|before| all[before].origin != all[place].origin)
 }
 
 /// Writes sources in the order of their best sentence, the sentences of each in text order.
 fn grouped(mut kept: Vec<(usize, Statement)>) -> String {
     let source = |(_, statement): &(usize, Statement)| statement.sources.first().copied();
-    let mut order = Vec::new();
-    kept.iter().for_each(|one| add(&mut order, source(one)));
+    let order = distinct(kept.iter().map(source));
     kept.sort_by_key(|one| (order.iter().position(|id| *id == source(one)), one.0));
     let mut notes = String::new();
     for of_source in kept.chunk_by(|one, other| source(one) == source(other)) {
         notes.push_str(&format!("### {}\n\n", plain(&of_source[0].1.group)));
         let mut heading = "";
         for (_, statement) in of_source {
-            if !statement.heading.is_empty() && statement.heading != heading {
+            // A longer heading is a paragraph in itself.
+            let is_heading = (1..=HEADING_CHARS).contains(&statement.heading.chars().count());
+            if is_heading && statement.heading != heading {
                 heading = &statement.heading;
                 notes.push_str(&format!("\n{HEADING_MARK}{heading}\n\n"));
             }
@@ -186,10 +167,6 @@ fn grouped(mut kept: Vec<(usize, Statement)>) -> String {
         notes.push('\n');
     }
     notes.trim_end().to_owned()
-}
-
-fn length(text: &str) -> usize {
-    text.split_whitespace().count().max(text.chars().filter(|char| is_unspaced(*char)).count() / 2)
 }
 
 #[cfg(test)]

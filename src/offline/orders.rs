@@ -7,85 +7,75 @@
 use std::collections::HashSet;
 
 use super::lists::{has, is_listed, listed};
-use crate::text::{Sentence, is_unspaced, words};
+use crate::text::{Sentence, is_in, is_unspaced, start, words};
 
+/// Characters of a clause among which its first word stands.
+const OPENING_CHARS: usize = 48;
 /// Characters of the call before the colon.
 const LONGEST_CALL: usize = 80;
 
 /// Returns whether the sentence is meant for a machine that reads along.
 pub(super) fn is_order(sentence: &str) -> bool {
-    let Text { text, first } = &Text::of(sentence);
-    let begins = ["system:", "assistant:", "ai:"].iter().any(|start| text.trim_start().starts_with(start));
+    let text = &normal(sentence);
+    let begins = ["system:", "assistant:", "ai:"].iter().any(|start| text.starts_with(start));
     if begins || listed("TAKEOVERS").any(|phrase| text.contains(phrase)) || digests(text) {
         return true;
     }
     let (reader, work, duty) = (is_reader(text), has("WORKS", text), has("DUTIES", text));
-    let ordered = first.iter().any(|word| is_listed("DEEDS", word)) || has("DEEDS", text) && duty;
-    let unspaced = text.contains(is_unspaced) && duty;
+    let ordered = has_imperative(text) || duty && has("DEEDS", text);
+    let unspaced = duty && text.contains(is_unspaced);
     reader && (work || has("ORDERS", text)) || (reader || work) && (ordered || unspaced)
+}
+
+/// Returns a text in the form in which phrases are looked for.
+fn normal(text: &str) -> String {
+    text.trim().to_lowercase().replace('’', "'")
+}
+
+/// Returns whether a deed stands where an imperative would: first in the sentence, or behind a colon or comma.
+fn has_imperative(text: &str) -> bool {
+    let clauses = text.split([':', ',', ';', '-', '–', '—', '(', '"', '“', '„']);
+    let openings = clauses.map(|clause| words(start(clause.trim_start(), OPENING_CHARS)).into_iter());
+    let is_small = |word: &&str| is_in("and then please now bitte und to is", word);
+    let mut firsts = openings.filter_map(|words| words.skip_while(is_small).next());
+    firsts.any(|word| is_listed("DEEDS", word))
 }
 
 /// Returns whether it says what a machine that shortens or writes texts has to write.
 fn digests(text: &str) -> bool {
-    let begins_word = |stem: &str| match stem.starts_with(is_unspaced) {
-        true => text.contains(stem),
-        false => text.match_indices(stem).any(|(at, _)| !text[..at].ends_with(char::is_alphanumeric)),
+    let begins_word = |stem: &str| {
+        let begins = |at: usize| stem.starts_with(is_unspaced) || !text[..at].ends_with(char::is_alphanumeric);
+        text.match_indices(stem).any(|(at, _)| begins(at))
     };
-    let written = || ["ORDERS", "SAYINGS"].iter().any(|name| has(name, text));
-    let has_to = || ["DUTIES", "CLAIMS"].iter().any(|name| has(name, text));
+    let has_any = |lists: [&str; 2]| lists.iter().any(|name| has(name, text));
     let made = |by: &str| {
         let machine = |(_, rest): (&str, &str)| words(rest).iter().take(2).any(|word| is_listed("MACHINES", word));
         text.split_once(by).is_some_and(machine)
     };
     let shortens = || has("MACHINES", text) && listed("DIGESTS").any(begins_word);
-    written() && has_to() && (shortens() || listed("MAKINGS").any(made))
+    has_any(["ORDERS", "SAYINGS"]) && has_any(["DUTIES", "CLAIMS"]) && (shortens() || listed("MAKINGS").any(made))
 }
 
+/// Returns whether the text speaks of a machine that reads, or of a maker of texts that is one: `any automated digest`,
+/// `assistants of the electronic sort`.
 fn is_reader(text: &str) -> bool {
-    has("READERS", text) || is_maker(text)
-}
-
-/// Returns whether the text speaks of a maker of texts that is a machine: `any automated digest`, `assistants of the
-/// electronic sort`.
-fn is_maker(text: &str) -> bool {
     let words = words(text);
-    let before = words.windows(2).any(|pair| is_listed("KINDS", pair[0]) && is_listed("MAKERS", pair[1]));
-    before || words.windows(4).any(|of| is_listed("MAKERS", of[0]) && of[1] == "of" && is_listed("KINDS", of[3]))
-}
-
-/// A sentence in the form in which phrases are looked for.
-struct Text {
-    text: String,
-    /// The first words of the sentence and of what stands behind a colon or comma: where an imperative would stand.
-    first: Vec<String>,
-}
-
-impl Text {
-    fn of(sentence: &str) -> Self {
-        let lower = sentence.to_lowercase().replace('’', "'");
-        let clauses = lower.split([':', ',', ';', '-', '–', '—', '(', '"', '“', '„']);
-        let begin = |clause: &str| {
-            let mut words = words(crate::text::start(clause.trim_start(), 48)).into_iter().map(str::to_owned);
-            words.find(|word| {
-                !matches!(word.as_str(), "and" | "then" | "please" | "now" | "bitte" | "und" | "to" | "is")
-            })
-        };
-        Self { first: clauses.filter_map(begin).collect(), text: format!(" {lower} ") }
-    }
+    let is_machine = |maker: &str, kind: &str| is_listed("MAKERS", maker) && is_listed("KINDS", kind);
+    has("READERS", text)
+        || words.windows(2).any(|pair| is_machine(pair[1], pair[0]))
+        || words.windows(4).any(|of| of[1] == "of" && is_machine(of[0], of[3]))
 }
 
 /// Returns whether the sentence begins by calling on a machine that reads along, as in `For digital assistants: …`.
 fn calls(sentence: &str) -> bool {
     let called = sentence.split_once([':', '：']).map(|(called, _)| called);
-    called
-        .filter(|called| called.chars().count() <= LONGEST_CALL)
-        .is_some_and(|called| is_reader(&Text::of(called).text))
+    called.is_some_and(|called| called.chars().count() <= LONGEST_CALL && is_reader(&normal(called)))
 }
 
 /// Returns whether it has what only somebody who is ordered to do something would be asked for.
 fn demands(sentence: &str) -> bool {
-    let Text { text, first } = &Text::of(sentence);
-    ["ORDERS", "WORKS"].iter().any(|name| has(name, text)) || first.iter().any(|word| is_listed("DEEDS", word))
+    let text = &normal(sentence);
+    has("ORDERS", text) || has("WORKS", text) || has_imperative(text)
 }
 
 /// Returns `sentences` without the paragraphs in which an order stands, or a call on machines with what they are to do,

@@ -4,7 +4,7 @@ use super::{
     bounds,
     lists::{has, is_listed, listed},
 };
-use crate::text::{self, Language, is_number, is_stop_word, is_unspaced, related, stem, terms, words};
+use crate::text::{self, Language, is_number, is_stop_word, is_unspaced, lower_words, related, stem, terms, words};
 
 /// Topics that one question is split into at most.
 const MAX_TOPICS: usize = 3;
@@ -24,18 +24,13 @@ const MAX_QUERY_CHARS: usize = 400;
 /// Related words that stand for one word of a topic.
 const WORDS_FOR_ONE: usize = 3;
 
-/// Returns the words of `text` in lower case.
-pub(super) fn lower_words(text: &str) -> Vec<String> {
-    words(text).into_iter().map(str::to_lowercase).collect()
-}
-
 /// Returns the single questions in `question`, in order, as written; at least one. Words in brackets at its end, as
 /// [`topics`] puts them there, are not part of any.
 pub(super) fn parts(question: &str) -> Vec<String> {
     let question = bounds::question(question);
     let sentences = text::split(without_carried(question));
-    let mut parts: Vec<String> = sentences.iter().flat_map(|sentence| clauses(&sentence.text)).collect();
-    parts.truncate(MAX_PARTS);
+    let mut parts: Vec<String> =
+        sentences.iter().flat_map(|sentence| clauses(&sentence.text)).take(MAX_PARTS).collect();
     if parts.is_empty() {
         parts.push(question.trim().to_owned());
     }
@@ -52,6 +47,8 @@ pub(super) fn without_carried(topic: &str) -> &str {
 fn clauses(sentence: &str) -> Vec<String> {
     let mut clauses = Vec::new();
     let mut start = 0;
+    // `under the contract`, `in 2030` only lead to a question.
+    let leads = |head: &str| begins_with("prepositions", head) && !has("interrogatives", head);
     // After a demand (`name the miller, the day of the fire`) each such thing is asked for.
     let is_list = begins_with("demands", sentence);
     for (at, _) in sentence.char_indices() {
@@ -86,11 +83,6 @@ fn is_bare(clause: &str) -> bool {
     !clause.starts_with(is_unspaced) && lower_words(clause).iter().all(is_bare)
 }
 
-/// Returns whether it only leads to a question: `under the contract`, `in 2030`.
-fn leads(head: &str) -> bool {
-    begins_with("prepositions", head) && !lower_words(head).iter().any(|word| is_listed("interrogatives", word))
-}
-
 /// Returns whether its first word is one of a list.
 fn begins_with(name: &str, text: &str) -> bool {
     lower_words(text::start(text, OPENING_CHARS)).first().is_some_and(|word| is_listed(name, word))
@@ -110,11 +102,6 @@ fn asks(text: &str) -> bool {
 pub(super) fn asks_for_list(question: &str) -> bool {
     let lower = question.trim_start().to_lowercase();
     listed("overviews").any(|opening| lower.starts_with(opening)) || has("each", &lower) && lower.contains(" and ")
-}
-
-/// Returns whether it asks for the first, the largest, the one most in favour.
-pub(super) fn asks_for_extreme(part: &str) -> bool {
-    lower_words(part).iter().any(|word| is_listed("extremes", word))
 }
 
 /// Returns whether a word, in lower case, says how something is asked rather than what about.
@@ -138,13 +125,10 @@ pub(super) fn proper_names(text: &str) -> Vec<&str> {
         return names;
     }
     let all = words(text);
-    let is_noun = |name: &&str| {
-        let before = all.iter().position(|word| word == name).and_then(|at| at.checked_sub(1)).map(|at| all[at]);
-        let ends = |word: &str| ["e", "en", "er", "es", "em"].iter().any(|ending| word.ends_with(ending));
-        before.is_some_and(|word| {
-            is_listed("German articles", word) || ends(word) && word.starts_with(char::is_lowercase)
-        })
-    };
+    let ends = |word: &str| ["e", "en", "er", "es", "em"].iter().any(|ending| word.ends_with(ending));
+    let is_before_noun =
+        |word: &str| is_listed("German articles", word) || ends(word) && word.starts_with(char::is_lowercase);
+    let is_noun = |name: &str| all.windows(2).find(|pair| pair[1] == name).is_some_and(|pair| is_before_noun(pair[0]));
     names.retain(|name| is_number(name) || !is_noun(name));
     names
 }
@@ -160,6 +144,7 @@ pub(super) fn telling(text: &str) -> Vec<&str> {
 
 /// Joins parts to at most [`MAX_TOPICS`], none so short that it means nothing alone.
 fn joined_parts(parts: Vec<String>) -> Vec<String> {
+    let is_small = |part: &str| terms(part, Language::of(part)).len() < LEAST_WORDS;
     let mut topics = joined(parts, |before, part| is_small(part) || is_small(before));
     if topics.len() > MAX_TOPICS {
         let rest = topics.split_off(MAX_TOPICS - 1).join(", ");
@@ -168,22 +153,13 @@ fn joined_parts(parts: Vec<String>) -> Vec<String> {
     topics
 }
 
-fn is_small(part: &str) -> bool {
-    terms(part, Language::of(part)).len() < LEAST_WORDS
-}
-
-/// Returns whether it speaks of something that was named before.
-pub(super) fn refers(part: &str) -> bool {
-    lower_words(part).iter().any(|word| is_listed("pronouns", word))
-}
-
 /// Returns the part with the names and, where it only says "it", the subject of the first part.
 fn standing_alone(part: &str, first: &str, brief: &str) -> String {
     let mut carried = names(brief);
-    if refers(part) || carried.is_empty() {
+    if has("pronouns", part) || carried.is_empty() {
         carried.extend(keywords(first));
     }
-    carried = distinct(carried, lower_words(part));
+    carried = unseen(carried, lower_words(part));
     carried.truncate(CARRIED_WORDS);
     if carried.is_empty() { part.to_owned() } else { format!("{part} ({})", carried.join(" ")) }
 }
@@ -200,35 +176,29 @@ pub(super) fn names(text: &str) -> Vec<&str> {
     words(text).into_iter().filter(is_name).collect()
 }
 
-/// Returns queries from the topic itself to its rarest words, then with other words for the same thing, also in other
-/// languages.
+/// Returns queries from the topic itself to its rarest words, then with other words for the same thing: in English, if
+/// it is in another language, and in its own.
 pub(super) fn queries(topic: &str) -> Vec<String> {
-    let own = without_carried(topic);
-    let mut queries = vec![topic.to_owned(), keywords(own).join(" "), rarest(topic).join(" ")];
-    queries.extend(reworded(topic));
-    let shortened = queries.iter().map(|query| shortened(query)).filter(|query| !query.is_empty());
-    distinct(shortened.collect(), Vec::new())
-}
-
-/// Returns the topic in English, if it is not, and in other words of its own language.
-fn reworded(topic: &str) -> Vec<String> {
+    let mut queries = vec![topic.to_owned(), keywords(without_carried(topic)).join(" "), rarest(topic).join(" ")];
     let own = Language::of(topic);
     let other = if own == Language::English { Language::German } else { Language::English };
-    [other, own].into_iter().filter_map(|language| in_words_of(topic, own, language)).collect()
+    queries.extend([other, own].into_iter().filter_map(|language| in_words_of(topic, own, language)));
+    let shortened = queries.iter().map(|query| shortened(query).to_owned()).filter(|query| !query.is_empty());
+    unseen(shortened.collect(), Vec::new())
 }
 
 /// Returns the names of the topic and, for each of its other words, related words of `language`; `None` if there are
 /// none.
 fn in_words_of(topic: &str, own: Language, language: Language) -> Option<String> {
-    let (mut reworded, mut found) = (Vec::new(), false);
-    for word in asked_words(topic) {
-        let others = related(&stem(&word.to_lowercase(), own), own).into_iter();
-        let others = others.filter(|(other, of)| *of == language && *other != word).map(|(other, _)| other.to_owned());
+    let asked = asked_words(topic);
+    let reworded = |word: &String| {
+        let related = related(&stem(&word.to_lowercase(), own), own).into_iter();
+        let others = related.filter(|(other, of)| *of == language && other != word).map(|(other, _)| other.to_owned());
         let others: Vec<String> = others.take(WORDS_FOR_ONE).collect();
-        found |= !others.is_empty();
-        reworded.extend(if others.is_empty() { vec![word] } else { others });
-    }
-    found.then(|| reworded.join(" "))
+        if others.is_empty() { vec![word.clone()] } else { others }
+    };
+    let reworded: Vec<String> = asked.iter().flat_map(reworded).collect();
+    (reworded != asked).then(|| reworded.join(" "))
 }
 
 /// Returns the words that a topic asks with; pairs of characters where a script has no spaces.
@@ -242,8 +212,8 @@ fn asked_words(topic: &str) -> Vec<String> {
 
 /// Returns a query that asks for less, for when the first ones brought nothing.
 pub(super) fn broader_query(topic: &str) -> String {
-    let words = longest(keywords(topic));
-    if words.is_empty() { shortened(topic) } else { words.join(" ") }
+    let words = longest(keywords(topic)).join(" ");
+    if words.is_empty() { shortened(topic).to_owned() } else { words }
 }
 
 /// Returns the two longest words.
@@ -253,8 +223,8 @@ fn longest(mut words: Vec<&str>) -> Vec<&str> {
     words
 }
 
-fn shortened(query: &str) -> String {
-    query.trim().chars().take(MAX_QUERY_CHARS).collect()
+fn shortened(query: &str) -> &str {
+    text::start(query.trim(), MAX_QUERY_CHARS)
 }
 
 fn keywords(topic: &str) -> Vec<&str> {
@@ -263,13 +233,13 @@ fn keywords(topic: &str) -> Vec<&str> {
         let lower = word.to_lowercase();
         !only_asks(&lower, language) && (lower.chars().count() > 1 || is_number(&lower))
     };
-    let mut keywords = distinct(words(topic).into_iter().filter(says_much).collect(), Vec::new());
+    let mut keywords = unseen(words(topic).into_iter().filter(says_much).collect(), Vec::new());
     keywords.truncate(KEYWORDS);
     keywords
 }
 
 /// Returns each of the texts once, in whatever case, and none of those in `seen`, which are in lower case.
-fn distinct<T: AsRef<str>>(mut texts: Vec<T>, mut seen: Vec<String>) -> Vec<T> {
+fn unseen<T: AsRef<str>>(mut texts: Vec<T>, mut seen: Vec<String>) -> Vec<T> {
     texts.retain(|text| {
         let lower = text.as_ref().to_lowercase();
         let is_new = !seen.contains(&lower);
@@ -281,9 +251,11 @@ fn distinct<T: AsRef<str>>(mut texts: Vec<T>, mut seen: Vec<String>) -> Vec<T> {
 
 /// Returns names and numbers with the longest other words: what few documents have.
 fn rarest(topic: &str) -> Vec<&str> {
-    let names = names(topic);
-    let longest = longest(keywords(topic).into_iter().filter(|word| !names.contains(word)).collect());
-    keywords(topic).into_iter().filter(|word| names.contains(word) || longest.contains(word)).take(6).collect()
+    let (names, mut keywords) = (names(topic), keywords(topic));
+    let longest = longest(keywords.iter().copied().filter(|word| !names.contains(word)).collect());
+    keywords.retain(|word| names.contains(word) || longest.contains(word));
+    keywords.truncate(6);
+    keywords
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@
 
 use std::{collections::HashMap, iter::successors};
 
-use super::{count, is_month, kinds::Kinds, plan, statements::Statement};
+use super::{count, kinds::Kinds, lists::has, plan, statements::Statement};
 use crate::text::{
-    Language, Sentence, is_number, is_signature, is_unspaced, related, related_in_compound, stem, terms, words,
+    Language, is_number, is_signature, is_unspaced, month_by_name, related, related_in_compound, stem, terms, words,
 };
 
+/// Statements of a text that show its language.
+const SAMPLE: usize = 8;
 /// Words of a question that are looked for.
 const MAX_WORDS: usize = 64;
 /// What a related word is worth, and one that is related to a part of a compound.
@@ -48,20 +50,6 @@ const LESS_FOR_THING: f64 = 0.15;
 const MOST_THINGS: usize = 5;
 const LESS_FOR_ANY_KIND: f64 = 0.2;
 
-/// A text and its title, split.
-#[derive(Clone, Debug)]
-pub(super) struct Piece<'a> {
-    pub title: &'a str,
-    pub sentences: &'a [Sentence],
-}
-
-impl Piece<'_> {
-    /// Returns the language of its first sentences.
-    fn language(&self) -> Language {
-        Language::of(&self.sentences.iter().take(8).map(|sentence| format!("{} ", sentence.text)).collect::<String>())
-    }
-}
-
 /// What a sentence is worth for a part of the question.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Score {
@@ -73,7 +61,7 @@ pub(super) struct Score {
     pub words: usize,
 }
 
-/// Scores of all sentences of all pieces, one after the other.
+/// Scores of statements, one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct Scores {
     /// For each part of the question; at least one.
@@ -84,34 +72,25 @@ pub(super) struct Scores {
     pub overall: Vec<f64>,
 }
 
-/// Scores every sentence of `pieces` for `question`.
-pub(super) fn rank(question: &str, pieces: &[Piece<'_>]) -> Scores {
+/// Scores every statement for `question`, as it stands in its text.
+pub(super) fn rank(question: &str, statements: &[Statement]) -> Scores {
     let mut question = Question::read(question);
-    let found: Vec<Vec<Found<'_>>> = pieces.iter().map(|piece| question.found_in(piece)).collect();
-    question.weigh(&found);
-    let documents = question.in_documents(pieces, &found);
-    let of_piece = |(piece, found): (&Piece<'_>, &Vec<Found<'_>>)| {
-        let document = &documents[piece.title];
-        (0..found.len()).map(|place| question.shares(document, found, place)).collect::<Vec<_>>()
+    let texts = statements.chunk_by(|one, other| (one.origin, &one.group) == (other.origin, &other.group));
+    let texts: Vec<Vec<Found<'_>>> = texts.map(|text| question.found_in(text)).collect();
+    question.weigh(&texts);
+    let documents = question.in_documents(&texts);
+    let of_text = |text: &Vec<Found<'_>>| {
+        let document = &documents[text[0].statement.group.as_str()];
+        (0..text.len()).map(|place| shares(document, text, place)).collect::<Vec<_>>()
     };
-    let shares: Vec<Vec<f64>> = pieces.iter().zip(&found).flat_map(of_piece).collect();
+    let shares: Vec<Vec<f64>> = texts.iter().flat_map(of_text).collect();
     let of_part = |part: &Part| {
-        let sentences = found.iter().flatten().zip(&shares);
-        sentences.map(|(found, shares)| question.score(part, found, shares)).collect()
+        let statements = texts.iter().flatten().zip(&shares);
+        statements.map(|(found, shares)| question.score(part, found, shares)).collect()
     };
     let parts: Vec<Vec<Score>> = question.parts.iter().map(of_part).collect();
     let words = question.parts.iter().map(|part| part.own().filter(|is_own| *is_own).count()).collect();
     Scores { overall: overall(&parts), parts, words }
-}
-
-/// Scores statements; those under one title as the text they come from.
-pub(super) fn rank_statements(question: &str, statements: &[Statement]) -> Scores {
-    let groups: Vec<&[Statement]> = statements.chunk_by(|one, other| one.group == other.group).collect();
-    let texts: Vec<Vec<Sentence>> =
-        groups.iter().map(|group| group.iter().map(Statement::sentence).collect()).collect();
-    let titles = groups.iter().map(|group| group[0].group.as_str());
-    let pieces: Vec<Piece<'_>> = titles.zip(&texts).map(|(title, sentences)| Piece { title, sentences }).collect();
-    rank(question, &pieces)
 }
 
 /// Returns the places whose score is at least `least`, best first, equal ones in order.
@@ -160,9 +139,9 @@ impl Part {
     }
 }
 
-/// A sentence, with the words of the question in it and in the heading above it: each word, and its share.
+/// A statement, with the words of the question in it and in the heading above it: each word, and its share.
 struct Found<'a> {
-    sentence: &'a Sentence,
+    statement: &'a Statement,
     language: Language,
     own: Vec<(usize, f64)>,
     heading: Vec<(usize, f64)>,
@@ -179,18 +158,13 @@ impl Question {
         let count = question.words.len();
         for (number, part) in parts.iter().enumerate() {
             let mut weights = vec![0.0_f64; count];
-            let leans = number > 0 && (own[number].len() < LEAST_WORDS || plan::refers(part));
+            let leans = number > 0 && (own[number].len() < LEAST_WORDS || has("pronouns", part));
             own[0].iter().filter(|_| leans).for_each(|word| weights[*word] = OF_FIRST_PART);
             own[number].iter().for_each(|word| weights[*word] = 1.0);
             let kinds = Kinds::asked_by(part, text);
             question.parts.push(Part { weights, kinds });
         }
         question
-    }
-
-    /// Returns the number of the word with this stem, if the question has it itself.
-    fn number(&self, stem: &str) -> Option<usize> {
-        self.forms.get(stem)?.iter().find(|(_, share)| *share == 1.0).map(|(number, _)| *number)
     }
 
     /// Returns the numbers of the words of `part`, and adds the new ones.
@@ -211,14 +185,17 @@ impl Question {
         numbers
     }
 
+    /// Returns the number of a word, which is new unless another one has its stem; `None` if there are too many.
     fn word(&mut self, word: &str, is_name: bool, language: Language) -> Option<usize> {
         let own = stem(word, language);
-        let (known, number) = (self.number(&own), self.words.len());
+        let forms = self.forms.get(&own).map(Vec::as_slice).unwrap_or_default();
+        let known = forms.iter().find(|(_, share)| *share == 1.0).map(|(number, _)| *number);
+        let number = self.words.len();
         if known.is_some() || number >= MAX_WORDS {
             return known;
         }
         let is_number = is_number(word);
-        let is_name = is_name && !is_number && !is_month(word);
+        let is_name = is_name && !is_number && month_by_name(word).is_none();
         self.words.push(Word { is_name, is_number, rarity: 0.0 });
         let own_forms = Language::ALL.map(|of| (stem(word, of), 1.0)).into_iter();
         let related = related(&own, language).into_iter().map(|(other, of)| (stem(other, of), RELATED));
@@ -240,40 +217,38 @@ impl Question {
         (found, terms.len())
     }
 
-    fn found_in<'a>(&self, piece: &Piece<'a>) -> Vec<Found<'a>> {
-        let language = piece.language();
+    fn found_in<'a>(&self, text: &'a [Statement]) -> Vec<Found<'a>> {
+        let begin: String = text.iter().take(SAMPLE).map(|statement| format!("{} ", statement.text)).collect();
+        let language = Language::of(&begin);
         let mut headings: HashMap<&str, Vec<(usize, f64)>> = HashMap::new();
-        let found = piece.sentences.iter().map(|sentence| {
-            let heading =
-                headings.entry(&sentence.heading).or_insert_with(|| self.words_in(&sentence.heading, language).0);
-            let (own, length) = self.words_in(&sentence.text, language);
-            Found { sentence, language, own, heading: heading.clone(), length }
+        let found = text.iter().map(|statement| {
+            let heading = headings.entry(&statement.heading);
+            let heading = heading.or_insert_with(|| self.words_in(&statement.heading, language).0).clone();
+            let (own, length) = self.words_in(&statement.text, language);
+            Found { statement, language, own, heading, length }
         });
         found.collect()
     }
 
-    /// Weighs each word by how few sentences have it.
-    fn weigh(&mut self, found: &[Vec<Found<'_>>]) {
+    /// Weighs each word by how few statements have it.
+    fn weigh(&mut self, texts: &[Vec<Found<'_>>]) {
         let mut having = vec![0; self.words.len()];
-        found.iter().flatten().flat_map(|found| &found.own).for_each(|(number, _)| having[*number] += 1);
-        let all = count(found.iter().map(Vec::len).sum());
+        texts.iter().flatten().flat_map(|found| &found.own).for_each(|(number, _)| having[*number] += 1);
+        let all = count(texts.iter().map(Vec::len).sum());
         for (word, having) in self.words.iter_mut().zip(having) {
             let having = count(having).max(1.0);
             word.rarity = (1.0 + (all - having + 0.5).max(0.5) / (having + 0.5)).ln();
         }
     }
 
-    /// Returns what each word is worth in a document for standing in its title, or anywhere in it: pieces of the same
+    /// Returns what each word is worth in a document for standing in its title, or anywhere in it: texts of the same
     /// title are of the same document.
-    fn in_documents<'a>(&self, pieces: &[Piece<'a>], found: &[Vec<Found<'_>>]) -> HashMap<&'a str, Vec<f64>> {
+    fn in_documents<'a>(&self, texts: &[Vec<Found<'a>>]) -> HashMap<&'a str, Vec<f64>> {
         let mut documents: HashMap<&str, Vec<f64>> = HashMap::new();
-        for (piece, found) in pieces.iter().zip(found) {
-            let document = documents.entry(piece.title).or_insert_with(|| vec![0.0; self.words.len()]);
-            let language = found.first().map_or_else(|| piece.language(), |found| found.language);
-            let title = self.words_in(piece.title, language).0;
-            let has_all = self.words.len() >= LEAST_WORDS && title.len() == self.words.len();
-            see(document, &title, if has_all { IN_TITLE_OF_ALL } else { IN_TITLE });
-            for (number, _) in found.iter().flat_map(|found| &found.own) {
+        for found in texts.iter().flatten() {
+            let title = found.statement.group.as_str();
+            let document = documents.entry(title).or_insert_with(|| self.in_title(title, found.language));
+            for (number, _) in &found.own {
                 let worth = if self.words[*number].is_name { NAME_IN_DOCUMENT } else { WORD_IN_DOCUMENT };
                 see(document, &[(*number, 1.0)], worth);
             }
@@ -281,24 +256,16 @@ impl Question {
         documents
     }
 
-    /// Returns what each word is worth for a sentence, by the best place where it stands; takes what it is worth
-    /// anywhere in the document.
-    fn shares(&self, document: &[f64], found: &[Found<'_>], place: usize) -> Vec<f64> {
-        let mut shares = document.to_vec();
-        let here = &found[place];
-        see(&mut shares, &here.own, 1.0);
-        see(&mut shares, &here.heading, IN_HEADING);
-        let before = successors(Some(IN_SENTENCE_BEFORE), |share| Some(share * FADING)).take(SENTENCES_BEFORE);
-        let after = found.get(place + 1).map(|_| (place + 1, IN_SENTENCE_AFTER));
-        for (other, share) in (0..place).rev().zip(before).chain(after) {
-            let together = found[other].sentence.paragraph == here.sentence.paragraph;
-            see(&mut shares, &found[other].own, if together { share } else { share * OF_ANOTHER_PARAGRAPH });
-        }
+    fn in_title(&self, title: &str, language: Language) -> Vec<f64> {
+        let mut shares = vec![0.0; self.words.len()];
+        let found = self.words_in(title, language).0;
+        let has_all = self.words.len() >= LEAST_WORDS && found.len() == self.words.len();
+        see(&mut shares, &found, if has_all { IN_TITLE_OF_ALL } else { IN_TITLE });
         shares
     }
 
     fn score(&self, part: &Part, found: &Found<'_>, shares: &[f64]) -> Score {
-        let text = found.sentence.text.as_str();
+        let text = found.statement.text.as_str();
         let cover = self.covered(part, shares, |weight| weight);
         let others = self.covered(part, shares, |weight| f64::from(u8::from(weight == 0.0)));
         let fit = part.kinds.fit(text, |word| self.forms.contains_key(&stem(&word.to_lowercase(), found.language)));
@@ -343,6 +310,22 @@ impl Question {
     }
 }
 
+/// Returns what each word is worth for a sentence, by the best place where it stands; takes what it is worth
+/// anywhere in the document.
+fn shares(document: &[f64], text: &[Found<'_>], place: usize) -> Vec<f64> {
+    let mut shares = document.to_vec();
+    let here = &text[place];
+    see(&mut shares, &here.own, 1.0);
+    see(&mut shares, &here.heading, IN_HEADING);
+    let before = successors(Some(IN_SENTENCE_BEFORE), |share| Some(share * FADING)).take(SENTENCES_BEFORE);
+    let after = text.get(place + 1).map(|_| (place + 1, IN_SENTENCE_AFTER));
+    for (other, share) in (0..place).rev().zip(before).chain(after) {
+        let together = text[other].statement.paragraph == here.statement.paragraph;
+        see(&mut shares, &text[other].own, if together { share } else { share * OF_ANOTHER_PARAGRAPH });
+    }
+    shares
+}
+
 /// Raises the shares of words to those of a place where they stand.
 fn see(shares: &mut [f64], found: &[(usize, f64)], worth: f64) {
     found.iter().for_each(|(number, form)| shares[*number] = shares[*number].max(form * worth));
@@ -361,16 +344,19 @@ mod tests {
     use super::*;
     use crate::text::split;
 
-    fn scores(question: &str, text: &str) -> (Vec<Sentence>, Scores) {
-        let sentences = split(text);
-        let scores = rank(question, &[Piece { title: "", sentences: &sentences }]);
-        (sentences, scores)
+    fn said(title: &str, text: &str) -> Vec<Statement> {
+        let group = Statement { group: title.into(), ..Statement::default() };
+        split(text).into_iter().map(|sentence| group.with(sentence)).collect()
+    }
+
+    fn scores(question: &str, text: &str) -> Scores {
+        rank(question, &said("", text))
     }
 
     fn best(question: &str, text: &str) -> (String, bool) {
-        let (sentences, scores) = scores(question, text);
+        let (said, scores) = (said("", text), scores(question, text));
         let place = best_from(&scores.overall, 0.0)[0];
-        (sentences[place].text.clone(), scores.parts[0][place].answers)
+        (said[place].text.clone(), scores.parts[0][place].answers)
     }
 
     #[test]
@@ -386,10 +372,9 @@ mod tests {
     fn a_document_whose_title_says_all_that_is_asked_comes_first() {
         let [sheet, minutes] =
             ["Members pay 4 crowns. Guests pay 6 crowns.", "Fares rose by 2 crowns. A mast was bought in 2029."];
-        let (sheet, minutes) = (split(sheet), split(minutes));
         let best = |title: &str| {
-            let pieces = [Piece { title: "Minutes", sentences: &minutes }, Piece { title, sentences: &sheet }];
-            best_from(&rank("What were the fares in 2029?", &pieces).overall, 0.0)[0]
+            let statements = [said("Minutes", minutes), said(title, sheet)].concat();
+            best_from(&rank("What were the fares in 2029?", &statements).overall, 0.0)[0]
         };
         assert_eq!((best("Fares of 2029"), best("Fares of 2031"), best("Members in 2029")), (2, 0, 0));
     }
@@ -431,7 +416,7 @@ mod tests {
     fn a_line_whose_value_the_question_says_itself_is_no_statement() {
         let value = |line: &str| {
             let text = format!("{line}\n\nThe ferry is old. The harbour is deep. Soup was served.");
-            scores("How much will the Saltbox battery store?", &text).1.parts[0][0].value
+            scores("How much will the Saltbox battery store?", &text).parts[0][0].value
         };
         let new = value("What comes next: the Saltbox battery, by the ice house");
         for its_own in ["What comes next: the Saltbox battery", "What comes next: the Saltbox battery."] {
@@ -454,13 +439,13 @@ mod tests {
     #[test]
     fn neighbours_and_headings_help() {
         let text = "There were two millstones. The other was taken to the chapel at Sallow Bay.\n\nSoup was served.";
-        let scores = scores("Where is the second millstone?", text).1.overall;
+        let scores = scores("Where is the second millstone?", text).overall;
         assert!(scores[1] > scores[2], "{scores:?}");
     }
 
     #[test]
     fn nothing_to_rank_is_no_trouble() {
         assert_eq!(rank("", &[]).overall, Vec::<f64>::new());
-        assert_eq!(scores("what?", "One sentence.").1.overall, [0.0]);
+        assert_eq!(scores("what?", "One sentence.").overall, [0.0]);
     }
 }

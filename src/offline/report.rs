@@ -7,14 +7,16 @@ use std::{
 };
 
 use super::{
-    Evidence, Finding, add, bounds,
+    Evidence, Finding, bounds,
+    lists::has,
     phrases::Phrases,
     plan,
     rank::{self, Score, best_from},
     statements::{self, Joined, Statement},
     versions::{self, Versions},
 };
-use crate::text::{self, Language, is_row, is_unspaced, plain, terms, words};
+use crate::domain::distinct;
+use crate::text::{self, Language, is_row, is_unspaced, plain, terms, whole_words, words};
 
 const TITLE_CHARS: usize = 120;
 /// A heading beside a statement that means little alone.
@@ -46,8 +48,6 @@ const MOST_MISSING: usize = 8;
 /// Everything the report says, and what it is worth.
 struct Material<'a> {
     statements: Vec<Statement>,
-    /// The finding each statement is from.
-    findings: Vec<usize>,
     scores: rank::Scores,
     versions: Versions<'a>,
     /// What a newer statement, or one that knows better, says otherwise.
@@ -89,17 +89,15 @@ fn section(report: &mut String, heading: &str, lines: &[String]) {
 
 /// Reads all notes, joins what several say, and ranks it.
 fn gather<'a>(brief: &str, findings: &[Finding], sources: &'a [Evidence]) -> Material<'a> {
-    let (mut all, mut from) = (Joined::default(), Vec::new());
-    for (number, statement) in statements::read_all(findings.iter().map(|finding| finding.text.as_str())) {
-        if all.add(statement) {
-            from.push(number);
-        }
+    let mut all = Joined::default();
+    for statement in statements::read_all(findings.iter().map(|finding| finding.text.as_str())) {
+        all.add(statement);
     }
     let statements = all.statements;
-    let scores = rank::rank_statements(brief, &statements);
+    let scores = rank::rank(brief, &statements);
     let versions = Versions::of(brief, &statements, sources);
     let outdated = (0..statements.len()).filter(|place| versions.is_outdated(&statements[*place])).collect();
-    Material { statements, findings: from, scores, versions, outdated }
+    Material { statements, scores, versions, outdated }
 }
 
 /// Leaves each statement to the part that it suits best, and in turns as many to each part as there is room for in all.
@@ -136,7 +134,7 @@ impl Material<'_> {
             let mut places = self.current(values, SHARE_IN_SHORT);
             places.truncate(wanted);
             let answers = places.iter().any(|place| scores[*place].answers);
-            if lists || plan::asks_for_extreme(&part) {
+            if lists || has("extremes", &part) {
                 places = self.with_siblings(places);
             }
             Short { part, answers, places }
@@ -161,26 +159,25 @@ impl Material<'_> {
             let row = Some(&self.statements[place]).filter(|statement| is_row(&statement.text))?;
             Some((&row.group, &row.heading))
         };
-        let mut all: Vec<usize> = Vec::new();
-        for place in places {
-            let is_sibling = |other: &usize| *other == place || table(place).is_some() && table(place) == table(*other);
-            (0..self.statements.len()).filter(is_sibling).take(SHORT_LIST).for_each(|place| add(&mut all, place));
-        }
-        all
+        let siblings = |place: usize| {
+            let own = table(place);
+            let is_sibling = move |other: &usize| *other == place || own.is_some() && own == table(*other);
+            (0..self.statements.len()).filter(is_sibling).take(SHORT_LIST)
+        };
+        distinct(places.into_iter().flat_map(siblings))
     }
 
     /// Takes out of the best candidates what others say otherwise and know better; not what suits another part of the
     /// question better, where figures of the same kind may be about something else.
     fn overrule(&mut self, scores: &[Score]) {
-        let mut candidates = self.current(scores.iter().map(|score| score.value).collect(), SHARE_OVERRULED);
-        candidates.truncate(CANDIDATES);
+        let best = self.current(scores.iter().map(|score| score.value).collect(), SHARE_OVERRULED);
         // Who knows better has a say, however little else he says, and who guesses has to be held against him.
         let is_said_with_care = |place: &usize| {
             let text = &self.statements[*place].text;
-            versions::guesses(text) || versions::corrects(text)
+            has("guesses", text) || has("corrects", text)
         };
         let careful = (0..scores.len()).filter(is_said_with_care).take(CANDIDATES);
-        careful.for_each(|place| add(&mut candidates, place));
+        let candidates = distinct(best.into_iter().take(CANDIDATES).chain(careful));
         let known: Vec<(&Statement, Score)> =
             candidates.iter().map(|place| (&self.statements[*place], scores[*place])).collect();
         let overruled = self.versions.overruled(&known);
@@ -206,12 +203,9 @@ impl Material<'_> {
         }
         let rest = short.iter().flat_map(|part| part.places.iter().skip(1));
         lines.extend(rest.map(|place| format!("- {}", self.labelled(*place))));
-        let missing = self.missing_words(brief);
+        let missing = self.missing_words(brief).join(phrases.get("comma").trim_matches('|'));
         if !any_answers && !missing.is_empty() {
-            lines.push(format!(
-                "\n{}",
-                phrases.filled("missing_words", &missing.join(phrases.get("comma").trim_matches('|')))
-            ));
+            lines.push(format!("\n{}", phrases.filled("missing_words", &missing)));
         }
         lines
     }
@@ -231,12 +225,11 @@ impl Material<'_> {
 
     /// Writes a paragraph per source: its sentences in their order, under the title of the source.
     fn topic_lines(&self, finding: usize, shown: &mut HashSet<usize>) -> Vec<String> {
-        let is_fresh = |place: &usize| self.findings[*place] == finding && !shown.contains(place);
+        let is_fresh = |place: &usize| self.statements[*place].origin == finding && !shown.contains(place);
         let fresh = best_from(&self.scores.overall, SHARE_IN_SECTION).into_iter().filter(is_fresh);
         let mut fresh: Vec<usize> = fresh.take(SECTION_SENTENCES).collect();
         shown.extend(&fresh);
-        let mut titles: Vec<&str> = Vec::new();
-        fresh.iter().for_each(|place| add(&mut titles, self.statements[*place].group.as_str()));
+        let titles = distinct(fresh.iter().map(|place| self.statements[*place].group.as_str()));
         fresh.sort_unstable();
         let paragraph = |title: &str| {
             let own = fresh.iter().map(|place| &self.statements[*place]).filter(|statement| statement.group == title);
@@ -268,10 +261,13 @@ impl Material<'_> {
     fn conflicts(&self) -> Vec<(usize, usize)> {
         let good = best_from(&self.scores.overall, SHARE_IN_SECTION).into_iter();
         let good: Vec<usize> = good.filter(|place| !self.outdated.contains(place)).take(MOST_COMPARED).collect();
-        let said = good.iter().map(|place| &self.statements[*place]);
-        let said: Vec<_> = said.map(|statement| (statement.text.as_str(), statement.sources.as_slice())).collect();
-        let pairs = statements::differing(&said);
-        pairs.into_iter().take(MOST_CONFLICTS).map(|(one, other)| (good[one], good[other])).collect()
+        let texts: Vec<&str> = good.iter().map(|place| self.statements[*place].text.as_str()).collect();
+        let sources = |place: usize| &self.statements[place].sources;
+        let are_apart = |(one, other): &(usize, usize)| {
+            !sources(*one).is_empty() && sources(*one).iter().all(|id| !sources(*other).contains(id))
+        };
+        let pairs = statements::differing(&texts).into_iter().map(|(one, other)| (good[one], good[other]));
+        pairs.filter(are_apart).take(MOST_CONFLICTS).collect()
     }
 
     fn conflict_lines(&self, phrases: Phrases) -> Vec<String> {
@@ -298,8 +294,7 @@ impl Material<'_> {
                 && !plan::only_asks(&word.to_lowercase(), language)
                 && terms(word, language).iter().any(|term| !present.contains(term))
         };
-        let mut missing = Vec::new();
-        words(brief).into_iter().filter(is_missing).for_each(|word| add(&mut missing, word));
+        let mut missing = distinct(words(brief).into_iter().filter(is_missing));
         missing.truncate(MOST_MISSING);
         missing
     }
@@ -307,18 +302,15 @@ impl Material<'_> {
 
 /// Returns the first sentence of the brief on one line, shortened between words.
 fn title(brief: &str) -> String {
-    let first = text::split(brief).into_iter().next().map(|sentence| sentence.text);
-    heading(&first.unwrap_or_else(|| brief.to_owned()))
+    text::split(brief).first().map_or_else(|| heading(brief), |first| heading(&first.text))
 }
 
 /// Returns a topic as a heading, without what was carried along for searching.
 fn heading(topic: &str) -> String {
     let topic = plain(topic);
     let topic = topic.trim_start_matches(['#', ' ']);
-    match topic.char_indices().nth(TITLE_CHARS) {
-        Some((end, _)) => format!("{} …", topic[..end].rsplit_once(' ').map_or(&topic[..end], |(head, _)| head)),
-        None => topic.to_owned(),
-    }
+    let head = whole_words(topic, TITLE_CHARS);
+    if head.len() < topic.len() { format!("{head} …") } else { topic.to_owned() }
 }
 
 /// Returns the topic without the words that it carries along for searching, its first letter a capital.

@@ -47,33 +47,23 @@ fn list_of(language: Language, name: &str) -> &'static str {
 
 /// Returns the words in lower case; `None` when there are none, or more than a request has.
 fn words(message: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    for word in message.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        if words.len() >= MAX_WORDS {
-            return None;
-        }
-        let word = word.to_lowercase();
-        match word.chars().any(is_unspaced) {
-            true => words.extend(unspaced(&word)?),
-            false => words.push(word),
-        }
-    }
-    (!words.is_empty()).then_some(words)
+    let spaced = message.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<String> = spaced.flat_map(|word| unspaced(&word.to_lowercase())).take(MAX_WORDS + 1).collect();
+    (1..=MAX_WORDS).contains(&words.len()).then_some(words)
 }
 
-/// Cuts text without spaces into the words it is made of, the longest first; `None` when one is unknown.
-fn unspaced(mut text: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    while !text.is_empty() {
-        if words.len() == MAX_WORDS {
-            return None;
-        }
-        let mut heads = (1..=MAX_UNSPACED).rev().map(|length| start(text, length));
-        let word = heads.find(|head| knows(Language::Chinese, head))?;
+/// Cuts text without spaces into the words it is made of, the longest first; what is unknown, or of a script with
+/// spaces, stays whole.
+fn unspaced(text: &str) -> Vec<String> {
+    let (mut words, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() && words.len() <= MAX_WORDS {
+        let mut heads = (1..=MAX_UNSPACED).rev().map(|length| start(rest, length));
+        let known = heads.find(|head| head.starts_with(is_unspaced) && knows(Language::Chinese, head));
+        let word = known.unwrap_or(rest);
         words.push(word.to_owned());
-        text = &text[word.len()..];
+        rest = &rest[word.len()..];
     }
-    Some(words)
+    words
 }
 
 #[cfg(test)]

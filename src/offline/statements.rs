@@ -1,10 +1,10 @@
 //! Sentences with the sources that make them: gathered from evidence or read back from notes, repeated ones joined,
 //! contradicting ones found.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
-use super::{add, bounds, count, orders::is_order};
-use crate::domain::SourceId;
+use super::{bounds, count, orders::is_order};
+use crate::domain::{SourceId, distinct};
 use crate::text::{self, Language, Sentence, is_number, is_row, plain, terms};
 
 /// Begins a line of notes with a heading inside a source.
@@ -32,12 +32,16 @@ pub(super) struct Statement {
     pub group: String,
     /// The heading inside the source; may be empty.
     pub heading: String,
+    /// Its paragraph in the source; the same of all in notes.
+    pub paragraph: usize,
+    /// The number of the text that it was read from, among all that are read together.
+    pub origin: usize,
 }
 
 impl Statement {
-    /// Returns it as it stands in its source.
-    pub(super) fn sentence(&self) -> Sentence {
-        Sentence { text: self.text.clone(), heading: self.heading.clone(), paragraph: 0 }
+    /// Returns a sentence as a statement of the same text, under the same title, by the same sources.
+    pub(super) fn with(&self, Sentence { text, heading, paragraph }: Sentence) -> Self {
+        Self { text, heading, paragraph, ..self.clone() }
     }
 
     /// Writes the statement as Markdown, with its source ids behind it.
@@ -52,21 +56,14 @@ pub(super) struct Fingerprint {
     /// The name of the row, if it is one: rows of other names are about other things, however alike they are.
     row: Option<String>,
     words: HashSet<String>,
-    numbers: BTreeSet<String>,
+    numbers: HashSet<String>,
 }
 
 impl Fingerprint {
     pub(super) fn of(text: &str) -> Self {
         let row = is_row(text).then(|| text.split(" – ").next().unwrap_or_default().to_lowercase());
-        let mut fingerprint = Self { row, words: HashSet::new(), numbers: BTreeSet::new() };
-        for term in terms(text, Language::of(text)) {
-            if is_number(&term) {
-                fingerprint.numbers.insert(term);
-            } else {
-                fingerprint.words.insert(term);
-            }
-        }
-        fingerprint
+        let (numbers, words) = terms(text, Language::of(text)).into_iter().partition(|term| is_number(term));
+        Self { row, words, numbers }
     }
 
     /// Returns whether both say the same, as far as can be seen.
@@ -93,17 +90,11 @@ impl Fingerprint {
     }
 }
 
-/// Finds pairs of statements that say the same but for their numbers, and have sources, none of them in common, by
-/// their places.
-pub(super) fn differing(statements: &[(&str, &[SourceId])]) -> Vec<(usize, usize)> {
-    let prints: Vec<Fingerprint> = statements.iter().map(|(text, _)| Fingerprint::of(text)).collect();
-    let pairs = (0..statements.len()).flat_map(|one| (one + 1..statements.len()).map(move |other| (one, other)));
-    let differ = |(one, other): &(usize, usize)| {
-        let (sources, others) = (statements[*one].1, statements[*other].1);
-        let are_apart = !sources.is_empty() && sources.iter().all(|id| !others.contains(id));
-        are_apart && prints[*one].contradicts(&prints[*other])
-    };
-    pairs.filter(differ).collect()
+/// Finds pairs of texts that say the same but for their numbers, by their places.
+pub fn differing(texts: &[&str]) -> Vec<(usize, usize)> {
+    let prints: Vec<Fingerprint> = texts.iter().map(|text| Fingerprint::of(text)).collect();
+    let pairs = (0..texts.len()).flat_map(|one| (one + 1..texts.len()).map(move |other| (one, other)));
+    pairs.filter(|(one, other)| prints[*one].contradicts(&prints[*other])).collect()
 }
 
 /// Statements, each once, with the sources of all that say it.
@@ -119,7 +110,10 @@ impl Joined {
         let fingerprint = Fingerprint::of(&statement.text);
         let same = self.fingerprints.iter().position(|other| other.repeats(&fingerprint));
         match same {
-            Some(same) => statement.sources.into_iter().for_each(|id| add(&mut self.statements[same].sources, id)),
+            Some(same) => {
+                let sources = &mut self.statements[same].sources;
+                *sources = distinct(sources.iter().copied().chain(statement.sources));
+            }
             None => {
                 self.statements.push(statement);
                 self.fingerprints.push(fingerprint);
@@ -129,32 +123,28 @@ impl Joined {
     }
 }
 
-/// Reads the statements of several notes, each with the number of its note, without what gives orders. What is cited
-/// counts; everything, when nothing is.
-pub(super) fn read_all<'a>(notes: impl Iterator<Item = &'a str> + Clone) -> Vec<(usize, Statement)> {
+/// Reads the statements of several notes, without what gives orders. What is cited counts; everything, when nothing is.
+pub(super) fn read_all<'a>(notes: impl Iterator<Item = &'a str> + Clone) -> Vec<Statement> {
     let notes = bounds::texts(notes);
     // What is cited comes first in notes, and each has its share.
     let share = (MOST_STATEMENTS / notes.len().max(1)).max(1);
     let of_note = |(number, text): (usize, &&str)| {
-        let statements = read(text).into_iter().filter(|statement| !is_order(&statement.text));
-        statements.take(share).map(move |statement| (number, statement)).collect::<Vec<_>>()
+        read(text, number).into_iter().filter(|statement| !is_order(&statement.text)).take(share)
     };
-    let mut all: Vec<(usize, Statement)> = notes.iter().enumerate().flat_map(of_note).collect();
-    if all.iter().any(|(_, statement)| !statement.sources.is_empty()) {
-        all.retain(|(_, statement)| !statement.sources.is_empty());
-    }
-    all
+    let all = notes.iter().enumerate().flat_map(of_note);
+    let (cited, others): (Vec<_>, Vec<_>) = all.partition(|statement| !statement.sources.is_empty());
+    if cited.is_empty() { others } else { cited }
 }
 
 /// Reads the statements of notes: sentences with the ids behind them, under the heading or title above them.
-pub(super) fn read(notes: &str) -> Vec<Statement> {
+fn read(notes: &str, origin: usize) -> Vec<Statement> {
     let mut statements = Vec::new();
-    let mut under = Statement::default();
+    let mut under = Statement { origin, ..Statement::default() };
     for line in notes.lines().map(str::trim) {
         if let Some(heading) = line.strip_prefix(HEADING_MARK) {
             under.heading = plain(heading);
         } else if line.starts_with('#') {
-            under = Statement { group: plain(line.trim_start_matches('#')), ..Statement::default() };
+            under = Statement { group: plain(line.trim_start_matches('#')), heading: String::new(), ..under };
         } else {
             read_line(line, &under, &mut statements);
         }
@@ -177,10 +167,9 @@ fn read_line(line: &str, under: &Statement, statements: &mut Vec<Statement>) {
             statements.extend(stated(&text, under));
             text.clear();
         }
-        let known = statements.get(begin).map_or(MOST_SOURCES, |statement| statement.sources.len());
-        let ids = &ids[..ids.len().min(MOST_SOURCES.saturating_sub(known))];
-        if !ids.is_empty() {
-            statements[begin..].iter_mut().for_each(|statement| statement.sources.extend(ids));
+        for statement in &mut statements[begin..] {
+            let room = MOST_SOURCES.saturating_sub(statement.sources.len());
+            statement.sources.extend(ids.iter().take(room));
         }
     }
     statements.extend(stated(&text, under));
@@ -207,7 +196,7 @@ mod tests {
     fn notes_are_read_back_with_their_sources() {
         let notes =
             "### About\n- It was founded. By many. [S1001][S1002] Later it grew [S1003, S1004].\n- Nobody said so.\n";
-        let read: Vec<_> = read(notes).into_iter().map(|statement| (statement.text, statement.sources)).collect();
+        let read: Vec<_> = read(notes, 0).into_iter().map(|statement| (statement.text, statement.sources)).collect();
         let expected = [
             ("It was founded.", vec![1001, 1002]),
             ("By many.", vec![1001, 1002]),
@@ -221,7 +210,7 @@ mod tests {
     #[test]
     fn a_line_of_many_sources_keeps_the_first_ones() {
         let ids: String = (1..=900).map(|id| format!("[S{id}]")).collect();
-        let read = read(&format!("- It was founded. By many. {ids}"));
+        let read = read(&format!("- It was founded. By many. {ids}"), 0);
         assert_eq!(read.iter().map(|statement| statement.sources.len()).collect::<Vec<_>>(), [MOST_SOURCES; 2]);
     }
 
@@ -231,10 +220,10 @@ mod tests {
             text: "It is so.".into(),
             sources: vec![SourceId(1001), SourceId(2003)],
             group: "T".into(),
-            heading: String::new(),
+            ..Statement::default()
         };
         assert_eq!(statement.cited(), "It is so. [S1001][S2003]");
-        assert_eq!(read(&format!("# T\n- {}", statement.cited())), [statement]);
+        assert_eq!(read(&format!("# T\n- {}", statement.cited()), 0), [statement]);
     }
 
     #[test]

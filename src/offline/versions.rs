@@ -3,15 +3,14 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::{
-    Evidence, count, is_in, is_month, is_year,
+    Evidence, count, is_year,
     lists::{has, is_listed, listed},
-    plan,
     rank::Score,
     statements::Statement,
 };
 use crate::{
     domain::SourceId,
-    text::{Language, is_number, is_row, is_stop_word_of_any, month_by_name, stem, terms, words},
+    text::{Language, is_in, is_number, is_row, is_stop_word_of_any, lower_words, month_by_name, stem, terms, words},
 };
 
 /// The oldest year that is none of the figures of a sentence.
@@ -29,27 +28,13 @@ const COMPARABLE: f64 = 1.15;
 
 /// Returns whether the sentence says that something is replaced, or was wrong.
 pub(super) fn replaces(sentence: &str) -> bool {
-    says("replaces", sentence) || corrects(sentence)
-}
-
-/// Returns whether it says which of several figures is right.
-pub(super) fn corrects(sentence: &str) -> bool {
-    says("corrects", sentence)
-}
-
-/// Returns whether it guesses.
-pub(super) fn guesses(sentence: &str) -> bool {
-    says("guesses", sentence)
+    has("replaces", sentence) || has("corrects", sentence)
 }
 
 /// Returns whether it says no more than that something is not known. Another document may know it, whichever is newer,
 /// and where none does, the report says so itself.
 pub(super) fn is_ignorance(sentence: &str) -> bool {
-    says("unknown", sentence) && !is_number(sentence)
-}
-
-fn says(name: &str, sentence: &str) -> bool {
-    has(name, &sentence.to_lowercase())
+    has("unknown", sentence) && !is_number(sentence)
 }
 
 /// A document as far as its age matters: all of its places share it.
@@ -68,14 +53,14 @@ impl<'a> Document<'a> {
         let mut documents: Vec<Self> = Vec::new();
         for source in sources.iter().filter(|source| cited.contains(&source.source_id)) {
             let url = source.url.split('#').next().unwrap_or(&source.url);
-            match documents.iter_mut().find(|document| document.url == url) {
-                Some(document) => drop(document.ids.insert(source.source_id)),
-                None => {
-                    let published = source.published.as_deref().filter(|date| date.len() >= 4);
-                    let date = published.map(str::to_owned).or_else(|| date_in(&source.title));
-                    documents.push(Self { url, title: &source.title, date, ids: HashSet::from([source.source_id]) });
-                }
-            }
+            let known = documents.iter().position(|document| document.url == url);
+            let place = known.unwrap_or_else(|| {
+                let published = source.published.clone().filter(|date| date.len() >= 4);
+                let date = published.or_else(|| date_in(&source.title));
+                documents.push(Self { url, title: &source.title, date, ids: HashSet::new() });
+                documents.len() - 1
+            });
+            documents[place].ids.insert(source.source_id);
         }
         for document in documents.iter_mut().filter(|document| document.date.is_none()) {
             let date = document.own(statements).find_map(|statement| date_of_line(&statement.text));
@@ -111,14 +96,13 @@ impl<'a> Document<'a> {
     fn is_doubtful(&self) -> bool {
         // Behind the path stands how it is asked for: `?alt=media`.
         let path = self.url.split(['?', '#']).next().unwrap_or_default();
-        let (title, place) = (self.title.to_lowercase(), path.to_lowercase());
-        has("doubtful", &title) || has("doubtful", &place) || has("old places", &place)
+        has("doubtful", self.title) || has("doubtful", path) || has("old places", path)
     }
 
     /// Returns whether it guesses at what a newer one has found out since, whose title names the same matter.
     fn is_settled(&self, all: &[Self], statements: &[Statement]) -> bool {
         let own: Vec<&str> = self.own(statements).map(|statement| statement.text.as_str()).collect();
-        if !own.iter().any(|text| guesses(text)) {
+        if !own.iter().any(|text| has("guesses", text)) {
             return false;
         }
         let said: HashSet<String> =
@@ -157,17 +141,15 @@ impl<'a> Versions<'a> {
     pub fn of(question: &str, statements: &[Statement], sources: &'a [Evidence]) -> Self {
         let documents = Document::all(statements, sources);
         let (years, past) = (years_in(question), asks_for_the_past(question));
-        let replacing = statements.iter().filter(|statement| replaces(&statement.text));
-        let notices: Vec<(&Statement, Vec<String>)> =
-            replacing.map(|statement| (statement, dates_in(&statement.text))).collect();
-        let is_named = |document: &Document<'_>, date: &str| {
-            let names = |dates: &[String]| dates.iter().any(|named| date.contains(named));
-            notices.iter().any(|(notice, dates)| !document.says(notice) && names(dates))
-        };
+        let notices = statements.iter().filter(|statement| replaces(&statement.text));
+        let replaced: Vec<(&Statement, String)> =
+            notices.flat_map(|notice| dates_in(&notice.text).into_iter().map(move |date| (notice, date))).collect();
         let is_replaced = |document: &Document<'_>| {
+            let is_named =
+                |date: &String| replaced.iter().any(|(notice, of)| date.contains(of) && !document.says(notice));
             document.is_doubtful() && documents.len() > 1
                 || documents.iter().any(|other| other.is_newer_edition_of(document))
-                || document.date.as_ref().is_some_and(|date| is_named(document, date))
+                || document.date.as_ref().is_some_and(is_named)
         };
         let is_wanted = |document: &Document<'_>| past || document.is_asked_for(&years, &documents);
         let is_outdated = |document: &Document<'_>| {
@@ -202,7 +184,8 @@ impl<'a> Versions<'a> {
     /// knows, and which have figures of years before those that are asked about.
     pub fn overruled(&self, candidates: &[(&Statement, Score)]) -> Vec<bool> {
         let all: Vec<Candidate<'_>> = candidates.iter().map(|(one, score)| Candidate::of(one, *score, self)).collect();
-        let keeps = |one: &Statement| one.sources.iter().any(|id| self.wanted.contains(id)) || corrects(&one.text);
+        let keeps =
+            |one: &Statement| one.sources.iter().any(|id| self.wanted.contains(id)) || has("corrects", &one.text);
         let overruled = |((one, _), own): (&(&Statement, Score), &Candidate<'_>)| {
             !keeps(one) && all.iter().any(|other| own.is_overruled_by(other))
         };
@@ -219,6 +202,7 @@ struct Candidate<'a> {
     figures: Figures,
     /// What the figures count or measure.
     units: BTreeSet<String>,
+    /// What it is about: not time, nor replacing, nor what anything costs.
     subject: HashSet<String>,
     date: Option<String>,
     is_of_before: bool,
@@ -230,17 +214,18 @@ impl<'a> Candidate<'a> {
         let (date, is_of_before) = (versions.date(statement), versions.is_of_before(text));
         let figures = figures(text);
         let units = figures.iter().map(|(_, unit)| unit.clone()).collect();
-        Self { text, score, figures, units, subject: subject(text), date, is_of_before }
+        let subject = undated_terms(text).into_iter().filter(|term| !is_listed("of any figure", term)).collect();
+        Self { text, score, figures, units, subject, date, is_of_before }
     }
 
     fn is_overruled_by(&self, other: &Self) -> bool {
         let newer = other.date.as_ref().zip(self.date.as_ref()).is_some_and(|(other, own)| other > own);
-        let has_a_say = corrects(other.text) || newer && self.score.value <= other.score.value * COMPARABLE;
+        let has_a_say = has("corrects", other.text) || newer && self.score.value <= other.score.value * COMPARABLE;
         if !has_a_say {
             return false;
         }
         let may_know = newer && other.score.answers && !self.subject.is_disjoint(&other.subject);
-        let knows = may_know && guesses(self.text) && !guesses(other.text);
+        let knows = may_know && has("guesses", self.text) && !has("guesses", other.text);
         let denies = may_know && is_negated(self.text) != is_negated(other.text);
         let is_earlier = self.is_of_before && !other.is_of_before && !self.units.is_disjoint(&other.units);
         self.differs_from(other) || knows || denies || is_earlier
@@ -259,7 +244,7 @@ impl<'a> Candidate<'a> {
 
 /// Returns what a text is about but numbers and months, which is where editions differ.
 fn undated_terms(text: &str) -> HashSet<String> {
-    let is_dated = |word: &str| is_number(word) || is_month(word);
+    let is_dated = |word: &str| is_number(word) || month_by_name(word).is_some();
     let words = words(text).into_iter().filter(|word| !is_dated(word)).collect::<Vec<_>>().join(" ");
     terms(&words, Language::of(text)).into_iter().collect()
 }
@@ -274,11 +259,6 @@ fn same_title(one: &str, other: &str) -> bool {
 
 fn is_of_series(word: &str) -> bool {
     is_listed("series", &word.to_lowercase())
-}
-
-/// Returns what a sentence is about: its words but those of time, of replacing, and of what anything costs.
-fn subject(text: &str) -> HashSet<String> {
-    undated_terms(text).into_iter().filter(|term| !is_listed("of any figure", term)).collect()
 }
 
 /// Returns the date of a short line that ends with it, as in `Leaflet, spring 2032` or `Put together by A. Lund, March
@@ -312,11 +292,8 @@ fn dates_in(text: &str) -> Vec<String> {
 
 /// Returns the number of a month by its name, or of the month in which a season begins.
 fn month_number(word: &str) -> Option<u8> {
-    const SEASONS: &str =
-        "spring frühjahr frühling printemps primavera|summer sommer été verano|autumn herbst automne otoño";
-    let lower = word.to_lowercase();
-    let season = || (3_u8..).step_by(3).zip(SEASONS.split('|')).find(|(_, names)| is_in(names, &lower));
-    month_by_name(&lower).or_else(|| season().map(|(month, _)| month))
+    let begins = |month: &u8| is_listed(&format!("season from month {month}"), &word.to_lowercase());
+    month_by_name(word).or_else(|| [3, 6, 9].into_iter().find(begins))
 }
 
 fn years_in(text: &str) -> BTreeSet<String> {
@@ -324,53 +301,48 @@ fn years_in(text: &str) -> BTreeSet<String> {
 }
 
 fn is_negated(text: &str) -> bool {
-    words(text).into_iter().any(|word| is_listed("negations", &word.to_lowercase())) || text.contains("n't")
+    has("negations", text) || text.contains("n't")
 }
 
 fn asks_for_the_past(question: &str) -> bool {
     // `for the first time` and `how old` ask for nothing that was.
-    let question = format!(" {} ", plan::lower_words(question).join(" "));
-    let past = listed("of now").fold(question, |question, phrase| question.replace(&format!(" {phrase} "), " "));
-    past.split(' ').any(|word| is_listed("of the past", word))
+    let question = lower_words(question).join(" ");
+    has("of the past", &listed("of now").fold(question, |question, phrase| question.replace(phrase, "")))
 }
 
 /// Returns the figures of a sentence, each with what it counts or measures.
 pub(super) fn figures(text: &str) -> Figures {
     // One unit, however it is spelt.
     let text = text.replace("per cent", "percent").replace("Prozent", "percent").replace('%', " percent");
-    let (words, language) = (words(&text), Language::of(&text));
+    let (words, language) = (lower_words(&text), Language::of(&text));
     // Sums up to 1,899 are more frequent than such years.
     let is_recent_year = |word: &str| is_year(word) && word >= OLDEST_YEAR;
-    let is_figure = |word: &str| is_number(word) && !is_recent_year(word) || is_listed("counts", &word.to_lowercase());
-    let figure = |place: usize| {
-        let (before, behind) = (words[..place].last(), &words[place + 1..]);
-        Some((words[place].to_owned(), unit(before.copied(), words[place], behind, language)?))
-    };
-    (0..words.len()).filter(|place| is_figure(words[*place])).filter_map(figure).collect()
+    let is_figure = |word: &str| is_number(word) && !is_recent_year(word) || is_listed("counts", word);
+    let places = (0..words.len()).filter(|place| is_figure(&words[*place]));
+    places.filter_map(|place| Some((words[place].clone(), stem(unit(&words, place)?, language)))).collect()
 }
 
 /// Returns what a figure counts or measures: the currency before it, what `of our 118 pumps` behind it names, the word
 /// behind it, or, where that is a small one, the word before it (`Android 11 or later`).
-fn unit(before: Option<&str>, figure: &str, behind: &[&str], language: Language) -> Option<String> {
+fn unit(words: &[String], figure: usize) -> Option<&str> {
     // Sentences are too short to be sure of their language.
-    let is_small = |word: &String| is_stop_word_of_any(word);
-    let before = before.map(str::to_lowercase);
-    if let Some(currency) = before.as_ref().filter(|before| is_listed("currencies", before)) {
-        return Some(currency.clone());
+    let is_small = |word: &&str| is_stop_word_of_any(word);
+    let is_name = |word: &&str| !is_number(word) && month_by_name(word).is_none();
+    let before = words[..figure].last().map(String::as_str);
+    let mut behind = words[figure + 1..].iter().map(String::as_str);
+    if let Some(currency) = before.filter(|before| is_listed("currencies", before)) {
+        return Some(currency);
     }
-    let mut behind = behind.iter().map(|word| word.to_lowercase());
     let after = behind.next();
-    let is_name = |word: &String| !is_number(word) && !is_month(word);
-    if after.as_ref().is_some_and(|after| is_in("of von der de des", after))
+    if after.is_some_and(|after| is_in("of von der de des", after))
         && let Some(counted) = behind.take(4).find(|word| !is_small(word) && !is_number(word)).filter(is_name)
     {
-        return Some(stem(&counted, language));
+        return Some(counted);
     }
-    let unit = match after.filter(|after| !is_small(after)) {
+    match after.filter(|after| !is_small(after)) {
         Some(after) => Some(after).filter(is_name),
-        None => before.filter(|before| is_number(figure) && !is_number(before) && !is_small(before)),
-    };
-    unit.map(|unit| stem(&unit, language))
+        None => before.filter(|before| is_number(&words[figure]) && !is_number(before) && !is_small(before)),
+    }
 }
 
 #[cfg(test)]
@@ -383,7 +355,7 @@ mod tests {
     }
 
     fn says(id: u32, text: &str) -> Statement {
-        Statement { text: text.into(), sources: vec![SourceId(id)], group: String::new(), heading: String::new() }
+        Statement { text: text.into(), sources: vec![SourceId(id)], ..Statement::default() }
     }
 
     fn outdated(question: &str, sources: &[Evidence], statements: &[Statement]) -> Vec<bool> {

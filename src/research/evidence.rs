@@ -68,10 +68,9 @@ pub async fn of_notes(notes: &[Note], sources: &[Source]) -> Evidence {
 /// Returns the pairs of statements, held by their sources as a whole, that say the same but for a figure, in one
 /// language or two.
 fn differing(cards: &[Card]) -> Vec<(usize, usize)> {
-    let stated: Vec<(&str, SourceId)> = cards.iter().map(|card| (card.statement.as_str(), card.id)).collect();
-    let texts: Vec<&str> = stated.iter().map(|(text, _)| *text).collect();
+    let texts: Vec<&str> = cards.iter().map(|card| card.statement.as_str()).collect();
     let is_held = |place: usize| cards[place].missing.is_empty();
-    let mut differing = offline::differing(&stated);
+    let mut differing = offline::differing(&texts);
     differing.extend(claims::differing_across_languages(&texts));
     differing.retain(|(one, other)| cards[*one].id != cards[*other].id && is_held(*one) && is_held(*other));
     differing.truncate(MOST_DIFFERING);

@@ -7,7 +7,7 @@ use super::{
     is_unspaced,
     markup::plain,
     sentences::{begins_with_month, sentences},
-    start, tables,
+    start, tables, whole_words,
 };
 
 /// A stretch of text that stands alone.
@@ -331,16 +331,12 @@ fn is_greeting(text: &str) -> bool {
 /// Returns pieces of at most [`LONGEST_SENTENCE`] characters, torn between words where there are any.
 fn torn(text: &str) -> Vec<&str> {
     let (mut pieces, mut rest) = (Vec::new(), text);
-    loop {
-        let head = start(rest, LONGEST_SENTENCE);
-        if head.len() == rest.len() {
-            pieces.push(rest);
-            return pieces;
-        }
-        let end = head.rfind(char::is_whitespace).filter(|end| *end > 0).unwrap_or(head.len());
-        pieces.push(rest[..end].trim_end());
-        rest = rest[end..].trim_start();
+    while !rest.is_empty() {
+        let piece = whole_words(rest, LONGEST_SENTENCE);
+        pieces.push(piece);
+        rest = rest[piece.len()..].trim_start();
     }
+    pieces
 }
 
 /// Returns whether this is the full-width stop, exclamation mark, question mark or semicolon.

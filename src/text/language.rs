@@ -4,7 +4,7 @@ use std::{cmp::Ordering, collections::HashSet, sync::LazyLock};
 
 use whatlang::{Detector, Lang};
 
-use super::{is_stop_word, start, words};
+use super::{is_stop_word, lower_words, start};
 
 /// Characters that are looked at.
 const SAMPLE: usize = 2_000;
@@ -61,7 +61,7 @@ impl Language {
         if !kana && ideographs * 4 > letters {
             return Some(Self::Chinese);
         }
-        let words: Vec<String> = words(text).into_iter().map(str::to_lowercase).collect();
+        let words = lower_words(text);
         let spaced = [Self::English, Self::German, Self::French, Self::Spanish];
         let hits = spaced.map(|language| words.iter().filter(|word| is_stop_word(word, language)).count());
         let most = hits.into_iter().max().unwrap_or_default();

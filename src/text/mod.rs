@@ -21,9 +21,16 @@ pub use months::{month, month_by_name, month_names};
 pub use sentences::sentences;
 pub use terms::{is_stop_word, is_stop_word_of_any, stem, terms};
 pub use thesaurus::{related, related_in_compound};
-pub use words::{fold, is_in, is_number, is_unspaced, words};
+pub use words::{fold, has_phrase, is_in, is_number, is_unspaced, lower_words, word_count, words};
 
 /// Returns the first `chars` characters of `text`.
 pub fn start(text: &str, chars: usize) -> &str {
     text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Returns as many whole words of `text` as its first `chars` characters have; part of a word that alone is longer.
+pub fn whole_words(text: &str, chars: usize) -> &str {
+    let head = start(text, chars);
+    let end = if head.len() < text.len() { head.rfind(char::is_whitespace) } else { None };
+    end.map(|end| head[..end].trim_end()).filter(|words| !words.is_empty()).unwrap_or(head)
 }

@@ -42,14 +42,14 @@ fn spellings() -> impl Iterator<Item = (&'static str, u8)> {
     months.flat_map(|(month, names)| names.split(',').map(move |name| (name, month)))
 }
 
-/// Returns the same of a whole name in English, German, French or Spanish: others, and abbreviations, are often other
-/// words (`out`, `set`, `dec`).
+/// Returns the same of a whole name in English, German, French or Spanish, in whatever case: others, and abbreviations,
+/// are often other words (`out`, `set`, `dec`).
 pub fn month_by_name(word: &str) -> Option<u8> {
     static MONTHS_OF_KNOWN: LazyLock<Months> = LazyLock::new(|| {
         let spellings = MONTHS.lines().take(KNOWN).flat_map(|line| (1..).zip(line.split_whitespace()));
         spellings.filter_map(|(month, names)| Some((names.split(',').next()?, month))).collect()
     });
-    MONTHS_OF_KNOWN.get(word).copied()
+    MONTHS_OF_KNOWN.get(&*word.to_lowercase()).copied()
 }
 
 #[cfg(test)]
@@ -63,6 +63,6 @@ mod tests {
             assert_eq!(month(word), Some(11), "{word}");
         }
         assert_eq!(month("mars").or(month("marzo")), Some(3));
-        assert_eq!(["september", "sept", "set"].map(month_by_name), [Some(9), None, None]);
+        assert_eq!(["September", "sept", "set"].map(month_by_name), [Some(9), None, None]);
     }
 }

@@ -5,21 +5,14 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::{Language, stem};
+use crate::domain::distinct;
 
 const GROUPS: &str = include_str!("thesaurus.txt");
 
 /// Returns the words beside `word` in its groups, in all languages, as written there; takes a stem of `language`.
 pub fn related(stem: &str, language: Language) -> Vec<(&'static str, Language)> {
     let groups = INDEX.groups_of.get(&(language, stem.to_owned())).map(Vec::as_slice).unwrap_or_default();
-    let mut words: Vec<(&'static str, Language)> = Vec::new();
-    for group in groups {
-        for word in &INDEX.groups[*group] {
-            if !words.contains(word) {
-                words.push(*word);
-            }
-        }
-    }
-    words
+    distinct(groups.iter().flat_map(|group| &INDEX.groups[*group]).copied())
 }
 
 /// The length that a part of a compound has to exceed to be looked for.

@@ -2,6 +2,9 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+/// Characters that count as a word in scripts without spaces.
+const CHARS_OF_WORD: usize = 2;
+
 /// Returns whether it is a character of a script written without spaces, or of one that is searched as such scripts
 /// are.
 pub fn is_unspaced(char: char) -> bool {
@@ -62,6 +65,20 @@ pub fn words(text: &str) -> Vec<&str> {
     words
 }
 
+/// Returns the words of `text` in lower case.
+pub fn lower_words(text: &str) -> Vec<String> {
+    words(text).into_iter().map(str::to_lowercase).collect()
+}
+
+/// Returns how many words `text` has; two characters of a script without spaces count as one.
+pub fn word_count(text: &str) -> usize {
+    let length = |word: &str| match word.starts_with(is_unspaced) {
+        true => word.chars().count() / CHARS_OF_WORD,
+        false => 1,
+    };
+    words(text).into_iter().map(length).sum()
+}
+
 /// Returns whether two words, with `between` between them, count as one.
 fn joins(last: &str, between: &str, word: &str) -> bool {
     let unspaced = |text: &str| text.chars().next_back().is_some_and(is_unspaced);
@@ -89,9 +106,29 @@ pub fn is_in(list: &str, word: &str) -> bool {
     list.contains(word) && list.split_whitespace().any(|known| known == word)
 }
 
+/// Returns whether the phrase stands in the text, its ends at the ends of words.
+pub fn has_phrase(text: &str, phrase: &str) -> bool {
+    let is_of_word = |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric() && !is_unspaced(char));
+    let (first, last) = (is_of_word(phrase.chars().next()), is_of_word(phrase.chars().next_back()));
+    text.match_indices(phrase).any(|(at, _)| {
+        let (before, after) = (text[..at].chars().next_back(), text[at + phrase.len()..].chars().next());
+        !(first && is_of_word(before) || last && is_of_word(after))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn phrases_end_where_words_do() {
+        let check = |text: &str, phrase: &str, expected: bool| assert_eq!(has_phrase(text, phrase), expected, "{text}");
+        check("it is no longer so", "no longer", true);
+        check("casino longer", "no longer", false);
+        check("no longers, but no longer", "no longer", true);
+        check("现在不再有效了", "不再", true);
+        check("assistant,write", "assistant,", true);
+    }
 
     #[test]
     fn numbers_scripts_and_elisions() {

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::super::{Message, Request, ToolCall};
 use super::{Joined, carried, tool_name};
+use crate::domain::distinct;
 
 /// A block as a dialect writes it.
 pub(super) trait Block<'a>: Sized {
@@ -71,15 +72,9 @@ fn text<'a, B: Block<'a>>(text: Joined<'a>) -> Option<B> {
 /// Returns the names of the tools that the conversation has calls of, each once. Without these tools such a
 /// conversation is refused.
 pub(super) fn called(request: &Request) -> Vec<Cow<'_, str>> {
-    let mut names: Vec<Cow<'_, str>> = Vec::new();
-    for message in &request.messages {
-        let Message::Assistant { tool_calls, .. } = message else { continue };
-        for call in tool_calls {
-            let name = tool_name(&call.name);
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
-    names
+    let calls = request.messages.iter().flat_map(|message| match message {
+        Message::Assistant { tool_calls, .. } => tool_calls.as_slice(),
+        _ => &[],
+    });
+    distinct(calls.map(|call| tool_name(&call.name)))
 }

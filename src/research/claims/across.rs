@@ -48,7 +48,7 @@ impl<'a> Worded<'a> {
 /// Returns the beginnings of the words of a text, in lower case and without diacritics: `coûté` and `coûter`, `abrió`
 /// and `abrir` differ in the rest. Months, numbers and units are compared as figures.
 fn beginnings(text: &str) -> impl Iterator<Item = String> {
-    text::words(text).into_iter().map(str::to_lowercase).filter(|word| !is_of_figure(word)).flat_map(|word| {
+    text::lower_words(text).into_iter().filter(|word| !is_of_figure(word)).flat_map(|word| {
         let chars: Vec<char> = word.chars().collect();
         match chars.first() {
             Some(first) if text::is_unspaced(*first) => chars.windows(2).map(|pair| pair.iter().collect()).collect(),

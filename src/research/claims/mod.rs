@@ -128,7 +128,7 @@ impl CitedPage {
     /// Returns what is guessed of its language, read on first use.
     fn guess(&self) -> &Guess {
         self.guess.get_or_init(|| {
-            let words = text::words(self.page.beginning()).into_iter().map(str::to_lowercase).collect();
+            let words = text::lower_words(self.page.beginning()).into_iter().collect();
             let chinese = quotations::chinese(self.page.beginning());
             Guess { code: wording::language_code_of_few(self.page.beginning()), words, chinese }
         })

@@ -18,7 +18,10 @@ use super::{
     verbatim::Verbatim,
     words::{self, ONE},
 };
-use crate::domain::{claim::Passage, wording};
+use crate::{
+    domain::{claim::Passage, wording},
+    text,
+};
 
 /// Words in more sentences say too little to be followed.
 const MOST_PLACES: usize = 400;
@@ -522,8 +525,7 @@ impl Page {
 
     /// Returns whether a short name stands in the text as a word, as it is written. Few statements ask for it.
     pub fn has_written(&self, name: &str) -> bool {
-        let is_apart = |at: usize| borders::is_apart(&self.text[..at], &self.text[at + name.len()..]);
-        self.text.match_indices(name).any(|(at, _)| is_apart(at))
+        text::has_phrase(&self.text, name)
     }
 
     /// Returns whether the first letters of words in a row make the acronym. Short words may be passed over.

@@ -5,12 +5,10 @@
 //! denies it is not seen.
 
 use super::keys::{WordKey, key};
-use crate::text::{self, Sentence, is_unspaced, words};
+use crate::text::{self, Sentence, word_count};
 
 /// Words of the shortest sentence that says something alone.
 const SHORTEST: usize = 5;
-/// Characters that count as a word in scripts without spaces.
-const CHARS_OF_WORD: usize = 2;
 /// Marks of quotations, at their begin or end.
 const QUOTES: &[char] = &['"', '“', '”', '„', '«', '»', '「', '」', '『', '』'];
 
@@ -47,11 +45,7 @@ fn said(paragraph: &[Sentence]) -> impl Iterator<Item = &Sentence> {
 /// Returns what a sentence is known by, its full stop and Markdown apart; `None` of a question and of few words.
 fn spelling(sentence: &str) -> Option<WordKey> {
     let sentence = sentence.trim_end_matches(['.', '。', ' ']);
-    let length = |word: &str| match word.starts_with(is_unspaced) {
-        true => word.chars().count() / CHARS_OF_WORD,
-        false => 1,
-    };
-    let is_long = words(sentence).into_iter().map(length).sum::<usize>() >= SHORTEST;
+    let is_long = word_count(sentence) >= SHORTEST;
     let letters = sentence.chars().filter(|char| !"*_`\\|".contains(*char) && !char.is_whitespace());
     (is_long && !sentence.ends_with(['?', '？'])).then(|| key(letters))
 }
