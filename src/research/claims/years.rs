@@ -78,7 +78,7 @@ impl Statement<'_> {
                 let end = placed.place.end.saturating_sub(start);
                 lower.get(end..at.start).is_some_and(is_joint)
             };
-            match numbers().filter(ends_before).next_back() {
+            match numbers().rfind(ends_before) {
                 _ if !has_others => true,
                 Some(before) => is_stated(before),
                 None => numbers().find(|placed| placed.place.start >= start + at.end).is_some_and(is_stated),
