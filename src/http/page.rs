@@ -245,7 +245,7 @@ fn marked(text: &str, citations: &[Citation], doubts: &HashMap<usize, &str>, sec
     out
 }
 
-/// Links each citation to its source, and says where the citation begins, by which it is told apart from others; the
+/// Links each citation to its source, and says where the citation begins, which tells it from others; the
 /// first one of a source is where its entry leads back to.
 fn linked(body: &str, secret: &str) -> String {
     let mut seen = HashSet::new();
