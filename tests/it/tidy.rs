@@ -74,7 +74,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("llm", &["net", "files"]),
     ("search", &["pages", "net", "files", "telemetry", "text", "aside"]),
     ("files", &[]),
-    ("pages", &["net", "telemetry", "aside"]),
+    ("pages", &["net", "telemetry", "text", "aside"]),
     ("mcp", &["net", "process"]),
     ("process", &[]),
     ("net", &[]),
