@@ -306,8 +306,9 @@ fn is_negated(text: &str) -> bool {
 
 fn asks_for_the_past(question: &str) -> bool {
     // `for the first time` and `how old` ask for nothing that was.
-    let question = lower_words(question).join(" ");
-    has("of the past", &listed("of now").fold(question, |question, phrase| question.replace(phrase, "")))
+    let question = format!(" {} ", lower_words(question).join(" "));
+    let past = listed("of now").fold(question, |question, phrase| question.replace(&format!(" {phrase} "), " "));
+    has("of the past", &past)
 }
 
 /// Returns the figures of a sentence, each with what it counts or measures.
