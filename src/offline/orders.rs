@@ -36,7 +36,7 @@ fn normal(text: &str) -> String {
 fn has_imperative(text: &str) -> bool {
     let clauses = text.split([':', ',', ';', '-', '–', '—', '(', '"', '“', '„']);
     let openings = clauses.map(|clause| words(start(clause.trim_start(), OPENING_CHARS)).into_iter());
-    let is_small = |word: &&str| is_in("and then please now bitte und to is", word);
+    let is_small = |word: &str| is_in("and then please now bitte und to is", word);
     let mut firsts = openings.filter_map(|mut words| words.find(|word| !is_small(word)));
     firsts.any(|word| is_listed("DEEDS", word))
 }

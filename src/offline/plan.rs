@@ -176,8 +176,8 @@ pub(super) fn names(text: &str) -> Vec<&str> {
     words(text).into_iter().filter(is_name).collect()
 }
 
-/// Returns queries from the topic itself to its rarest words, then with other words for the same thing: in English, if
-/// it is in another language, and in its own.
+/// Returns queries from the topic itself to its rarest words, then with other words for the same thing: in English, or
+/// German if it is in English, and in its own language.
 pub(super) fn queries(topic: &str) -> Vec<String> {
     let mut queries = vec![topic.to_owned(), keywords(without_carried(topic)).join(" "), rarest(topic).join(" ")];
     let own = Language::of(topic);
