@@ -199,6 +199,7 @@ mod tests {
                     event: event.clone(),
                 };
                 let json = serde_json::to_string(&envelope).unwrap();
+                let json = without_line_ends(&json);
                 assert_eq!(std::str::from_utf8(&frame.json).unwrap(), json);
                 assert_eq!(frame.envelope().unwrap(), envelope);
                 assert_eq!(frame.terminal, event.is_terminal());

@@ -27,7 +27,6 @@ use super::{
 };
 use crate::{
     domain::{GivenKeys, printable_line, shows_nothing},
-    net,
     runs::Cursor,
 };
 
@@ -140,10 +139,13 @@ fn parsed<T: DeserializeOwned>(is_json: bool, bytes: &Bytes) -> Result<T, ApiErr
     serde_path_to_error::deserialize(value).map_err(|error| misshapen(&error))
 }
 
+/// What some editors and shells write before UTF-8 text; a parser may pass over it (RFC 8259, section 8.1).
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Returns the value that a body is for every reader: of a name that is given twice some take the first value, others
 /// the last.
 fn unambiguous(bytes: &[u8]) -> Result<Value, ApiError> {
-    let bytes = net::without_mark(bytes);
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let not_json =
         |error: &serde_json::Error| ApiError::new(Code::MalformedJson, format!("the body is not JSON: {error}"));
     let mut json = serde_json::Deserializer::from_slice(bytes);

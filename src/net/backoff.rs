@@ -56,12 +56,9 @@ pub(super) fn longer(bound: Duration) -> Duration {
     (bound * 2).min(LONGEST_BACKOFF)
 }
 
-/// Returns a random time from zero to `bound`.
+/// Returns a random time from zero to `bound`. The hasher's keys are the standard library's only source of
+/// randomness.
 pub fn jittered(bound: Duration) -> Duration {
-    bound.mul_f64((random() >> 32) as f64 / f64::from(u32::MAX))
-}
-
-/// Returns a random number, for nothing secret. The hasher's keys are the standard library's only source of randomness.
-pub fn random() -> u64 {
-    RandomState::new().hash_one(())
+    let random = RandomState::new().hash_one(()) >> 32;
+    bound.mul_f64(random as f64 / f64::from(u32::MAX))
 }

@@ -28,7 +28,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 use url::{Host, Url};
 
-pub use backoff::{LONGEST_BACKOFF, RetryPolicy, Trouble, jittered, random};
+pub use backoff::{LONGEST_BACKOFF, RetryPolicy, Trouble, jittered};
 pub use canonical::{canonical_url, same_page};
 pub use circuit::Circuit;
 pub use elements::Elements;

@@ -111,7 +111,8 @@ impl Dispatcher {
         }
     }
 
-    /// Has webhooks delivered, again if a defect ended that: what was under way then is taken again when its claim is over.
+    /// Has webhooks delivered, again if a defect ended that: what was under way then is taken again when its claim is
+    /// over.
     fn keep_delivering(&mut self, shutdown: &CancellationToken) {
         let parts = &self.runs.parts;
         if parts.webhooks.are_sent() {

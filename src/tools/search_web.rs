@@ -22,7 +22,7 @@ use super::{
     summary::{self, Reading, Wanted},
 };
 use crate::{
-    context::{Cx, Error, PageText, is_refusal, text_path},
+    context::{Cx, Error, PageText, Registered, is_refusal, text_path},
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, digest},
     journal::{Entry, Fingerprint, StepKind},
     llm::{ToolCall, ToolSpec},
@@ -356,10 +356,16 @@ fn announced<T>(cx: &Cx, stand_in: Option<&StandIn>, entry: Entry<T>) -> Entry<T
 /// Makes the results sources of the run, and keeps the texts that their sources do not have.
 fn keep<'a>(cx: &Cx, hits: impl Iterator<Item = &'a StoredHit>) {
     for stored in hits {
-        let content_hash = stored.text_hash.clone().unwrap_or_default();
-        cx.register(&mut Source { content_hash, ..source(&stored.hit, stored.source_id, None) });
-        if let (Some(hash), Some(text)) = (&stored.text_hash, &stored.own_text) {
-            cx.keep_other_text(&stored.hit.url, hash.clone(), Arc::clone(text));
+        let by_excerpt = source(&stored.hit, stored.source_id, None);
+        let content_hash = stored.text_hash.clone().unwrap_or_else(|| by_excerpt.content_hash.clone());
+        let excerpt = Arc::clone(&by_excerpt.snapshot);
+        let registered = cx.register(&mut Source { content_hash: content_hash.clone(), ..by_excerpt });
+        match (&stored.text_hash, &stored.own_text) {
+            (Some(_), Some(text)) => cx.keep_other_text(&stored.hit.url, content_hash, Arc::clone(text)),
+            (None, _) if registered == Registered::OtherText => {
+                cx.keep_other_text(&stored.hit.url, content_hash, excerpt);
+            }
+            _ => {}
         }
     }
 }

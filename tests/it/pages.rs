@@ -163,7 +163,8 @@ async fn what_is_struck_out_of_a_text_is_left_out() {
 /// A list that no longer holds may have been saved last.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_document_is_of_the_day_that_it_states() {
-    let core: &[u8] = b"<cp:coreProperties><dcterms:modified>2036-11-20T08:00:00Z</dcterms:modified></cp:coreProperties>";
+    let core: &[u8] =
+        b"<cp:coreProperties><dcterms:modified>2036-11-20T08:00:00Z</dcterms:modified></cp:coreProperties>";
     let published = async |text: &str| {
         let lines = ["Price list", text].map(|line| format!("<w:p><w:r><w:t>{line}</w:t></w:r></w:p>")).concat();
         let document = format!("<w:document><w:body>{lines}</w:body></w:document>");

@@ -10,6 +10,7 @@ mod request;
 
 use std::{
     convert::Infallible,
+    hash::{BuildHasher as _, RandomState},
     ops::Range,
     pin::{Pin, pin},
     sync::Arc,
@@ -23,10 +24,7 @@ use futures::{FutureExt as _, Stream, StreamExt as _};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    events::{Error, Frame},
-    net,
-};
+use crate::events::{Error, Frame};
 pub use native::{Native, page_json};
 pub use request::{BadInput, Naming, Types, starting_point};
 
@@ -70,9 +68,10 @@ pub fn not_now(seconds: u64) -> Bytes {
     hint(earliest..earliest.saturating_add(NOT_NOW_MS.end - NOT_NOW_MS.start))
 }
 
-/// Asks the reader to come back after a random time of those.
+/// Asks the reader to come back after a random time of those. The hasher's keys are the standard library's only source
+/// of randomness.
 fn hint(milliseconds: Range<u64>) -> Bytes {
-    let random = net::random() % (milliseconds.end - milliseconds.start);
+    let random = RandomState::new().hash_one(()) % (milliseconds.end - milliseconds.start);
     Bytes::from(format!("retry: {}\n", milliseconds.start + random))
 }
 

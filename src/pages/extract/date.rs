@@ -119,7 +119,8 @@ fn in_head(line: &str) -> Option<String> {
 fn below_letterhead(line: &str) -> Option<String> {
     let line = unmarked(first_sentence(line))?;
     let dates = line.match_indices(", ").map(|(at, mark)| &line[at + mark.len()..]);
-    let without_article = |date: &str| Some(date.split_once(' ').filter(|(word, _)| ARTICLES.contains(word))?.1.to_owned());
+    let without_article =
+        |date: &str| Some(date.split_once(' ').filter(|(word, _)| ARTICLES.contains(word))?.1.to_owned());
     let mut dates = dates.filter(|date| date.ends_with(|char: char| char.is_ascii_digit() || char == '日'));
     dates.find_map(|date| whole(&without_article(date).unwrap_or_else(|| date.to_owned())))
 }
