@@ -118,11 +118,12 @@ pub struct Derivation<'a> {
     pages: Vec<(&'a Page, Option<usize>)>,
     operands: OnceCell<Vec<Operand<'a>>>,
     named: OnceCell<Named>,
+    turn: OnceCell<Turn>,
 }
 
 impl<'a> Derivation<'a> {
     pub fn of(statement: &'a Statement<'a>, pages: Vec<(&'a Page, Option<usize>)>) -> Self {
-        Self { statement, pages, operands: OnceCell::new(), named: OnceCell::new() }
+        Self { statement, pages, operands: OnceCell::new(), named: OnceCell::new(), turn: OnceCell::new() }
     }
 
     fn operands(&self) -> &[Operand<'a>] {
@@ -142,7 +143,8 @@ impl<'a> Derivation<'a> {
     pub fn has(&self, number: &Number, place: &Range<usize>) -> bool {
         let in_points = number.in_points();
         let number = in_points.as_ref().unwrap_or(number);
-        let (way, turn) = (Way::of(self.statement.text, place), Turn::of(self.statement.text, place));
+        let text = self.statement.text;
+        let (way, turn) = (Way::of(text, place), self.turn.get_or_init(|| Turn::of(text)).at(text, place.start));
         // Of two years, or two small numbers, anything follows.
         let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
         let is_said = number.is_percent || way == Way::Times || self.statement.says_it_computes();

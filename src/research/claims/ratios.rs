@@ -1,6 +1,6 @@
 //! What a number may be of two amounts: how many times one is the other, a share, or by which share one is more.
 
-use std::ops::Range;
+use std::collections::HashSet;
 
 use super::{figure::Number, words::ONE};
 use crate::text::is_in;
@@ -17,6 +17,9 @@ const COMPARED: &str = "more less fewer higher lower larger smaller wider gain m
 /// Between what grew and what it came to.
 const UNTIL: &str = "to auf à a al naar до of";
 
+/// Bytes before a number in which such a word stands.
+const UNTIL_BYTES: usize = 16;
+
 /// What the words of a statement say of how a share came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
@@ -27,22 +30,30 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// Returns what a statement says of the number at these bytes.
-    pub fn of(text: &str, place: &Range<usize>) -> Self {
-        let words = |text: &str| -> Vec<String> {
-            text.to_lowercase().split(|char: char| !char.is_alphabetic()).map(str::to_owned).collect()
-        };
-        let all = words(text);
-        let has = |list: &str| all.iter().any(|word| is_in(list, word));
-        let before = words(text.get(..place.start).unwrap_or_default());
-        let is_until = || before.iter().rev().find(|word| !word.is_empty()).is_some_and(|word| is_in(UNTIL, word));
+    /// Returns what the words of a whole statement say.
+    pub fn of(text: &str) -> Self {
+        let text = text.to_lowercase();
+        let words: HashSet<&str> = words(&text).collect();
+        let has = |list: &str| list.split_whitespace().any(|word| words.contains(word));
         match [has(GREW), has(SHRANK), has(PART)] {
-            [true, false, false] if !is_until() => Self::Grew,
-            [false, true, false] if !is_until() => Self::Shrank,
+            [true, false, false] => Self::Grew,
+            [false, true, false] => Self::Shrank,
             [false, false, true] if !has(COMPARED) => Self::Part,
             _ => Self::Any,
         }
     }
+
+    /// Returns what they say of the number that begins at this byte: what something grew to may be anything.
+    pub fn at(self, text: &str, start: usize) -> Self {
+        let from = text.floor_char_boundary(start.saturating_sub(UNTIL_BYTES));
+        let before = text.get(from..start).unwrap_or_default().to_lowercase();
+        let is_until = words(&before).last().is_some_and(|word| is_in(UNTIL, word));
+        if is_until && self != Self::Part { Self::Any } else { self }
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty())
 }
 
 /// Returns what a number without a unit may be of two amounts: how many times one is the other, or, if it is one of a
@@ -70,7 +81,7 @@ mod tests {
     fn words_say_how_a_share_came_about() {
         let check = |text: &str, expected: Turn| {
             let at = text.find(|char: char| char.is_ascii_digit()).unwrap();
-            assert_eq!(Turn::of(text, &(at..at + 2)), expected, "{text}");
+            assert_eq!(Turn::of(text).at(text, at), expected, "{text}");
         };
         check("Sales increased by 25 %", Turn::Grew);
         check("Sales rose to 25 % of the whole", Turn::Any);
