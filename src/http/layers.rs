@@ -36,7 +36,7 @@ const REQUEST_ID_CHARS: usize = 128;
 const READING: Duration = Duration::from_secs(5);
 
 /// Bytes of a text that is not worth compressing.
-const SHORT: u16 = 1_024;
+const SHORT: u16 = 4_096;
 /// What is compressed.
 const TEXTS: [&str; 6] =
     ["application/json", "application/yaml", "text/css", "text/html", "text/javascript", "text/markdown"];
