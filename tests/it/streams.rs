@@ -211,7 +211,7 @@ async fn json(response: Response<Body>) -> Value {
 async fn hint_to_come_back(response: Response<Body>) {
     assert_eq!(
         (response.status(), &response.headers()["content-type"]),
-        (StatusCode::OK, &"text/event-stream".parse().unwrap())
+        (StatusCode::OK, &"text/event-stream; charset=utf-8".parse().unwrap())
     );
     assert!(response.headers().contains_key("x-request-id") && !response.headers().contains_key("retry-after"));
     let client = parse(&to_bytes(response.into_body(), ALL).await.unwrap());
@@ -234,7 +234,7 @@ async fn the_service_streams_a_run_to_its_end() {
         let path = format!("/api/v1/runs/{}/events", lease.run_id);
         let response = get(&router, &path, &[("accept", "text/event-stream")]).await;
         let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
-        assert_eq!(header("content-type"), "text/event-stream");
+        assert_eq!(header("content-type"), "text/event-stream; charset=utf-8");
         assert_eq!((header("cache-control").as_str(), header("x-accel-buffering").as_str()), ("no-store", "no"));
         let client = parse(&to_bytes(response.into_body(), ALL).await.unwrap());
         assert!(client.events.iter().map(|event| event.id.as_str()).eq(["1", "2", "3", "4", "5"]));
