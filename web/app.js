@@ -127,7 +127,7 @@ function showSide(isShown) {
 }
 
 menu.addEventListener("click", () => showSide(document.body.dataset.side !== "open"));
-// What follows "#" is the place of a view, which stays.
+// What follows "#" is the place of a view, which stays: it says what is shown.
 document.querySelector(".skip")?.addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 addEventListener("hashchange", () => route().catch(failed));
 addEventListener("keydown", (event) => {

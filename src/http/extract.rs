@@ -460,6 +460,7 @@ mod tests {
         assert_eq!(accept("*/*"), Some("text/markdown"));
         assert_eq!(accept("text/html,application/xhtml+xml,*/*;q=0.8"), Some("text/html"));
         assert_eq!(accept("application/json;q=0.5, text/*;q=0.4"), Some("application/json"));
+        assert_eq!(accept("text/html;Q=0.1, application/json; Q=0.2"), Some("application/json"));
         assert_eq!(accept("text/*, text/markdown;q=0"), Some("text/html"));
         assert_eq!(accept("image/png"), None);
         // What programs send that want JSON and do not say so by weights.

@@ -48,6 +48,7 @@ const DIAGNOSIS: Duration = Duration::from_millis(500);
 /// that preflights get their ids too.
 pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
     router
+        .layer(map_response(outgoing::measured))
         .layer(compression())
         .layer(map_response(weakened))
         .layer(from_fn_with_state(state.clone(), changes::carry_out))

@@ -88,13 +88,26 @@ impl Drop for CountedBytes {
     }
 }
 
+/// Bytes of an answer before it is compressed: what is held until its last piece is made.
+#[derive(Clone, Copy, Debug)]
+struct Uncompressed(u64);
+
+/// Notes how long the answer is, which nobody knows any more once it is compressed.
+pub async fn measured(mut response: Response) -> Response {
+    if let Some(size) = response.body().size_hint().exact() {
+        response.extensions_mut().insert(Uncompressed(size));
+    }
+    response
+}
+
 /// Counts the answer. When too much is on its way already, who reads is refused; the answer to a change waits for room,
 /// since what it tells has happened.
 pub async fn count(Shared(state): Shared<State>, request: Request, next: Next) -> Response {
     let reader = request.extensions().get::<Arc<Client>>().map(Client::reader);
     let waits = is_change(&request);
-    let response = next.run(request).await;
-    let room = match response.body().size_hint().exact() {
+    let mut response = next.run(request).await;
+    let uncompressed = response.extensions_mut().remove::<Uncompressed>().map(|size| size.0);
+    let room = match uncompressed.or_else(|| response.body().size_hint().exact()) {
         None => Room::ByPiece(PollSemaphore::new(Arc::clone(&state.buffers.room)), state.buffers.clone()),
         Some(size) if size <= SMALL_BYTES => Room::Whole(None),
         Some(size) => {

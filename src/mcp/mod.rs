@@ -420,6 +420,22 @@ mod tests {
         ServerResult::CallToolResult(CallToolResult::error(vec![ContentBlock::text("sign in first")]))
     }
 
+    /// Of the one Fathom closed the input, after which it ends; the other one ended by itself.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_program_that_answers_otherwise_is_not_said_to_have_ended() {
+        let refusal = async |script: &str| {
+            let server = json!([{"name": "a", "command": "sh", "args": ["-c", script]}]);
+            let slot = Slot::new(read(&server, &|_| None).unwrap().remove(0));
+            slot.connected().await.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        let answer = r#"{\"jsonrpc\": \"2.0\", \"id\": $n, \"result\": {\"tools\": []}}"#;
+        let said = refusal(&format!("n=0; while read line; do echo \"{answer}\"; n=$((n + 1)); done")).await;
+        assert!(!said.contains("ended") && !said.is_empty(), "{said}");
+        let said = refusal("echo no database >&2; exit 3").await;
+        assert!(said.contains("its program ended (exit status: 3)") && said.contains("no database"), "{said}");
+    }
+
     #[tokio::test]
     async fn a_call_that_succeeds_takes_no_sign_in_of_another() {
         let (slot, notices) = (slot(), Notices::default());

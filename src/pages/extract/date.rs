@@ -3,7 +3,7 @@
 
 use time::{Date, Month};
 
-use crate::text::month;
+use crate::text::{is_in, month};
 
 /// Words before a date that make it the document's own.
 const LABELS: &str = "\
@@ -100,7 +100,7 @@ fn unmarked(line: &str) -> Option<&str> {
 fn in_head(line: &str) -> Option<String> {
     let line = unmarked(line)?;
     let mut words = line.split(|char: char| !char.is_alphabetic());
-    if !words.any(|word| has(DOCUMENTS, &word.to_lowercase())) {
+    if !words.any(|word| is_in(DOCUMENTS, &word.to_lowercase())) {
         return None;
     }
     let is_end = |rest: &str| rest.is_empty() || BY.iter().any(|by| rest.starts_with(by));
@@ -150,21 +150,17 @@ fn stated_in_line(line: &str) -> Option<String> {
 fn labelled(text: &str, is_row: bool) -> Option<String> {
     let (mut word, mut rest) = first_word(text);
     let mut is_behind = false;
-    while has(BEFORE, word) {
+    while is_in(BEFORE, word) {
         (word, rest) = first_word(rest);
         is_behind = true;
     }
     let is_alone = rest.trim_start_matches([' ', '*', '_']).starts_with('|');
     match word {
-        _ if has(LABELS, word) || (is_behind && has(BEHIND, word)) => near(rest),
-        _ if has(THINGS, word) => near(rest).filter(|_| !says_more(rest)),
+        _ if is_in(LABELS, word) || (is_behind && is_in(BEHIND, word)) => near(rest),
+        _ if is_in(THINGS, word) => near(rest).filter(|_| !says_more(rest)),
         _ if DATES.contains(&word) && !(is_row && is_alone || is_of_other(rest)) => near(rest),
         _ => None,
     }
-}
-
-fn has(words: &str, word: &str) -> bool {
-    words.split_whitespace().any(|known| known == word)
 }
 
 /// Returns the first word of a text, and what follows it.
@@ -178,7 +174,7 @@ fn says_more(rest: &str) -> bool {
     let near = rest.char_indices().take(AFTER_LABEL).find(|(at, _)| parse(&rest[*at..]).is_some());
     let between = near.map_or(rest, |(at, _)| &rest[..at]);
     let mut words = between.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
-    words.any(|word| word.chars().all(char::is_alphabetic) && !word.is_empty() && !has(OF_DOCUMENTS, word))
+    words.any(|word| word.chars().all(char::is_alphabetic) && !word.is_empty() && !is_in(OF_DOCUMENTS, word))
 }
 
 /// Returns whether a label that goes on so is the date of something else than the document: `Date of birth: 3 May`.
@@ -189,7 +185,7 @@ fn is_of_other(rest: &str) -> bool {
     let goes_on = near().nth(says.chars().count()).is_some_and(|char| !char.is_ascii_digit());
     let mut words = says.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty()).peekable();
     let begins_other = goes_on || words.peek().is_some_and(|word| OF.contains(word));
-    begins_other && words.any(|word| !has(OF_DOCUMENTS, word))
+    begins_other && words.any(|word| !is_in(OF_DOCUMENTS, word))
 }
 
 /// Returns the first date of the text, unless too much stands before it, or it is another one.
@@ -199,7 +195,7 @@ fn near(text: &str) -> Option<String> {
         .take(AFTER_LABEL)
         .filter(|(at, char)| char.is_alphanumeric() && !text[..*at].ends_with(char::is_alphanumeric));
     starts.find_map(|(at, _)| match first_word(&text[at..]).0 {
-        word if has(OTHERS, word) => Some(None),
+        word if is_in(OTHERS, word) => Some(None),
         _ => parse(&text[at..]).map(Some),
     })?
 }

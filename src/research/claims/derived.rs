@@ -13,6 +13,7 @@ use super::{
     equality::rounds_to,
     figure::{Number, Precision, Reading},
     keys::WordKey,
+    measures::begins_with_points,
     ordinals,
     page::{Page, PlacedNumber},
     parts::LabelKind,
@@ -59,9 +60,7 @@ impl Way {
         let word = if behind.starts_with('倍') { "倍" } else { &behind[..end] };
         match word.to_lowercase() {
             word if is_in(TIMES, &word) => Self::Times,
-            word if is_in(POINTS, &word) || ["ポイント", "포인트"].iter().any(|points| word.starts_with(points)) => {
-                Self::Points
-            }
+            word if is_in(POINTS, &word) || begins_with_points(&word) => Self::Points,
             _ => Self::Any,
         }
     }
@@ -118,12 +117,14 @@ pub struct Derivation<'a> {
     pages: Vec<(&'a Page, Option<usize>)>,
     operands: OnceCell<Vec<Operand<'a>>>,
     named: OnceCell<Named>,
+    weights: OnceCell<Vec<Weight>>,
     turn: OnceCell<Turn>,
 }
 
 impl<'a> Derivation<'a> {
     pub fn of(statement: &'a Statement<'a>, pages: Vec<(&'a Page, Option<usize>)>) -> Self {
-        Self { statement, pages, operands: OnceCell::new(), named: OnceCell::new(), turn: OnceCell::new() }
+        let (operands, named, weights, turn) = Default::default();
+        Self { statement, pages, operands, named, weights, turn }
     }
 
     fn operands(&self) -> &[Operand<'a>] {
@@ -137,6 +138,33 @@ impl<'a> Derivation<'a> {
 
     fn named(&self) -> &Named {
         self.named.get_or_init(|| Named::of(self.statement.labels(), self.operands()))
+    }
+
+    fn weights(&self) -> &[Weight] {
+        self.weights.get_or_init(|| {
+            let operands = self.operands();
+            let stated: Vec<&Number> =
+                self.statement.numbers().filter(|own| !own.is_percent).take(MOST_OPERANDS).collect();
+            let is_stated = |operand: &Operand<'_>| stated.iter().any(|own| own.is(operand.value));
+            let own = |(operand, named): (&Operand<'_>, &u32)| named + if is_stated(operand) { STATED } else { 0 };
+            let own: Vec<u32> = operands.iter().zip(&self.named().weights).map(own).collect();
+            let most = |one: &Operand<'_>| {
+                let like = operands.iter().zip(&own).filter(|(other, _)| other.is_like(one));
+                like.map(|(_, weight)| *weight).max().unwrap_or_default()
+            };
+            operands.iter().zip(&own).map(|(one, own)| Weight { own: *own, most: most(one) }).collect()
+        })
+    }
+
+    /// Returns whether two amounts of prose are those that the statement is about: what it says most of, and another
+    /// one that it says something of, or that stands next to it.
+    fn are_of_statement(&self, [at, next]: [usize; 2]) -> bool {
+        let (operands, weights) = (self.operands(), self.weights());
+        let own = [at, next].map(|at| weights[at].own);
+        let is_most = own.iter().any(|weight| weight.saturating_mul(2) >= weights[at].most);
+        let between = operands[at + 1..next].iter().all(|operand| operand.number.is_year());
+        let are_neighbours = operands[at].sentence == operands[next].sentence && between;
+        is_most && (are_neighbours || own.iter().all(|weight| *weight > 0))
     }
 
     /// Does a number of the statement, at these bytes, follow from them?
@@ -262,10 +290,17 @@ fn is_span(number: &Number, reading: Reading, operands: &[Operand<'_>]) -> bool 
 }
 
 /// Which numbers stand beside words of the statement.
-struct Named(Vec<u32>, OnceCell<Weights>);
+struct Named {
+    /// What the words weigh that stand beside each.
+    weights: Vec<u32>,
+}
 
-/// What each number weighs with what the statement has of it, and the most that one like it does.
-type Weights = Vec<(u32, u32)>;
+/// How much a statement says of a number.
+struct Weight {
+    own: u32,
+    /// The most that it says of one like this.
+    most: u32,
+}
 
 /// What a number weighs that the statement has.
 const STATED: u32 = 10 * WEIGHT;
@@ -296,18 +331,22 @@ impl Named {
         let mut counts: BTreeMap<WordKey, u32> = BTreeMap::new();
         words.iter().flatten().for_each(|key| *counts.entry(*key).or_default() += 1);
         let weight = |words: &BTreeSet<WordKey>| words.iter().filter_map(|key| WEIGHT.checked_div(counts[key])).sum();
-        Self(words.iter().map(weight).collect(), OnceCell::new())
+        Self { weights: words.iter().map(weight).collect() }
+    }
+
+    fn is_named(&self, at: usize) -> bool {
+        self.weights[at] > 0
     }
 
     /// Returns whether the two cells of a row are of one that is named, if any number is.
     fn are_of_named_row(&self, [one, other]: [usize; 2]) -> bool {
-        self.0[one] > 0 || self.0[other] > 0 || self.0.iter().all(|weight| *weight == 0)
+        self.is_named(one) || self.is_named(other) || self.weights.iter().all(|weight| *weight == 0)
     }
 
     /// Returns whether the two of these may be compared: if some are named, one of them, and both if others are too.
     fn allow(&self, [one, other]: [usize; 2], others: impl Iterator<Item = usize>) -> bool {
-        let count = others.filter(|at| self.0[*at] > 0).count();
-        let are = [one, other].map(|at| self.0[at] > 0);
+        let count = others.filter(|at| self.is_named(*at)).count();
+        let are = [one, other].map(|at| self.is_named(at));
         if count > 1 { are == [true; 2] } else { count == 0 || are.contains(&true) }
     }
 }
@@ -365,29 +404,8 @@ impl Sought<'_, '_> {
             _ if self.way == Way::Times => {
                 self.of.named().allow([at, next], all().filter(|known| operands[*known].is_like(&one)))
             }
-            _ => self.are_of_statement(operands, [at, next]),
+            _ => self.of.are_of_statement([at, next]),
         }
-    }
-
-    /// Returns whether two amounts of prose are those that the statement is about: what it says most of, and another
-    /// one that it says something of, or that stands next to it.
-    fn are_of_statement(&self, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
-        let named = self.of.named();
-        let weights = named.1.get_or_init(|| {
-            let stated: Vec<&Number> =
-                self.of.statement.numbers().filter(|own| !own.is_percent).take(MOST_OPERANDS).collect();
-            let is_stated = |operand: &Operand<'_>| stated.iter().any(|own| own.is(operand.value));
-            let weight = |at: usize| named.0[at] + if is_stated(&operands[at]) { STATED } else { 0 };
-            let own: Vec<u32> = (0..operands.len()).map(weight).collect();
-            let like = |at: usize| (0..own.len()).filter(move |other| operands[*other].is_like(&operands[at]));
-            let most = |at: usize| like(at).map(|other| own[other]).max().unwrap_or_default();
-            (0..own.len()).map(|at| (own[at], most(at))).collect()
-        });
-        let (most, own) = (weights[at].1, [at, next].map(|at| weights[at].0));
-        let is_most = own.iter().any(|weight| weight.saturating_mul(2) >= most);
-        let between = operands[at + 1..next].iter().all(|operand| operand.number.is_year());
-        let are_neighbours = operands[at].sentence == operands[next].sentence && between;
-        is_most && (are_neighbours || own.iter().all(|weight| *weight > 0))
     }
 
     fn is_sum_from(&self, operands: &[Operand<'_>], from: usize) -> bool {

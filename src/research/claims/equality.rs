@@ -34,14 +34,19 @@ pub fn are_same(number: &Number, other: &Number) -> bool {
 /// Returns whether a number of a page is the one of a statement: the same amount, or the same without the word for so
 /// many that the head of a table may have.
 pub fn is_same(number: &Number, there: &PlacedNumber, page: &Page) -> bool {
-    let values = || number.readings.iter().map(|reading| reading.value);
-    let is_written = || values().any(|value| there.number.is(value) || there.number.is(value / number.multiple));
     let is_counted = |multiple: i128| number.counted_in(multiple).is_some_and(|own| are_same(&own, &there.number));
     let is_sum = || there.number.multiple == 1 && there.number.unit.is_some_and(Unit::is_money);
     let is_headed = (there.number.unit.is_none() || is_sum()) && !there.number.is_percent;
     number.is_year() == there.number.is_year()
         && number.counts_as(&there.number)
-        && (is_written() || are_same(number, &there.number) || is_headed && page.heads_for(number).any(is_counted))
+        && (are_same_or_written(number, &there.number) || is_headed && page.heads_for(number).any(is_counted))
+}
+
+/// Returns whether a number of a page is the amount of a statement, in whatever unit, or written the same, with or
+/// without the word for so many.
+pub fn are_same_or_written(number: &Number, there: &Number) -> bool {
+    let mut values = number.readings.iter().map(|reading| reading.value);
+    values.any(|value| there.is(value) || there.is(value / number.multiple)) || are_same(number, there)
 }
 
 pub fn same_amount(number: &Number, here: Reading, other: &Number, there: Reading) -> bool {

@@ -101,6 +101,11 @@ pub struct Measure {
     pub tokens: usize,
 }
 
+/// Returns whether a text begins with a word for points in a script without spaces.
+pub fn begins_with_points(text: &str) -> bool {
+    POINTS.iter().any(|points| text.starts_with(points))
+}
+
 impl Reader<'_> {
     /// Adds unit and currency to a number behind which `used` tokens have been read, and returns how many are when
     /// those are that could be read as numbers.
@@ -387,8 +392,8 @@ impl Reader<'_> {
         let at = ahead + usize::from(self.is_hyphen(ahead));
         let is_figure = || self.token(at + 2).is_some_and(|token| token.is_number());
         let is_verb = || self.word(at + 1).is_some_and(|next| POINTS_TO.contains(&&*next)) && !is_figure();
-        let of_signs = || POINTS.iter().any(|signs| self.rest(at).starts_with(signs));
-        self.word(at).is_some_and(|word| is_in(BEHIND_PERCENT, &word)) && !is_verb() || of_signs()
+        self.word(at).is_some_and(|word| is_in(BEHIND_PERCENT, &word)) && !is_verb()
+            || begins_with_points(self.rest(at))
     }
 }
 

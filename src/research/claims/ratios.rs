@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{figure::Number, words::ONE};
-use crate::text::is_in;
+use crate::text::{self, is_in};
 
 /// Say that something grew, that it shrank, or that it is a part. Words of bounds, such as `more`, say none of it.
 const GREW: &str = "increase increased increases rise rises rose risen grew grown climbed jumped gestiegen stieg stiegen wuchs gewachsen zugenommen \
@@ -32,8 +32,7 @@ pub enum Turn {
 impl Turn {
     /// Returns what the words of a whole statement say.
     pub fn of(text: &str) -> Self {
-        let text = text.to_lowercase();
-        let words: HashSet<&str> = words(&text).collect();
+        let words: HashSet<String> = text::lower_words(text).into_iter().collect();
         let has = |list: &str| list.split_whitespace().any(|word| words.contains(word));
         match [has(GREW), has(SHRANK), has(PART)] {
             [true, false, false] => Self::Grew,
@@ -47,13 +46,10 @@ impl Turn {
     pub fn at(self, text: &str, start: usize) -> Self {
         let from = text.floor_char_boundary(start.saturating_sub(UNTIL_BYTES));
         let before = text.get(from..start).unwrap_or_default().to_lowercase();
-        let is_until = words(&before).last().is_some_and(|word| is_in(UNTIL, word));
+        let last = before.rsplit(|char: char| !char.is_alphabetic()).find(|word| !word.is_empty());
+        let is_until = last.is_some_and(|word| is_in(UNTIL, word));
         if is_until && self != Self::Part { Self::Any } else { self }
     }
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty())
 }
 
 /// Returns what a number without a unit may be of two amounts: how many times one is the other, or, if it is one of a

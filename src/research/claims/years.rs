@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::{
-    equality::are_same,
+    equality::are_same_or_written,
     figure::Number,
     lookup::Phrases,
     page::{Page, PlacedNumber},
@@ -66,8 +66,8 @@ impl Statement<'_> {
         let lower = lower_in_place(page.sentence(sentence));
         let start = page.start_of(sentence);
         let numbers = || page.numbers_in(sentence).iter().filter(|placed| !placed.number.is_year());
-        let is_stated =
-            |placed: &PlacedNumber| self.numbers().any(|own| !own.is_year() && are_same_or_written(own, placed));
+        let is_it = |own: &Number, there: &Number| own.counts_as(there) && are_same_or_written(own, there);
+        let is_stated = |placed: &PlacedNumber| self.numbers().any(|own| !own.is_year() && is_it(own, &placed.number));
         let has_others = self.numbers().any(|own| !own.is_year());
         PHRASES.all_in(&lower).any(|((), at)| {
             let is_joint = |between: &str| {
@@ -85,12 +85,4 @@ impl Statement<'_> {
             }
         })
     }
-}
-
-/// Returns whether a number of a page is that of a statement, in whatever unit, or written the same.
-fn are_same_or_written(own: &Number, placed: &PlacedNumber) -> bool {
-    let there = &placed.number;
-    let is_written =
-        || own.readings.iter().any(|reading| there.is(reading.value) || there.is(reading.value / own.multiple));
-    own.counts_as(there) && (are_same(own, there) || is_written())
 }

@@ -176,8 +176,11 @@ async fn what_cannot_be_given_is_refused() {
     let path = |name: &str| format!("/api/v1/threads/{thread}/documents?name={name}");
     give(&service, &path(""), "x").await.refused(422, "validation_failed");
     give(&service, &path("a.txt"), "").await.refused(422, "validation_failed");
-    let form = [("content-type", "multipart/form-data; boundary=x")];
-    service.ask("POST", &path("a.txt"), &form, "--x--").await.refused(415, "unsupported_media_type");
+    // `curl -F`, and `curl -d`, which takes the line ends out.
+    for form in ["multipart/form-data; boundary=x", "application/x-www-form-urlencoded"] {
+        let form = [("content-type", form)];
+        service.ask("POST", &path("a.txt"), &form, "--x--").await.refused(415, "unsupported_media_type");
+    }
     let packed = [("content-type", "application/octet-stream"), ("content-encoding", "gzip")];
     service.ask("POST", &path("a.txt"), &packed, "packed").await.refused(415, "unsupported_media_type");
     give(&service, &path("picture.png"), "x").await.refused(422, "document_unreadable");

@@ -304,6 +304,23 @@ async fn an_error_with_status_200_says_what_is_wrong() {
     }
 }
 
+/// Half a character, as programs send it that cut texts without looking, costs no hit.
+#[tokio::test]
+async fn half_a_surrogate_pair_costs_nothing_else() {
+    for case in cases::ALL.iter().filter(|case| case.reply.starts_with('{')) {
+        let hits = async |reply: &str| {
+            let fake = Fake::start().await;
+            fake.next(Reply::new(200, reply));
+            search(&fake, case, &filtered(Filters::default())).await.unwrap_or_else(|e| panic!("{}: {e}", case.name))
+        };
+        let word = case.hits[0].1.split(' ').next().unwrap_or_default();
+        let cut = case.reply.replacen(&format!("\"{word}"), &format!("\"\\ud83d{word}"), 1);
+        assert_ne!(cut, case.reply, "{}: its first title stands in its answer", case.name);
+        let titles = |hits: Vec<Hit>| Vec::from_iter(hits.into_iter().map(|hit| hit.title.replace('\u{fffd}', "")));
+        assert_eq!(titles(hits(&cut).await), titles(hits(case.reply).await), "{}", case.name);
+    }
+}
+
 #[tokio::test]
 async fn a_mark_of_the_encoding_before_an_answer_says_nothing() {
     for case in cases::ALL.iter().filter(|case| case.reply.starts_with('{')) {
