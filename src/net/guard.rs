@@ -84,13 +84,56 @@ pub fn guarded(timeouts: Timeouts, reach: Reach) -> Result<reqwest::Client, Erro
     guarded_by(timeouts, Resolver { reach, is_for_public: true, lookup: Arc::new(system) })
 }
 
-/// Returns the same for what is to be allowed, and not just public. Check addresses that are numbers with
-/// [`Reach::allows`].
-///
-/// # Errors
-/// As [`guarded`].
-pub fn guarded_within(timeouts: Timeouts, reach: Reach) -> Result<reqwest::Client, Error> {
-    guarded_by(timeouts, Resolver { reach, is_for_public: false, lookup: Arc::new(system) })
+/// Clients for such addresses by their ports: on other ports than the usual ones only what the operator allows is
+/// called, and not what is just public.
+#[derive(Debug)]
+pub struct GuardedClients {
+    usual: reqwest::Client,
+    others: reqwest::Client,
+    reach: Reach,
+    ports: &'static [u16],
+}
+
+/// Why an address is not called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uncalled {
+    Private,
+    Port,
+}
+
+impl GuardedClients {
+    /// # Errors
+    /// As [`guarded`].
+    pub fn new(timeouts: Timeouts, reach: Reach, ports: &'static [u16]) -> Result<Self, Error> {
+        Self::by(Arc::new(system), timeouts, reach, ports)
+    }
+
+    fn by(lookup: Arc<Lookup>, timeouts: Timeouts, reach: Reach, ports: &'static [u16]) -> Result<Self, Error> {
+        let client = |is_for_public: bool| {
+            guarded_by(timeouts, Resolver { reach: reach.clone(), is_for_public, lookup: Arc::clone(&lookup) })
+        };
+        Ok(Self { usual: client(true)?, others: client(false)?, ports, reach })
+    }
+
+    /// Returns the same with a client that is not guarded.
+    #[cfg(test)]
+    pub fn with_usual(self, usual: reqwest::Client) -> Self {
+        Self { usual, ..self }
+    }
+
+    /// Returns the client that may call an address. Which network a name is of shows when it is called.
+    ///
+    /// # Errors
+    /// It may not be called.
+    pub fn for_url(&self, url: &Url) -> Result<&reqwest::Client, Uncalled> {
+        let port = url.port_or_known_default().unwrap_or_default();
+        match () {
+            () if !self.reach.covers(url) => Err(Uncalled::Private),
+            () if self.ports.contains(&port) => Ok(&self.usual),
+            () if self.reach.allows(url) => Ok(&self.others),
+            () => Err(Uncalled::Port),
+        }
+    }
 }
 
 fn guarded_by(timeouts: Timeouts, resolver: Resolver) -> Result<reqwest::Client, Error> {
@@ -269,6 +312,23 @@ mod tests {
         };
         let resolver = Resolver { reach, is_for_public: true, lookup: Arc::new(lookup) };
         assert_eq!(resolved(&resolver).await, Some(vec!["10.20.0.7".to_owned()]));
+    }
+
+    /// A name may be of a public address and of an allowed one; which of them is called depends on the port.
+    #[tokio::test]
+    async fn public_addresses_are_called_on_usual_ports_alone() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let reach = Reach::Public(["10.20.0.0/16".parse().unwrap()].into());
+        let lookup = |_| -> BoxFuture<'static, _> { Box::pin(async { Ok(vec!["1.1.1.1:0".parse().unwrap()]) }) };
+        let clients = GuardedClients::by(Arc::new(lookup), Timeouts::default(), reach, &[80]).unwrap();
+        let url: Url = format!("http://a.test:{port}/").parse().unwrap();
+        let refused = clients.for_url(&url).unwrap().get(url).send().await.unwrap_err();
+        assert!(Error::from(refused).to_string().contains("on this port only"));
+        let url = |text: &str| text.parse::<Url>().unwrap();
+        assert!(std::ptr::eq(clients.for_url(&url("http://a.test/")).unwrap(), &clients.usual));
+        assert_eq!(clients.for_url(&url("http://1.1.1.1:22/")).err(), Some(Uncalled::Port));
+        assert_eq!(clients.for_url(&url("http://10.21.0.1/")).err(), Some(Uncalled::Private));
     }
 
     #[tokio::test]

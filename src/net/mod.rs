@@ -33,7 +33,7 @@ pub use canonical::{canonical_url, same_page};
 pub use circuit::Circuit;
 pub use elements::Elements;
 pub use gate::{Gate, Open, Rest};
-pub use guard::{Networks, Reach, guarded, guarded_within, is_public};
+pub use guard::{GuardedClients, Networks, Reach, Uncalled, guarded, is_public};
 pub use limiter::{Limiter, Limits, Permit};
 pub use oauth::{form, refusal_code};
 pub use quota::{Quota, is_used_up, is_used_up_by_number, is_used_up_for_long, span};

@@ -4,6 +4,7 @@
 //! the guarded one, redirects are followed here, and each hop is checked like the first. Knows no runs and no sources.
 
 mod cache;
+mod flights;
 mod host;
 mod reader;
 mod reply;
@@ -18,16 +19,17 @@ use url::Url;
 pub use self::reader::{READERS, ReaderSettings, Vendor};
 use self::{
     cache::{Cache, Validators},
+    flights::Flights,
     host::Hosts,
     reader::Reader,
 };
 use super::{
-    Document, Format, Parser,
+    Document, Format, Parser, Unreadable,
     extract::{self, Link},
 };
 use crate::{
     domain::{Timestamp, printable_line, shortened},
-    net::{self, Networks, Reach, Timeouts},
+    net::{self, GuardedClients, Networks, Reach, Timeouts, Uncalled},
 };
 
 /// The largest page or document, unpacked.
@@ -38,6 +40,8 @@ const AT_ONCE: usize = 32;
 /// Characters of an address.
 const MAX_ADDRESS_CHARS: usize = 2_000;
 const MAX_TITLE_CHARS: usize = 300;
+/// Letters and digits of a page that does no more than lead to another one.
+const LETTERS_OF_FORWARD: usize = 200;
 /// Ports that are called, of addresses that are public and no more.
 const PORTS: [u16; 4] = [80, 443, 8_080, 8_443];
 const TIMEOUTS: Timeouts = Timeouts {
@@ -125,14 +129,12 @@ pub struct Web {
 
 #[derive(Debug)]
 struct Inner {
-    client: reqwest::Client,
-    /// For other ports than the usual ones.
-    client_of_allowed: reqwest::Client,
+    clients: GuardedClients,
     parser: Parser,
-    reach: Reach,
     robots: bool,
     hosts: Hosts,
     cache: Cache,
+    flights: Flights,
     places: Semaphore,
 }
 
@@ -143,13 +145,6 @@ enum Answer<'a> {
     Unchanged,
 }
 
-/// What an answer brings.
-enum Sent<'a> {
-    Page(Box<Fetched<'a>>),
-    /// It only leads to another page.
-    Forward(Url),
-}
-
 struct Fetched<'a> {
     url: Url,
     /// Held until it is read, since it is large.
@@ -158,7 +153,20 @@ struct Fetched<'a> {
     from: Option<IpAddr>,
     validators: Option<Validators>,
     content_type: String,
+    /// Where the header `Refresh` leads on, as it says it.
+    refresh: Option<String>,
     body: Vec<u8>,
+}
+
+/// What came of reading an answer.
+struct Reading {
+    page: Result<WebPage, NotRead>,
+    /// The page that it shows next to nothing but the way to.
+    next: Option<Url>,
+    /// Where it was, and who sent it.
+    url: Url,
+    from: Option<IpAddr>,
+    validators: Option<Validators>,
 }
 
 impl Web {
@@ -168,13 +176,12 @@ impl Web {
     /// [`net::Error::Client`] when TLS cannot be set up.
     pub fn new(settings: WebSettings, parser: Parser) -> Result<Self, net::Error> {
         let inner = Inner {
-            client: net::guarded(TIMEOUTS, settings.reach.clone())?,
-            client_of_allowed: net::guarded_within(TIMEOUTS, settings.reach.clone())?,
+            clients: GuardedClients::new(TIMEOUTS, settings.reach, &PORTS)?,
             parser,
-            reach: settings.reach,
             robots: settings.robots,
             hosts: Hosts::default(),
             cache: Cache::default(),
+            flights: Flights::default(),
             places: Semaphore::new(AT_ONCE),
         };
         let reader = settings.reader.map(Reader::new).transpose()?.map(Arc::new);
@@ -186,36 +193,64 @@ impl Web {
         Self { reader: None, ..self }
     }
 
-    /// Reads a page, or takes it from those read lately; an older one is asked for only if it has changed.
+    /// Reads a page, or takes it from those read lately; an older one is asked for only if it has changed. Who asks for
+    /// one that is being read waits for that.
     ///
     /// # Errors
     /// [`NotRead`] says why, in words for a model.
     ///
     /// # Cancel safety
-    /// Dropping the future closes the connection and ends the parser's work.
+    /// When all who wait for a page drop the future, the connection is closed and the parser's work ends.
     pub async fn read(&self, address: &str) -> Result<Arc<WebPage>, NotRead> {
         let url = parse(address)?;
+        let key = (url.as_str().to_owned(), self.reader.is_some());
+        let web = self.clone();
+        self.inner.flights.join(key, async move { web.read_url(url).await }).await
+    }
+
+    async fn read_url(&self, url: Url) -> Result<Arc<WebPage>, NotRead> {
         let known = self.inner.cache.get(url.as_str());
         if let Some(known) = known.as_ref().filter(|known| known.is_fresh) {
             return Ok(Arc::clone(&known.page));
         }
         let old = known.and_then(|known| Some((known.page, known.validators?)));
         let validators = old.as_ref().map(|(_, validators)| validators);
-        let (page, validators) = match (self.fetch(url.clone(), validators).await?, old) {
-            (Answer::Unchanged, Some((page, validators))) => (page, Some(validators)),
-            (Answer::Unchanged, None) => return Err(NotRead::new("its site does not show it (status 304)")),
-            (Answer::Page(fetched), _) => self.read_fetched(*fetched).await?,
+        let (page, validators) = match (self.follow(url.clone(), validators).await?, old) {
+            (None, Some((page, validators))) => (page, Some(validators)),
+            (None, None) => return Err(NotRead::new("its site does not show it (status 304)")),
+            (Some(reading), _) => self.page_of(reading).await?,
         };
         self.inner.cache.insert(url.as_str(), &page, validators);
         Ok(page)
     }
 
-    async fn read_fetched(&self, mut fetched: Fetched<'_>) -> Result<(Arc<WebPage>, Option<Validators>), NotRead> {
-        let (at, from, validators) = (fetched.url.clone(), fetched.from, fetched.validators.take());
-        match self.page(fetched).await {
+    /// Reads the page at an address, or the one that it leads to; `None` when it is as it was when its server sent the
+    /// validators. Where pages lead in a circle (one that shows itself again, a series of slides) the first that has
+    /// text is meant.
+    async fn follow(&self, mut url: Url, known: Option<&Validators>) -> Result<Option<Reading>, NotRead> {
+        let (mut seen, mut first) = (HashSet::new(), None::<Reading>);
+        loop {
+            let Answer::Page(fetched) = self.fetch(url, known).await? else { return Ok(None) };
+            seen.insert(fetched.url.clone());
+            let mut reading = self.reading(*fetched).await;
+            let Some(next) = reading.next.take() else { return Ok(Some(reading)) };
+            let is_better = first.as_ref().is_none_or(|first| first.page.is_err() && reading.page.is_ok());
+            first = if is_better { Some(reading) } else { first };
+            if seen.len() > MAX_REDIRECTS || seen.contains(&next) {
+                return Ok(first);
+            }
+            url = next;
+        }
+    }
+
+    /// Returns the page that was read, or what the reader of others reads in its place.
+    async fn page_of(&self, reading: Reading) -> Result<(Arc<WebPage>, Option<Validators>), NotRead> {
+        match reading.page {
             // What its server says of it is not about the text that its scripts write.
-            Err(unread) if unread.is_for_browsers => Ok((Arc::new(self.by_reader(at, from, unread).await?), None)),
-            page => Ok((Arc::new(page?), validators)),
+            Err(unread) if unread.is_for_browsers => {
+                Ok((Arc::new(self.by_reader(reading.url, reading.from, unread).await?), None))
+            }
+            page => Ok((Arc::new(page?), reading.validators)),
         }
     }
 
@@ -236,10 +271,10 @@ impl Web {
     /// Follows redirects to the page itself; `known` is said of one that was read before.
     async fn fetch(&self, mut url: Url, known: Option<&Validators>) -> Result<Answer<'_>, NotRead> {
         for _ in 0..=MAX_REDIRECTS {
-            let client = self.inner.client_for(&url)?;
+            let client = self.client_for(&url)?;
             let host = self.inner.hosts.of(&url);
             if self.inner.robots {
-                host.follow_robots(&url, |url| self.inner.client_for(url).ok()).await?;
+                host.follow_robots(&url, |url| self.client_for(url).ok()).await?;
             }
             let turn = host.turn().await?;
             // Last, so that those who wait for a slow host keep nobody from another one. The semaphore is never closed.
@@ -261,10 +296,7 @@ impl Web {
                 true => reply::location(&url, &answer),
                 false => {
                     turn.answered(&answer);
-                    match fetched(url, place, answer).await? {
-                        Sent::Page(page) => return Ok(Answer::Page(page)),
-                        Sent::Forward(next) => Some(next),
-                    }
+                    return Ok(Answer::Page(Box::new(fetched(url, place, answer).await?)));
                 }
             };
             url = bare(next.ok_or_else(|| NotRead::new("it is redirected to nowhere"))?)?;
@@ -272,39 +304,46 @@ impl Web {
         Err(NotRead::new(format!("it is redirected more than {MAX_REDIRECTS} times")))
     }
 
-    async fn page(&self, fetched: Fetched<'_>) -> Result<WebPage, NotRead> {
-        let Fetched { url, content_type, body, _place, .. } = fetched;
-        let format = reply::format(&content_type, &url, &body)?;
-        let bytes = reply::utf8(&content_type, format, &body);
-        let document = self.inner.parser.document(url.as_str(), format.of_web(), &bytes).await;
-        let unread = |error: super::Error| match error {
-            super::Error::Unreadable(why) if why.is_without_text() && reply::needs_script(format, &body) => {
-                NotRead::without_scripts()
-            }
-            super::Error::Busy { .. } => NotRead { is_busy: true, ..NotRead::new(error.to_string()) },
-            error => NotRead::new(format!("it could not be read: {error}")),
-        };
-        let document = document.map_err(unread)?;
-        if text_of(&document).chars().count() < reply::LITTLE_TEXT && reply::is_mostly_markup(format, &body) {
-            return Err(NotRead::without_scripts());
-        }
-        made_of(url, document)
-    }
-}
-
-impl Inner {
     /// Returns the client that may call an address.
-    ///
-    /// # Errors
-    /// It may not be called.
     fn client_for(&self, url: &Url) -> Result<&reqwest::Client, NotRead> {
-        let port = url.port_or_known_default().unwrap_or_default();
-        match () {
-            () if !self.reach.covers(url) => Err(NotRead::new("its address is not a public one")),
-            () if PORTS.contains(&port) => Ok(&self.client),
-            () if self.reach.allows(url) => Ok(&self.client_of_allowed),
-            () => Err(NotRead::new("its port is none of those that are called (80, 443, 8080 and 8443)")),
-        }
+        self.inner.clients.for_url(url).map_err(|uncalled| {
+            NotRead::new(match uncalled {
+                Uncalled::Private => "its address is not a public one",
+                Uncalled::Port => "its port is none of those that are called (80, 443, 8080 and 8443)",
+            })
+        })
+    }
+
+    async fn reading(&self, fetched: Fetched<'_>) -> Reading {
+        let (page, next) = match reply::format(&fetched.content_type, &fetched.url, &fetched.body) {
+            Ok(format) => self.page(&fetched, format).await,
+            Err(unread) => (Err(unread), None),
+        };
+        let Fetched { url, from, validators, .. } = fetched;
+        Reading { page, next, url, from, validators }
+    }
+
+    /// Returns the page, and the one that it leads to when it shows next to no text of its own.
+    async fn page(&self, fetched: &Fetched<'_>, format: Format) -> (Result<WebPage, NotRead>, Option<Url>) {
+        let (url, body) = (&fetched.url, &fetched.body);
+        let bytes = reply::utf8(&fetched.content_type, format, body);
+        let document = self.inner.parser.document(url.as_str(), format.of_web(), &bytes).await;
+        let says_more = document.as_ref().is_ok_and(|document| letters(document) > LETTERS_OF_FORWARD);
+        let of_page = || document.as_ref().ok()?.refresh.as_deref();
+        let said = fetched.refresh.as_deref().or_else(of_page).filter(|_| !says_more);
+        let next = said.and_then(|said| bare(reply::target(url, said)?).ok());
+        let document = match document {
+            Ok(document) if document.sections.is_empty() => Err(Unreadable::without_text().into()),
+            document => document,
+        };
+        let page = document.map_err(|error| unread(error, format, body)).and_then(|document| {
+            let is_little = text_of(&document).chars().count() < reply::LITTLE_TEXT;
+            match is_little && reply::is_mostly_markup(format, body) {
+                true => Err(NotRead::without_scripts()),
+                false => made_of(url.clone(), document),
+            }
+        });
+        (page, next)
     }
 }
 
@@ -313,19 +352,29 @@ async fn fetched<'a>(
     url: Url,
     place: Option<SemaphorePermit<'a>>,
     answer: reqwest::Response,
-) -> Result<Sent<'a>, NotRead> {
+) -> Result<Fetched<'a>, NotRead> {
     reply::check(&answer)?;
-    let content_type = reply::content_type(&answer);
+    let (content_type, refresh) = (reply::content_type(&answer), reply::refresh(&answer));
     let from = answer.remote_addr().map(|address| address.ip());
-    let headers = answer.headers().clone();
+    let validators = Validators::of(&url, answer.headers());
     let body = net::read_body(answer, MAX_BYTES).await;
     let body = body.map_err(|error| NotRead::new(format!("it could not be fetched: {error}")))?;
-    let format = reply::format(&content_type, &url, &body);
-    if let Some(next) = format.ok().and_then(|format| reply::forward(&url, &headers, format, &body)) {
-        return Ok(Sent::Forward(next));
+    Ok(Fetched { url, _place: place, from, validators, content_type, refresh, body })
+}
+
+/// Says why there is no text in what a server sent.
+fn unread(error: super::Error, format: Format, body: &[u8]) -> NotRead {
+    match error {
+        super::Error::Unreadable(why) if why.is_without_text() && reply::needs_script(format, body) => {
+            NotRead::without_scripts()
+        }
+        super::Error::Busy { .. } => NotRead { is_busy: true, ..NotRead::new(error.to_string()) },
+        error => NotRead::new(format!("it could not be read: {error}")),
     }
-    let validators = Validators::of(&url, &headers);
-    Ok(Sent::Page(Box::new(Fetched { url, _place: place, from, validators, content_type, body })))
+}
+
+fn letters(document: &Document) -> usize {
+    text_of(document).chars().filter(|char| char.is_alphanumeric()).count()
 }
 
 /// Returns the page that a document is, unless it is one that stands before a page.
@@ -484,7 +533,8 @@ mod tests {
         let mut inner = Arc::into_inner(web.unwrap().inner).unwrap();
         let policy = reqwest::redirect::Policy::none();
         let client = reqwest::Client::builder().redirect(policy).no_proxy().dns_resolver(Arc::new(Public(server)));
-        (inner.client, inner.cache) = (client.build().unwrap(), cache);
+        inner.clients = inner.clients.with_usual(client.build().unwrap());
+        inner.cache = cache;
         Web { inner: Arc::new(inner), reader: None }
     }
 
@@ -524,7 +574,7 @@ mod tests {
             Web::new(settings, Parser::new(Default::default())).unwrap()
         };
         let check = |web: &Web, url: &str, expected: Option<&str>| {
-            let refused = web.inner.client_for(&Url::parse(url).unwrap()).err().map(|error| error.to_string());
+            let refused = web.client_for(&Url::parse(url).unwrap()).err().map(|error| error.to_string());
             assert_eq!(refused.as_deref(), expected, "{url}");
         };
         let port = Some("its port is none of those that are called (80, 443, 8080 and 8443)");
@@ -541,29 +591,24 @@ mod tests {
         check(&near, "http://10.21.0.1:80/", Some("its address is not a public one"));
     }
 
-    /// The address may be written as it is read, and a page may lead on in place of its server.
+    /// The address may be written as it is read.
     #[tokio::test]
-    async fn pages_are_followed_to_where_they_lead() {
+    async fn redirects_are_followed_however_they_are_written() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let web = leading_to(listener.local_addr().unwrap(), Cache::default());
-        let page = "<meta http-equiv=refresh content='0; url=/there'><a href=/there>Moved</a>";
         let answers = [
-            "HTTP/1.1 302 Found\r\nLocation: /über\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned(),
-            format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
-                page.len()
-            ),
-            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned(),
+            "HTTP/1.1 302 Found\r\nLocation: /über\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
         ];
         let serve = async {
             let mut asked = Vec::new();
-            for answer in &answers {
+            for answer in answers {
                 asked.push(answer_with(&listener, answer).await.lines().next().unwrap_or_default().to_owned());
             }
             asked
         };
         let (read, asked) = futures::join!(web.read("http://public.test/"), serve);
-        assert_eq!(asked, ["get / http/1.1", "get /%c3%bcber http/1.1", "get /there http/1.1"]);
+        assert_eq!(asked, ["get / http/1.1", "get /%c3%bcber http/1.1"]);
         assert_eq!(read.unwrap_err().to_string(), "there is no such page (status 404)");
     }
 

@@ -17,6 +17,7 @@ mod crash;
 mod dependencies;
 mod documents;
 mod events;
+mod forwards;
 mod hostile;
 mod http;
 mod limits;

@@ -36,6 +36,8 @@ pub(super) struct About {
     pub site: Option<String>,
     /// As it stands there; perhaps relative.
     pub canonical: Option<String>,
+    /// What it says in place of the header `Refresh`, as `0; url=/next`.
+    pub refresh: Option<String>,
 }
 
 /// Reads what a page says of itself; to be called before scripts are removed.
@@ -53,7 +55,18 @@ pub(super) fn of(page: &Document) -> About {
         author: meta(&AUTHORS).into_iter().chain(found(&data, &["author"])).find_map(|name| line(&name)),
         site: meta(&["og:site_name"]).into_iter().find_map(|name| line(&name)),
         canonical: canonical.filter(|href| !href.is_empty()),
+        refresh: refresh(page),
     }
+}
+
+/// Returns what the page says in place of the header, but to those without scripts: they see another page than others.
+fn refresh(page: &Document) -> Option<String> {
+    let metas = page.select("meta[http-equiv][content]");
+    let is_refresh = |meta: &dom_query::Selection<'_>| {
+        let name = meta.attr("http-equiv").unwrap_or_default();
+        name.trim().eq_ignore_ascii_case("refresh") && !meta.ancestors(None).is("noscript")
+    };
+    metas.iter().find(is_refresh)?.attr("content").map(|said| said.to_string())
 }
 
 /// Names in lower case, with their values.
@@ -129,6 +142,21 @@ mod tests {
         let about = of(&Document::from(format!("<html><head>{head}</head><body></body></html>")));
         let found = [&about.published, &about.author, &about.site, &about.canonical].map(Option::as_deref);
         assert_eq!(found, expected, "{head}");
+    }
+
+    #[test]
+    fn a_page_leads_on_where_it_says_so_itself() {
+        let check = |source: &str, expected: Option<&str>| {
+            assert_eq!(of(&Document::from(source)).refresh.as_deref(), expected, "{source}");
+        };
+        check("<title>x</title><META content='0;URL=/a?b=1&amp;c=2' http-equiv=Refresh>", Some("0;URL=/a?b=1&c=2"));
+        check("<body><p>Moved.</p><meta http-equiv=refresh content='1; url=/b'>", Some("1; url=/b"));
+        check("<!-- <meta http-equiv=refresh content='0; url=/b'> --><p>Here.", None);
+        check("<script>x = \"<meta http-equiv=refresh content='0; url=/b'>\"</script><p>Here.", None);
+        check("<noscript><meta http-equiv=refresh content='0; url=/b'></noscript><p>Here.", None);
+        check("<body><noscript><meta http-equiv=refresh content='0; url=/b'></noscript><p>Here.", None);
+        check("<template><meta http-equiv=refresh content='0; url=/b'></template><p>Here.", None);
+        check("<meta name=refresh content='0; url=/b'><meta http-equiv=refresh>", None);
     }
 
     #[test]

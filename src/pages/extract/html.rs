@@ -45,7 +45,8 @@ pub(super) fn read(source: &str) -> Result<Document, Unreadable> {
 /// [`Unreadable`] when its elements are nested beyond reason.
 pub(super) fn read_web_page(source: &str) -> Result<Document, Unreadable> {
     let page = page(source).ok_or_else(too_deep)?;
-    Ok(page.document(page.fuller(), Outline::of_web_page(page.title.as_deref(), markdown_marks::plain)))
+    let document = page.document(page.fuller(), Outline::of_web_page(page.title.as_deref(), markdown_marks::plain));
+    Ok(Document { refresh: page.about.refresh, ..document })
 }
 
 /// A page as Markdown, with what its head says.
@@ -74,7 +75,7 @@ impl Page {
     /// Returns one of its texts, split at its headings.
     fn document(&self, text: &str, mut outline: Outline) -> Document {
         markdown::add(text, &mut outline);
-        let About { published, author, site, canonical } = self.about.clone();
+        let About { published, author, site, canonical, .. } = self.about.clone();
         Document { published, author, site, canonical, links: links::of(text), ..outline.finish() }
     }
 }

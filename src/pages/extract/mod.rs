@@ -166,12 +166,15 @@ pub struct Document {
     /// The address under which a page wants to be known; perhaps relative.
     #[serde(default)]
     pub canonical: Option<String>,
+    /// Where a page of the web leads on, as the header `Refresh` would say it.
+    #[serde(default)]
+    pub refresh: Option<String>,
     /// `YYYY-MM-DD`, when the document says so itself.
     pub published: Option<String>,
     /// The day on which its file was saved or made, which counts if nothing else is said.
     #[serde(skip)]
     pub saved: Option<String>,
-    /// In reading order; none has an empty text.
+    /// In reading order; none has an empty text. There are some, unless a page does nothing but lead on.
     pub sections: Vec<Section>,
     /// What could not be read of it, for people.
     pub missing: Option<String>,
@@ -215,6 +218,10 @@ impl Unreadable {
         Self(reason.into())
     }
 
+    pub(super) fn without_text() -> Self {
+        Self::new(Self::NO_TEXT)
+    }
+
     /// Returns whether it was read to its end, and has no text.
     pub(super) fn is_without_text(&self) -> bool {
         self.0 == Self::NO_TEXT
@@ -231,8 +238,8 @@ pub fn read(format: Format, bytes: Vec<u8>) -> Result<Document, Unreadable> {
     }
     let format = Format::of_bytes(&bytes).unwrap_or(format);
     let document = caught::run(move || read_as(format, &bytes))??;
-    if document.sections.is_empty() {
-        return Err(Unreadable::new(Unreadable::NO_TEXT));
+    if document.sections.is_empty() && document.refresh.is_none() {
+        return Err(Unreadable::without_text());
     }
     Ok(bounded(dated(format, document)))
 }
