@@ -40,6 +40,21 @@ pub struct Passage {
     pub end: usize,
 }
 
+impl Passage {
+    /// Sets the places to where its text stands in `snapshot`. They stay where it stands nowhere, and where it stands
+    /// as they say. Linear in the snapshot.
+    pub fn place_in(&mut self, snapshot: &str) {
+        let at = snapshot.char_indices().nth(self.start).map(|(at, _)| at);
+        if at.is_some_and(|at| snapshot[at..].starts_with(&self.text)) {
+            return;
+        }
+        if let Some(at) = snapshot.find(&self.text) {
+            self.start = snapshot[..at].chars().count();
+            self.end = self.start + self.text.chars().count();
+        }
+    }
+}
+
 /// A statement with the citations that stand behind it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
@@ -144,5 +159,25 @@ impl VerdictCounts {
             not_supported: count(Verdict::NotSupported),
             not_checkable: count(Verdict::NotCheckable),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passage_is_found_again_where_it_stands_now() {
+        let placed = |start: usize, snapshot: &str| {
+            let text = "Dues of 4".to_owned();
+            let mut passage = Passage { end: start + text.chars().count(), text, start };
+            passage.place_in(snapshot);
+            (passage.start, passage.end)
+        };
+        assert_eq!(placed(0, "Dues of 4 crowns. Dues of 4."), (0, 9));
+        assert_eq!(placed(18, "Dues of 4 crowns. Dues of 4."), (18, 27), "the second one is meant");
+        assert_eq!(placed(2, "Über alles. Dues of 4 crowns."), (12, 21));
+        assert_eq!(placed(90, "Dues of 4 crowns."), (0, 9));
+        assert_eq!(placed(3, "Nothing of it."), (3, 12));
     }
 }

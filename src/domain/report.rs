@@ -126,7 +126,8 @@ impl Source {
         }
     }
 
-    /// The step of a run that keeps texts, by address, which are not those of its sources.
+    /// The step of a run that keeps texts, by address, which are not those of its sources. There is one below it for
+    /// each note that was checked by some of them.
     pub const OTHER_TEXTS: &str = "other_texts";
 
     /// Returns all ids under which it may be cited, its own first.
@@ -168,6 +169,11 @@ impl Note {
     /// Returns the key of the step that keeps the statements of that researcher's note.
     pub fn statements_key(researcher: u32) -> String {
         format!("{}{researcher}", Self::STATEMENTS)
+    }
+
+    /// Returns the key of the step that keeps what its statements were checked by, beside the texts of its sources.
+    pub fn other_texts_key(researcher: u32) -> String {
+        format!("{}/r{researcher}", Source::OTHER_TEXTS)
     }
 
     /// Returns the text without its closing list of sources, which says nothing of the topic; never empty unless the

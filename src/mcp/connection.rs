@@ -42,6 +42,8 @@ use crate::{
 const CONNECT_TIME: Duration = Duration::from_secs(30);
 /// The time for an orderly end, before the process group is killed.
 const CLOSE_TIME: Duration = Duration::from_secs(2);
+/// How long the end of a program, and of what it said, is waited for once it does not answer.
+const MOMENT: Duration = Duration::from_millis(500);
 /// The largest message.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 /// What a server did that sent a larger one.
@@ -199,7 +201,7 @@ struct Process {
     id: Option<u32>,
     notices: Arc<Notices>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
-    _reader: JoinSet<()>,
+    reader: JoinSet<()>,
 }
 
 type Output = Lines<BufReader<tokio::process::ChildStdout>>;
@@ -300,7 +302,7 @@ impl Process {
         reader.spawn(keep_last(stderr, Arc::clone(&last_words)));
         let output = Lines::new(BufReader::new(stdout), Arc::clone(&notices));
         let transport = AsyncRwTransport::new(output, stdin);
-        let process = Self { id: child.id(), child, notices, last_words, _reader: reader };
+        let process = Self { id: child.id(), child, notices, last_words, reader };
         Ok((process, transport.with_max_line_length(MAX_MESSAGE_BYTES)))
     }
 
@@ -309,7 +311,11 @@ impl Process {
         if let Some(what) = self.notices.cut_off() {
             return error::cut_off(what);
         }
-        let ended = timeout(Duration::from_millis(500), self.child.wait()).await;
+        let ended = timeout(MOMENT, self.child.wait()).await;
+        if ended.is_ok() {
+            // What it said last may not have been read yet; a child of its own may still hold the stream.
+            let _ = timeout(MOMENT, self.reader.join_next()).await;
+        }
         let last = last_lines(self.last_words.lock().make_contiguous());
         let said = if last.is_empty() { String::new() } else { format!("; it said: {last}") };
         match ended {

@@ -8,13 +8,14 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
     mem,
+    sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
 
 use super::citations;
 use crate::{
-    context::{Cx, Error},
+    context::{Cx, Error, OtherTexts},
     domain::{
         Event, Note, RunId, Source, SourceId, SubQuestion, WarningCode,
         claim::{Contradiction, Statement},
@@ -143,14 +144,13 @@ pub async fn keep_other_texts(cx: &Cx) -> Result<(), Stop> {
     if texts.is_empty() {
         return Ok(());
     }
-    let kept = || {
-        let by_address: BTreeMap<_, _> = texts.into_iter().collect();
-        let texts = by_address
-            .into_iter()
-            .flat_map(|(url, texts)| texts.into_iter().map(move |text| (url.clone(), text.to_string())));
-        within(texts.collect(), usize::MAX, MAX_OTHER_BYTES, |(_, text): &(String, String)| text.len())
-    };
-    cx.journal().mark_value(Source::OTHER_TEXTS, kept, Vec::new()).await.map(drop)
+    cx.journal().mark_value(Source::OTHER_TEXTS, || by_address(texts), Vec::new()).await.map(drop)
+}
+
+/// Returns the texts in the order of their addresses.
+pub fn by_address(texts: OtherTexts) -> Vec<(String, Arc<str>)> {
+    let texts: BTreeMap<_, _> = texts.into_iter().collect();
+    texts.into_iter().flat_map(|(url, texts)| texts.into_iter().map(move |text| (url.clone(), text))).collect()
 }
 
 /// Returns what there is room for: notes, and sources that the reports and then the notes cite; all sources when
@@ -158,6 +158,7 @@ pub async fn keep_other_texts(cx: &Cx) -> Result<(), Stop> {
 fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
     let researchers = highest_researcher(&earlier);
     let Earlier { texts, sources, mut notes, other_texts, .. } = earlier;
+    let other_texts = within(other_texts, usize::MAX, MAX_OTHER_BYTES, |(_, text): &(String, String)| text.len());
     let noted = notes.len();
     notes.sort_by_key(|note| Reverse(note.researcher));
     let mut notes = within(notes, MAX_NOTES, MAX_NOTE_BYTES, |note| note.text.len());

@@ -4,14 +4,22 @@
 //! checked. What came of it is a step of the journal, so that supervisor, writer and readers of the API see the same,
 //! however often the run is replayed.
 
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use serde_json::{Value, json};
 
-use super::{citations, claims, claims::Texts, draft::with_ids, earlier::own_ids};
+use super::{
+    citations, claims,
+    claims::Texts,
+    draft::with_ids,
+    earlier::{by_address, own_ids},
+};
 use crate::{
     aside::aside_with,
-    context::{Cx, Error},
+    context::{Cx, Error, OtherTexts},
     domain::{
         Note, Source, SourceId,
         claim::{Claim, Statement, Support, Verdict},
@@ -35,7 +43,7 @@ const FINDINGS: &str = "Findings";
 /// [`Stop`].
 pub async fn of_note(cx: &Cx, note: &Note, about: String) -> Result<Vec<Statement>, Stop> {
     let work = async {
-        match held(cx, note.findings().to_owned(), about).await {
+        match held(cx, note, about).await {
             Ok(statements) => Ok(Entry::new(statements)),
             Err(Error::Stop(stop)) => Err(stop),
             // A defect, which is in the log. The note is read as it is.
@@ -45,7 +53,8 @@ pub async fn of_note(cx: &Cx, note: &Note, about: String) -> Result<Vec<Statemen
     cx.journal().step(&Note::statements_key(note.researcher), StepKind::Mark, String::new(), work).await
 }
 
-async fn held(cx: &Cx, text: String, about: String) -> Result<Vec<Statement>, Error> {
+async fn held(cx: &Cx, note: &Note, about: String) -> Result<Vec<Statement>, Error> {
+    let text = note.findings().to_owned();
     let known = own_ids(&cx.sources());
     let citations = cited(&text, &known);
     let mut ids: Vec<SourceId> = citations.iter().map(|citation| citation.source_id).collect();
@@ -54,12 +63,34 @@ async fn held(cx: &Cx, text: String, about: String) -> Result<Vec<Statement>, Er
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let load = async { Ok::<_, Error>((cx.snapshots(ids).await?, cx.other_texts())) };
+    let load = async {
+        let sources = cx.snapshots(ids).await?;
+        let others = other_texts(cx, note.researcher, &sources).await?;
+        Ok::<_, Error>((sources, others))
+    };
     aside_with(load, move |(sources, others)| statements(&text, citations, &read(sources, &others), &about)).await
 }
 
+/// Returns what else the run has seen under the addresses of these sources until now, and keeps it for those who look at
+/// the passages.
+async fn other_texts(cx: &Cx, researcher: u32, sources: &[Source]) -> Result<OtherTexts, Stop> {
+    let mut known = cx.other_texts();
+    let addresses: HashSet<&String> =
+        sources.iter().flat_map(|source| std::iter::once(&source.url).chain(&source.addresses)).collect();
+    known.retain(|url, _| addresses.contains(url));
+    if known.is_empty() {
+        return Ok(known);
+    }
+    let key = Note::other_texts_key(researcher);
+    let mut kept = OtherTexts::new();
+    for (url, text) in cx.journal().mark_value(&key, || by_address(known), Vec::new()).await? {
+        kept.entry(url).or_default().push(text);
+    }
+    Ok(kept)
+}
+
 /// Returns the texts of the sources that have any: without one, nobody can say what it holds.
-fn read(mut sources: Vec<Source>, others: &HashMap<String, Vec<Arc<str>>>) -> Texts {
+fn read(mut sources: Vec<Source>, others: &OtherTexts) -> Texts {
     sources.retain(|source| !source.snapshot.trim().is_empty() || others.contains_key(&source.url));
     Texts::read(sources, others)
 }

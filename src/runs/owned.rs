@@ -272,7 +272,7 @@ impl OwnedRun {
 
     /// Returns what its researchers found, by researcher.
     pub async fn notes(&self) -> Result<Vec<Note>, store::Error> {
-        self.access.store().notes(self.run.id).await
+        self.access.store().placed_notes(self.run.id).await
     }
 
     /// Returns what it retrieved, by ascending id, without the texts.

@@ -295,6 +295,12 @@ impl Store {
         ask!(self, engine => engine.notes(run_id).await)
     }
 
+    /// Returns notes as [`Store::notes`] does, the passages of their statements placed in the sources as
+    /// [`Store::source`] returns them.
+    pub async fn placed_notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
+        ask!(self, engine => engine.placed_notes(run_id).await)
+    }
+
     /// Returns the report of a run that completed with one, or the answer, which is cited alike.
     pub async fn report(&self, run_id: RunId) -> Result<Option<Report>, Error> {
         ask!(self, engine => engine.report(run_id).await)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    http::{Uri, header},
+    http::{StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -70,7 +70,7 @@ impl Site {
     fn answer(path: &str) -> Response {
         let html = (header::CONTENT_TYPE, "text/html".to_owned());
         match path {
-            "/nowhere" => axum::http::StatusCode::NOT_FOUND.into_response(),
+            "/nowhere" => StatusCode::NOT_FOUND.into_response(),
             "/header" => ([html, (header::REFRESH, "0;url=/here".to_owned())], "<p>Moved.</p>").into_response(),
             "/latin" => {
                 let (bytes, ..) =

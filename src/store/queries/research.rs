@@ -1,6 +1,9 @@
 //! Sources and notes: what research produced.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
 
 use sqlx::{QueryBuilder, Row as _, query};
 use uuid::Uuid;
@@ -11,7 +14,7 @@ use super::{
     snapshot,
 };
 use crate::{
-    domain::{Note, RunId, Source, SourceId, Timestamp, same},
+    domain::{Note, RunId, Source, SourceId, Timestamp, claim::Passage, digest, same},
     store::{
         Error,
         group::Group,
@@ -68,22 +71,63 @@ impl Engine {
         let Some(found) = known.into_iter().find(|known| known.ids().any(|id| id == source_id)) else {
             return Ok(None);
         };
-        let ids: Vec<SourceId> = found.ids().collect();
-        let rows = self.snapshots_of(run_id, &ids).await?;
-        let others = self.other_texts(run_id).await?;
-        let of_address =
-            |address: &str| others.iter().filter(|(url, _)| url == address).map(|(_, text)| &**text).collect();
-        Ok(Some(same::with_other_texts(same::with_texts(found, &rows), of_address)))
+        Ok(self.with_texts(run_id, vec![found]).await?.pop())
     }
 
-    /// Returns the texts of a run, by address, that are not those of its sources.
+    /// Returns sources of a run with all that it saw of them.
+    async fn with_texts(&self, run_id: RunId, sources: Vec<Source>) -> Result<Vec<Source>, Error> {
+        let ids: Vec<SourceId> = sources.iter().flat_map(Source::ids).collect();
+        let rows = self.snapshots_of(run_id, &ids).await?;
+        let others = self.other_texts(run_id).await?;
+        let with_texts = move || {
+            let mut by_address: HashMap<&str, Vec<&str>> = HashMap::new();
+            others.iter().for_each(|(url, text)| by_address.entry(url).or_default().push(text));
+            let of_address = |address: &str| by_address.get(address).cloned().unwrap_or_default();
+            let seen = |source| same::with_other_texts(same::with_texts(source, &rows), of_address);
+            sources.into_iter().map(seen).collect()
+        };
+        off_runtime(with_texts).await
+    }
+
+    /// Returns the texts of a run, by address, that are not those of its sources; each once.
     pub async fn other_texts(&self, run_id: RunId) -> Result<Vec<(String, String)>, Error> {
         let mut connection = self.reader().await?;
-        let select = query("SELECT value FROM steps WHERE run_id = $1 AND key = $2");
-        let row = select.bind(run_id.0).bind(Source::OTHER_TEXTS).fetch_optional(&mut *connection).await?;
-        let value = row.map(|row| row.try_get::<String, _>("value")).transpose()?;
-        // Of another release, should it not be read.
-        Ok(value.and_then(|value| serde_json::from_str(&value).ok()).unwrap_or_default())
+        // Those of the whole run first: the report was checked by them.
+        let select = query("SELECT value FROM steps WHERE run_id = $1 AND (key = $2 OR key LIKE $3) ORDER BY key");
+        let select = select.bind(run_id.0).bind(Source::OTHER_TEXTS).bind(format!("{}/r%", Source::OTHER_TEXTS));
+        let rows = select.fetch_all(&mut *connection).await?;
+        let values: Vec<String> = rows.iter().map(|row| row.try_get("value")).collect::<Result<_, _>>()?;
+        let texts = move || {
+            // Of another release, should it not be read.
+            let mut texts: Vec<(String, String)> =
+                values.iter().flat_map(|value| serde_json::from_str(value).unwrap_or_else(|_| Vec::new())).collect();
+            let mut known = HashSet::new();
+            texts.retain(|text| known.insert(digest::sha256_json(text)));
+            texts
+        };
+        off_runtime(texts).await
+    }
+
+    /// Returns the notes of a run, the passages of their statements placed in the sources as they are now: what the run
+    /// saw of a source later may stand before them.
+    pub async fn placed_notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
+        let mut notes = self.notes(run_id).await?;
+        let cited: HashSet<SourceId> = passages(&mut notes).map(|(id, _)| id).collect();
+        if cited.is_empty() {
+            return Ok(notes);
+        }
+        let mut sources = self.sources(run_id).await?;
+        sources.retain(|source| source.ids().any(|id| cited.contains(&id)));
+        let sources = self.with_texts(run_id, sources).await?;
+        off_runtime(move || {
+            let texts: HashMap<SourceId, &str> =
+                sources.iter().flat_map(|source| source.ids().map(|id| (id, &*source.snapshot))).collect();
+            for (id, passage) in passages(&mut notes) {
+                texts.get(&id).into_iter().for_each(|text| passage.place_in(text));
+            }
+            notes
+        })
+        .await
     }
 
     pub async fn notes(&self, run_id: RunId) -> Result<Vec<Note>, Error> {
@@ -102,6 +146,13 @@ impl Engine {
         }
         Ok(notes)
     }
+}
+
+/// Returns the passages of all notes, each with its source.
+fn passages(notes: &mut [Note]) -> impl Iterator<Item = (SourceId, &mut Passage)> {
+    let statements = notes.iter_mut().flat_map(|note| &mut note.statements);
+    let supports = statements.flat_map(|statement| &mut statement.sources);
+    supports.filter_map(|support| Some((support.source_id, support.passage.as_mut()?)))
 }
 
 /// Gives pages that the database has already the ids under which they were met again, and takes them out of the group:
