@@ -40,7 +40,7 @@ pub(super) struct Statement {
 
 impl Statement {
     /// Returns a sentence as a statement of the same text, under the same title, by the same sources.
-    pub(super) fn with(&self, Sentence { text, heading, paragraph }: Sentence) -> Self {
+    pub(super) fn with(&self, Sentence { text, heading, paragraph, .. }: Sentence) -> Self {
         Self { text, heading, paragraph, ..self.clone() }
     }
 

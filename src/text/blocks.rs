@@ -18,6 +18,8 @@ pub struct Sentence {
     pub heading: String,
     /// Counted from 0; sentences of one paragraph share it, those of a table too.
     pub paragraph: usize,
+    /// It stands behind marks of quotation, or right below a line that does: others may have said it.
+    pub quoted: bool,
 }
 
 /// Lines shorter than this are not taken for lines that were broken to fit a page.
@@ -73,6 +75,10 @@ struct Splitter {
     width: Option<usize>,
     /// Marks of quotation before the last line, as mails have them.
     quoted: usize,
+    /// What is read belongs to a quotation, which a line without such marks may go on with.
+    is_quotation: bool,
+    /// A rule stands below the first row of the table being read.
+    is_ruled: bool,
 }
 
 impl Splitter {
@@ -83,16 +89,19 @@ impl Splitter {
             self.end_table();
             self.end_paragraph();
         }
+        self.is_quotation |= quoted > 0;
         if let Some(cells) = cells(trimmed) {
             self.end_paragraph();
-            if !is_rule(trimmed) {
-                self.table.push(cells);
+            match is_rule(trimmed) {
+                true => self.is_ruled |= self.table.len() == 1,
+                false => self.table.push(cells),
             }
             return;
         }
         self.end_table();
         if trimmed.is_empty() || is_rule(trimmed) {
             self.end_paragraph();
+            self.is_quotation = quoted > 0;
         } else if let Some(heading) = heading(trimmed) {
             self.end_paragraph();
             self.heading = plain(start(heading, LONGEST_HEADING));
@@ -160,9 +169,9 @@ impl Splitter {
     }
 
     fn end_table(&mut self) {
-        let table = std::mem::take(&mut self.table);
+        let (table, is_ruled) = (std::mem::take(&mut self.table), std::mem::take(&mut self.is_ruled));
         if !table.is_empty() {
-            for row in rows(&table) {
+            for row in rows(&table, is_ruled) {
                 let row = plain(&row);
                 torn(&row).into_iter().for_each(|part| self.push(part.to_owned()));
             }
@@ -172,7 +181,8 @@ impl Splitter {
 
     fn push(&mut self, text: String) {
         if text.chars().filter(|char| char.is_alphanumeric()).count() > 2 {
-            self.sentences.push(Sentence { text, heading: self.heading.clone(), paragraph: self.paragraph });
+            let (heading, paragraph, quoted) = (self.heading.clone(), self.paragraph, self.is_quotation);
+            self.sentences.push(Sentence { text, heading, paragraph, quoted });
         }
     }
 }
@@ -190,15 +200,26 @@ fn heading(line: &str) -> Option<&str> {
     ((1..=6).contains(&level) && rest.starts_with([' ', '\t'])).then(|| rest.trim().trim_end_matches('#'))
 }
 
-/// Returns how many marks of quotation the line begins with, and what is behind them. Before a number such a mark is
-/// one of quotation only if the line before had one: else it says `more than`.
+/// Returns how many marks of quotation the line begins with, and what is behind them. Before an amount such a mark says
+/// `more than`, unless it stands apart and the line before had one.
 fn unquoted(line: &str, goes_on: bool) -> (usize, &str) {
     let text = line.trim_start_matches(['>', ' ']);
-    let quoted = line[..line.len() - text.len()].bytes().filter(|byte| *byte == b'>').count();
-    match quoted > 0 && !goes_on && text.starts_with(|char: char| char.is_ascii_digit()) {
-        true => (0, line),
-        false => (quoted, text),
-    }
+    let marks = &line[..line.len() - text.len()];
+    let quoted = marks.bytes().filter(|byte| *byte == b'>').count();
+    let compares = begins_with_amount(text) && !(goes_on && marks.ends_with(' '));
+    if quoted > 0 && compares { (0, line) } else { (quoted, text) }
+}
+
+/// Returns whether a text begins with what a number may be more than: digits, a currency, the rest of `>=`.
+fn begins_with_amount(text: &str) -> bool {
+    let is_currency = |char: char| matches!(char, '$' | '£' | '¥' | '¤' | '\u{20a0}'..='\u{20cf}');
+    let begins = |char: char| char.is_numeric() || is_currency(char) || "=~≈±+-−.,".contains(char);
+    let code = text.trim_start_matches(|char: char| char.is_ascii_uppercase());
+    let is_code = (2..=3).contains(&(text.len() - code.len()));
+    let is_amount = |rest: &str| {
+        rest.trim_start_matches(|char: char| char == ' ' || is_currency(char)).starts_with(char::is_numeric)
+    };
+    text.starts_with(begins) && !text.starts_with("- ") || is_code && is_amount(code)
 }
 
 /// Returns the text of a list item.
@@ -230,10 +251,13 @@ fn cells(line: &str) -> Option<Vec<String>> {
 }
 
 /// Returns a sentence per row, each cell after the header above it.
-fn rows(table: &[Vec<String>]) -> Vec<String> {
+fn rows(table: &[Vec<String>], is_ruled: bool) -> Vec<String> {
     let [header, rows @ ..] = table else { return Vec::new() };
     let header = &header.iter().map(|name| start(name, LONGEST_HEADING).to_owned()).collect::<Vec<_>>();
-    let is_header = !rows.is_empty() && header.iter().enumerate().all(|(column, name)| is_name(name, column, rows));
+    let is_name = |(column, name): (usize, &String)| {
+        may_be_name(name) || (is_ruled || name.ends_with([')', ']'])) && names_figures(name, column, rows)
+    };
+    let is_header = !rows.is_empty() && header.iter().enumerate().all(is_name);
     if !is_header {
         return table.iter().map(|row| joined(row)).collect();
     }
@@ -246,15 +270,18 @@ fn rows(table: &[Vec<String>]) -> Vec<String> {
 }
 
 /// Returns whether a cell may be the name of its column. One that begins with a digit is the first of its values,
-/// unless it is a year, or has letters where no value has any: `8 h mean (ppm)`.
-fn is_name(name: &str, column: usize, rows: &[Vec<String>]) -> bool {
+/// unless it is a year.
+fn may_be_name(name: &str) -> bool {
     let is_year = name.len() == 4 && name.bytes().all(|byte| byte.is_ascii_digit());
+    !name.starts_with(|char: char| char.is_ascii_digit()) || is_year
+}
+
+/// Returns whether a cell has letters where no value below it has any: `8 h mean (ppm)`. Behind a rule, or with a unit
+/// in brackets, it is the name of its column; else it may be a fare like those below it, `4 crowns` over `5`.
+fn names_figures(name: &str, column: usize, rows: &[Vec<String>]) -> bool {
     let has_letter = |text: &str| text.contains(char::is_alphabetic);
-    let names_figures = || {
-        let mut values = rows.iter().filter_map(|row| row.get(column));
-        has_letter(name) && values.all(|value| !has_letter(value))
-    };
-    !name.starts_with(|char: char| char.is_ascii_digit()) || is_year || names_figures()
+    let mut values = rows.iter().filter_map(|row| row.get(column));
+    has_letter(name) && values.all(|value| !has_letter(value))
 }
 
 /// Returns whether the first cells only count the rows, so that these are named by their second ones.
@@ -377,6 +404,9 @@ mod tests {
             &["Site – 8 h mean (ppm): 400", "Statutory – 8 h mean (ppm): 500"],
         );
         check("| Barge | 4 crowns |\n| Ferry | 5 crowns |", &["Barge; 4 crowns", "Ferry; 5 crowns"]);
+        check("| Barge | 4 crowns |\n| Ferry | 5 |\n| Punt | 6 |", &["Barge; 4 crowns", "Ferry; 5", "Punt; 6"]);
+        check("| Limit | 8 h mean (ppm) |\n| Site | 400 |", &["Site – 8 h mean (ppm): 400"]);
+        check("| Limit | 8 h mean |\n|---|---|\n| Site | 400 |", &["Site – 8 h mean: 400"]);
     }
 
     #[test]
@@ -390,7 +420,21 @@ mod tests {
                 "Yes.",
             ],
         );
-        check("Toll of a barge:\n> 5 tons are free.", &["Toll of a barge:", "> 5 tons are free."]);
+        for amount in ["> 5 tons", ">= 18 years", "> USD 5 million", ">$5 million", "> EUR 5", "> -2 degrees"] {
+            check(
+                &format!("Toll of a barge:\n{amount} are free."),
+                &["Toll of a barge:", &format!("{amount} are free.")],
+            );
+        }
+        check(">90% of boats agree\n>80% of crews too", &[">90% of boats agree", ">80% of crews too"]);
+        check("> In 2030 it was free.\n>> USA, 5 May", &["In 2030 it was free.", "USA, 5 May"]);
+    }
+
+    #[test]
+    fn quotations_are_known() {
+        let text = "She wrote.\n> Gates were shut.\nNobody came in.\n\nBoats are here.\n\n>> So it is.\n\nIt was";
+        let quoted: Vec<bool> = split(text).into_iter().map(|sentence| sentence.quoted).collect();
+        assert_eq!(quoted, [false, true, true, false, true, false]);
     }
 
     #[test]

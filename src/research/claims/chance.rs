@@ -22,3 +22,27 @@ fn few_percentages_follow_by_chance() {
         assert_eq!(judged(right, PAGE).0, Supported, "{right}");
     }
 }
+
+/// What follows from amounts of two sentences, and a share beside a word of growth.
+#[test]
+fn percentages_follow_from_neighbours() {
+    let enrolment = "In 2019, 1,200 students enrolled. In 2023, 1,500 did. Of those in 2023, 900 were women.";
+    let plant = "The plant emitted 500 tonnes of CO2 in 2010. After the refit, emissions came to 350 tonnes.";
+    let firms = "Of 200 firms that answered, 90 said that their sales had increased in the year.";
+    let boats = "The town sold 100 boats in 2021 and 80 boats in 2022.";
+    let cloud = "The firm had revenue of $48.2 billion. Its cloud unit brought in $24.1 billion, up from $20 billion.";
+    let check = |statement: &str, page: &str, is_supported: bool| {
+        assert_eq!(judged(statement, page).0 == Supported, is_supported, "{statement}");
+    };
+    check("Enrolment grew 25% between 2019 and 2023", enrolment, true);
+    check("Enrolment fell 25% between 2019 and 2023", enrolment, false);
+    check("Enrolment rose to 1,500, of whom 60% were women", enrolment, true);
+    check("Emissions fell by 30%", plant, true);
+    check("Emissions rose by 43%", plant, false);
+    check("45% of the firms said sales increased", firms, true);
+    check("Cloud increased its revenue and now accounts for 50% of the total", cloud, true);
+    check("Boats sold fell by 20%", boats, true);
+    for wrong in ["rose by 25%", "rose by 20%", "saw an increase of 20%", "saw a 20% increase", "rose a 20%"] {
+        check(&format!("Boats sold {wrong}"), boats, false);
+    }
+}

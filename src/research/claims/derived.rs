@@ -157,13 +157,18 @@ impl<'a> Derivation<'a> {
     }
 
     /// Returns whether two amounts of prose are those that the statement is about: what it says most of, and another
-    /// one that it says something of, or that stands next to it.
-    fn are_of_statement(&self, [at, next]: [usize; 2]) -> bool {
+    /// one that it says something of, or that stands next to it. What something grew from may stand a sentence before.
+    fn are_of_statement(&self, [at, next]: [usize; 2], turn: Turn) -> bool {
         let (operands, weights) = (self.operands(), self.weights());
         let own = [at, next].map(|at| weights[at].own);
         let is_most = own.iter().any(|weight| weight.saturating_mul(2) >= weights[at].most);
         let between = operands[at + 1..next].iter().all(|operand| operand.number.is_year());
-        let are_neighbours = operands[at].sentence == operands[next].sentence && between;
+        let apart = operands[at].sentence.abs_diff(operands[next].sentence);
+        let turned = || {
+            let values = [operands[at].value, operands[next].value];
+            matches!(turn, Turn::Grew | Turn::Shrank) && !turn.is_denied_by(values)
+        };
+        let are_neighbours = between && (apart == 0 || apart == 1 && turned());
         is_most && (are_neighbours || own.iter().all(|weight| *weight > 0))
     }
 
@@ -172,7 +177,7 @@ impl<'a> Derivation<'a> {
         let in_points = number.in_points();
         let number = in_points.as_ref().unwrap_or(number);
         let text = self.statement.text;
-        let (way, turn) = (Way::of(text, place), self.turn.get_or_init(|| Turn::of(text)).at(text, place.start));
+        let (way, turn) = (Way::of(text, place), self.turn.get_or_init(|| Turn::of(text)).at(text, place));
         // Of two years, or two small numbers, anything follows.
         let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
         let is_said = number.is_percent || way == Way::Times || self.statement.says_it_computes();
@@ -385,7 +390,10 @@ impl Sought<'_, '_> {
         let may_add = may_sum && !is_part && (!are_points || self.of.statement.may_add_shares());
         let sum = one.value.checked_add(other.value).filter(|_| may_add && self.way == Way::Any);
         let difference = one.value.checked_sub(other.value).filter(|_| may_sum && !are_points);
-        let may_compare = self.is_said && one.is_amount() && self.may_compare(operands, [at, next]);
+        let may_compare = self.is_said
+            && one.is_amount()
+            && self.may_compare(operands, [at, next])
+            && !self.turned_otherwise(operands, [at, next]);
         let ratios = if may_compare { ratios(self.number, self.turn, one.value, other.value) } else { [None; 4] };
         [sum, difference].into_iter().chain(ratios).flatten().any(is_it)
     }
@@ -404,8 +412,23 @@ impl Sought<'_, '_> {
             _ if self.way == Way::Times => {
                 self.of.named().allow([at, next], all().filter(|known| operands[*known].is_like(&one)))
             }
-            _ => self.of.are_of_statement([at, next]),
+            _ => self.of.are_of_statement([at, next], self.turn),
         }
+    }
+
+    /// Returns whether the years beside two numbers show that they did not turn as the statement says.
+    fn turned_otherwise(&self, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
+        let (one, other) = (operands[at], operands[next]);
+        let is_near = |operand: &&Operand<'_>| {
+            (one.sentence..=other.sentence).contains(&operand.sentence) && std::ptr::eq(operand.page, one.page)
+        };
+        let years = || operands.iter().filter(is_near).filter(|operand| operand.number.is_year());
+        let are_many = years().nth(1).is_some();
+        let is_forward = years().is_sorted_by(|one, next| one.value < next.value);
+        let is_backward = years().is_sorted_by(|one, next| one.value > next.value);
+        are_many
+            && (is_forward && self.turn.is_denied_by([one.value, other.value])
+                || is_backward && self.turn.is_denied_by([other.value, one.value]))
     }
 
     fn is_sum_from(&self, operands: &[Operand<'_>], from: usize) -> bool {

@@ -1,6 +1,6 @@
 //! What stands around a number: the unit that it counts, its currency, whether it is a share of a hundred.
 
-use std::{collections::HashSet, sync::LazyLock};
+use std::{collections::HashSet, ops::Range, sync::LazyLock};
 
 use foldhash::fast::FixedState;
 
@@ -34,9 +34,11 @@ const MOST_OF_SPEED: usize = 6;
 /// Percents and points in such scripts.
 const PERCENTS: [&str; 2] = ["パーセント", "퍼센트"];
 const POINTS: [&str; 2] = ["ポイント", "포인트"];
-/// Behind a number of four digits these are of dates.
+/// Behind a number of four digits these are of dates, unless words follow by which they last so long.
 const YEARS: [&str; 2] = ["年", "년"];
-const LEAST_YEAR: i128 = 1_000 * words::ONE;
+const YEARS_OF_DATES: Range<i128> = 1_000 * words::ONE..10_000 * words::ONE;
+const BEHIND_LASTING: [&str; 10] =
+    ["历史", "歷史", "の歴史", "歴史", "以上", "之久", "有余", "역사", "의 역사", "이상"];
 /// Between a word for so many and what they are paid in: `bilhões de dólares`, `millions d'euros`.
 const OF_MONEY: &str = "de of di d von";
 /// Tokens between the two at most.
@@ -337,7 +339,10 @@ impl Reader<'_> {
         match word.text {
             "s" => is_plural(),
             word if YEARS.contains(&word) => {
-                number.multiple == 1 && number.readings.iter().any(|reading| reading.value >= LEAST_YEAR)
+                let behind = self.rest(ahead + 1).trim_start();
+                let lasts = || BEHIND_LASTING.iter().any(|words| behind.starts_with(words));
+                let may_be_date = number.readings.iter().any(|reading| YEARS_OF_DATES.contains(&reading.value));
+                number.multiple == 1 && may_be_date && !lasts()
             }
             word => VERBS.contains(&word) && number.is_year(),
         }

@@ -109,6 +109,8 @@ pub struct Page {
     pub(super) multiples: OnceLock<Vec<i128>>,
     /// The shares that it says in words, in per cent, with the sentences that do.
     shares: OnceLock<Vec<(i128, usize)>>,
+    /// The numbers that it gives to the year before another one: sentences with places among their numbers, in order.
+    pub(super) years_before: OnceLock<Vec<(usize, usize)>>,
     /// Words with the sentences they stand in, in order; each pair once.
     words: Vec<WordPlace>,
     /// Numbers likewise.

@@ -1,24 +1,29 @@
 //! What a number may be of two amounts: how many times one is the other, a share, or by which share one is more.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use super::{figure::Number, words::ONE};
 use crate::text::{self, is_in};
 
 /// Say that something grew, that it shrank, or that it is a part. Words of bounds, such as `more`, say none of it.
-const GREW: &str = "increase increased increases rise rises rose risen grew grown climbed jumped gestiegen stieg stiegen wuchs gewachsen zugenommen \
+const GREW: &str = "grow grows growth increase increased increases rise rises rose risen grew grown climbed jumped gestiegen stieg stiegen wuchs gewachsen zugenommen \
     augmenté augmentation progressé aumentó subió creció aumentato salito cresciuto aumentou subiu cresceu gestegen steeg stijging вырос выросла выросли";
-const SHRANK: &str = "decrease decreased decline declined fell fallen dropped shrank sank sanken gesunken fiel fielen gefallen rückgang \
+const SHRANK: &str = "cut reduced reduction decrease decreased decline declined fell fallen dropped shrank sank sanken gesunken fiel fielen gefallen rückgang \
     baissé diminué reculé bajó cayó disminuyó diminuito calato sceso caiu diminuiu gedaald daalde daling снизился снизилась сократился";
 const PART: &str = "share proportion percentage accounted anteil proporción cuota quota parcela доля";
 /// Others by which a number may be more or less than another one.
 const COMPARED: &str = "more less fewer higher lower larger smaller wider gain mehr weniger höher niedriger größer kleiner plus moins supérieur inférieur \
     más menos mayor menor più meno maggiore minore mais maior menor meer minder hoger lager больше меньше выше ниже";
-/// Between what grew and what it came to.
-const UNTIL: &str = "to auf à a al naar до of";
-
-/// Bytes before a number in which such a word stands.
-const UNTIL_BYTES: usize = 16;
+/// Between what grew and what it came to; the English article is none.
+const UNTIL: &str = "to auf à al para naar до";
+/// Before the number by which something grew, wherever in the clause that is said.
+const BY: &str = "by um de di na met";
+/// Words before another number among which one says so.
+const NEAR: usize = 3;
+/// Bytes before a number that are read.
+const CLAUSE_BYTES: usize = 120;
+/// Bytes behind a number that are read: its sign or unit, and a word.
+const BEHIND_BYTES: usize = 32;
 
 /// What the words of a statement say of how a share came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +47,45 @@ impl Turn {
         }
     }
 
-    /// Returns what they say of the number that begins at this byte: what something grew to may be anything.
-    pub fn at(self, text: &str, start: usize) -> Self {
-        let from = text.floor_char_boundary(start.saturating_sub(UNTIL_BYTES));
-        let before = text.get(from..start).unwrap_or_default().to_lowercase();
-        let last = before.rsplit(|char: char| !char.is_alphabetic()).find(|word| !word.is_empty());
-        let is_until = last.is_some_and(|word| is_in(UNTIL, word));
-        if is_until && self != Self::Part { Self::Any } else { self }
+    /// Returns what they say of the number at these bytes. What something grew to may be anything, and of what else
+    /// grew, another number says by how much.
+    pub fn at(self, text: &str, place: &Range<usize>) -> Self {
+        match self {
+            Self::Any | Self::Part => self,
+            Self::Grew | Self::Shrank => Self::beside(text, place),
+        }
+    }
+
+    /// Returns what the words right before a number, and the one behind it, say.
+    fn beside(text: &str, place: &Range<usize>) -> Self {
+        let from = text.floor_char_boundary(place.start.saturating_sub(CLAUSE_BYTES));
+        let before = text.get(from..place.start).unwrap_or_default().to_lowercase();
+        let clause = before.rsplit([',', ';', ':', '(', ')']).next().unwrap_or_default();
+        let words = || clause.rsplit(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty());
+        let last = words().next().unwrap_or_default();
+        let to = text.floor_char_boundary(place.end.saturating_add(BEHIND_BYTES));
+        let behind = text.get(place.end..to).unwrap_or_default().to_lowercase();
+        let next = behind.split(|char: char| !char.is_alphabetic()).find(|word| !word.is_empty());
+        let reach = match last {
+            last if is_in(UNTIL, last) => 0,
+            last if is_in(BY, last) => usize::MAX,
+            _ => NEAR,
+        };
+        let has = |list: &str| words().take(reach).chain(next).any(|word| is_in(list, word));
+        match [has(GREW), has(SHRANK)] {
+            [true, false] => Self::Grew,
+            [false, true] => Self::Shrank,
+            _ => Self::Any,
+        }
+    }
+
+    /// Returns whether something that was one amount and then another did not turn so.
+    pub fn is_denied_by(self, [earlier, later]: [i128; 2]) -> bool {
+        match self {
+            Self::Grew => later < earlier,
+            Self::Shrank => later > earlier,
+            Self::Any | Self::Part => false,
+        }
     }
 }
 
@@ -76,13 +113,19 @@ mod tests {
     #[test]
     fn words_say_how_a_share_came_about() {
         let check = |text: &str, expected: Turn| {
-            let at = text.find(|char: char| char.is_ascii_digit()).unwrap();
-            assert_eq!(Turn::of(text).at(text, at), expected, "{text}");
+            let at = text.find(" %").unwrap();
+            assert_eq!(Turn::of(text).at(text, &(at - 2..at)), expected, "{text}");
         };
         check("Sales increased by 25 %", Turn::Grew);
         check("Sales rose to 25 % of the whole", Turn::Any);
         check("Der Umsatz sank um 25 %", Turn::Shrank);
         check("The share of children was 25 %", Turn::Part);
         check("More than 25 % were children", Turn::Any);
+        check("Sales saw an increase of 25 %", Turn::Grew);
+        check("Sales saw a 25 % decline", Turn::Shrank);
+        check("Sales increased in the north of the country by 25 %", Turn::Grew);
+        check("25 % of the firms said that sales increased", Turn::Any);
+        check("Enrolment rose to 1,500, of whom 60 % were women", Turn::Any);
+        check("Cloud increased its revenue and accounts for 50 % of it", Turn::Any);
     }
 }

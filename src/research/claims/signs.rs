@@ -9,7 +9,7 @@ use super::units::{self, Unit};
 /// Signs of the longest of these.
 const LONGEST: usize = 9;
 
-/// Units by a word in letters for the same; none of the words behind `-` is one, but begins as one does.
+/// Units by a word in letters for the same, but for 分 and 분, which are minutes as well as points and marks; none of the words behind `-` is one, but begins as one does.
 const UNITS: &[(&str, &str)] = &[
     ("nm", "纳米 奈米 ナノメートル 나노미터"),
     ("µm", "微米 マイクロメートル 마이크로미터"),
@@ -48,7 +48,7 @@ const UNITS: &[(&str, &str)] = &[
     ("µs", "微秒 マイクロ秒 마이크로초"),
     ("ns", "纳秒 ナノ秒 나노초"),
     ("s", "秒 秒钟 秒鐘 秒間 초"),
-    ("min", "分 分钟 分鐘 分間 분"),
+    ("min", "分钟 分鐘 分間"),
     ("h", "小时 小時 个小时 個小時 個小时 時間 시간"),
     ("days", "天 日 日間 일"),
     ("weeks", "周 週 周间 週間 星期 个星期 個星期 주간"),
@@ -69,8 +69,7 @@ const UNITS: &[(&str, &str)] = &[
     ("bp", "个基点 個基點 基点 ベーシスポイント"),
     (
         "-",
-        "日本 日経 日经 日报 日系 日前 日韩 年度 年代 年级 年級 年报 년대 년도 분기 분의 분야 분석 \
-         分之 分の 分析 分别 分別 分布 分公司 分野 天津 天然 天空 天气 天文 天猫 周年 周期 周边 周岁 周六 周日 周一 周二 周三 周四 周五 \
+        "日本 日経 日经 日报 日系 日前 日韩 年度 年代 年级 年級 年报 년대 년도 天津 天然 天空 天气 天文 天猫 周年 周期 周边 周岁 周六 周日 周一 周二 周三 周四 周五 \
          週年 週末 月份 米国 米軍 克拉 升级 升至 升到 升高 升幅 秒杀 瓦解 瓦斯 초과 초등 초반 일본 일부 일대 일반 トンネル",
     ),
 ];
@@ -105,9 +104,19 @@ static UNIT_OF: LazyLock<HashMap<&str, Option<Unit>, FixedState>> = LazyLock::ne
 /// Returns the unit whose signs a text begins with, the longest one, and how many there are.
 pub fn unit(text: &str) -> Option<(Unit, usize)> {
     let ends = text.char_indices().map(|(at, char)| at + char.len_utf8()).take(LONGEST);
+    if begins_with_minutes(text) {
+        return units::unit("min").map(|unit| (unit, 1));
+    }
     let known = ends.zip(1..).filter_map(|(end, signs)| Some((UNIT_OF.get(&text[..end])?, signs)));
     let (unit, signs) = known.last()?;
     Some(((*unit)?, signs))
+}
+
+/// Returns whether a text begins with the sign for minutes as Japanese writes it, with kana behind: in Chinese it
+/// counts points. `5分の1` is a fraction.
+fn begins_with_minutes(text: &str) -> bool {
+    let behind = text.strip_prefix('分').and_then(|behind| behind.chars().next());
+    behind.is_some_and(|next| ('\u{3041}'..='\u{30ff}').contains(&next) && next != 'の')
 }
 
 /// Returns the currency whose signs a text begins with.
@@ -131,7 +140,9 @@ mod tests {
         check("日間続いた", "days", 2);
         check("일이 걸렸다", "days", 1);
         check("米ドル", "USD", 3);
-        for other in ["日本", "天津", "千人", "年度", "", "일본"] {
+        check("分钟后", "min", 2);
+        check("分である", "min", 1);
+        for other in ["分", "分。", "分の1", "분", "日本", "天津", "千人", "年度", "", "일본"] {
             assert_eq!(unit(other), None, "{other}");
         }
         assert_eq!([currency("元"), currency("米")].map(|unit| unit.is_some()), [true, false]);

@@ -14,6 +14,9 @@ use super::{
 };
 use crate::text::{Language, is_in};
 
+/// Numbers that are compared with those of each year before.
+const MOST_AMOUNTS: usize = 24;
+
 /// Between the ends of a range.
 const IN_RANGE: &str = "and to or und bis oder et à ou y a o e - – — ~ 至 到";
 
@@ -53,6 +56,8 @@ pub struct Statement<'a> {
     joins: OnceCell<bool>,
     language: OnceCell<Option<Language>>,
     labels: OnceCell<BTreeSet<WordKey>>,
+    /// The first of its numbers that are no years.
+    amounts: OnceCell<Vec<Number>>,
 }
 
 /// The standing of a figure of a statement in a page.
@@ -112,6 +117,7 @@ impl<'a> Statement<'a> {
             joins: OnceCell::new(),
             language: OnceCell::new(),
             labels: OnceCell::new(),
+            amounts: OnceCell::new(),
         }
     }
 
@@ -131,6 +137,12 @@ impl<'a> Statement<'a> {
             Figure::Number(number) => Some(number),
             _ => None,
         })
+    }
+
+    /// Returns the first of its numbers that are no years.
+    pub fn first_amounts(&self) -> &[Number] {
+        let are_first = || self.numbers().filter(|own| !own.is_year()).take(MOST_AMOUNTS);
+        self.amounts.get_or_init(|| are_first().cloned().collect())
     }
 
     /// Returns whether its words say that it computes.

@@ -32,13 +32,13 @@ impl Verbatim {
     }
 }
 
-/// Returns the sentences of a paragraph that begin and end outside of quotations.
+/// Returns the sentences of a paragraph that begin and end outside of quotations, be they between marks or blocks.
 fn said(paragraph: &[Sentence]) -> impl Iterator<Item = &Sentence> {
     let mut is_quoted = false;
     paragraph.iter().filter(move |sentence| {
         let was_quoted = is_quoted;
         is_quoted ^= sentence.text.matches(QUOTES).count() % 2 == 1;
-        !was_quoted && !is_quoted
+        !was_quoted && !is_quoted && !sentence.quoted
     })
 }
 
@@ -58,7 +58,8 @@ mod tests {
     fn whole_sentences_stand_verbatim() {
         let page = "# Gate\n\nShort. The **gate** of the harbour is very old. It is not so that gulls nest on the roof.\n\
             - Boats are repaired in the yard\n\nHe said: “The bridge is closed. The bridge will never open again. So it \
-            is.” Will the harbour be sold to anybody? The mill\nwas built by masons of Holt. 水闸由渔民合作社建造。";
+            is.” Will the harbour be sold to anybody? The mill\nwas built by masons of Holt. 水闸由渔民合作社建造。\n\nClaim:\n> Vaccines cause the illness in most \
+            of the children.\n\nVerdict: false.";
         let page = Verbatim::of(page);
         for whole in [
             "The gate of the harbour is very old",
@@ -76,6 +77,7 @@ mod tests {
             "Will the harbour be sold to anybody?",
             "Will the harbour be sold to anybody",
             "So it is",
+            "Vaccines cause the illness in most of the children.",
             "Short",
         ] {
             assert!(!page.has(other), "{other}");

@@ -62,11 +62,12 @@ const COMPUTED: &str = "total totalling sum together combined altogether differe
     soma juntos mais maior diferença aumento dobro metade média totaal samen meer minder hoger lager verschil stijging daling dubbel helft gemiddeld \
     всего вместе больше меньше выше ниже разница рост вдвое половина";
 
-/// Say so in scripts without spaces, wherever they stand.
-const COMPUTED_SIGNS: [&str; 40] = [
-    "合计", "共计", "总计", "总共", "一共", "总和", "總計", "共計", "總共", "合計", "增加", "增长", "增長", "增幅",
-    "减少", "減少", "下降", "降低", "上升", "上涨", "下跌", "相差", "差额", "差距", "占", "比例", "份额", "翻番",
-    "存续", "历时", "増加", "上昇", "低下", "平均", "割合", "計", "합계", "총", "증가", "감소",
+/// Say so in scripts without spaces, wherever they stand. A single sign would be a part of many other words: 計 of 計画.
+const COMPUTED_SIGNS: &[&str] = &[
+    "合计", "共计", "总计", "总共", "一共", "总和", "累计", "總計", "共計", "總共", "合計", "累計", "总数", "總數",
+    "增加", "增长", "增長", "增幅", "减少", "減少", "下降", "降低", "上升", "上涨", "下跌", "相差", "差额", "差距",
+    "占比", "比例", "份额", "翻番", "存续", "历时", "増加", "上昇", "低下", "平均", "割合", "総計", "総数", "합계",
+    "총계", "총합", "누계", "합산", "증가", "감소",
 ];
 
 /// The first twelve ordinals and others that no rule makes of numbers; a line for each language.
@@ -415,6 +416,16 @@ mod tests {
         }
         for word in ["The", "Foundations", "Zn", "Xerxes"] {
             check(word, false, true);
+        }
+    }
+
+    #[test]
+    fn single_signs_say_nothing_of_computing() {
+        for word in ["合計は", "累计销量", "총계", "占比", "insgesamt"] {
+            assert!(is_computed(word), "{word}");
+        }
+        for word in ["計画は", "統計", "設計者", "총", "총리", "占领"] {
+            assert!(!is_computed(word), "{word}");
         }
     }
 
