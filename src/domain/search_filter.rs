@@ -66,8 +66,8 @@ impl Topic {
     }
 }
 
-/// Names of sites in lower case and ASCII, each standing for its subdomains too; written with commas between them. In JSON and TOML a list is
-/// taken too.
+/// Names of sites in lower case and ASCII, each standing for its subdomains too; written with commas between them. In
+/// JSON and TOML a list is taken too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Domains(String);
 

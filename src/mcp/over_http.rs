@@ -243,7 +243,7 @@ async fn the_headers_of_a_tool_are_learnt_when_they_are_missed() {
     assert_eq!((fake.count("tools/list"), fake.count("tools/call")), (2, 5), "once more, and not for ever");
 }
 
-/// The list of a server of which some tools are none that the SDK can read, beside others that cannot be called.
+/// Returns a list in which some tools are none that the SDK can read, and one cannot be called.
 fn odd_tools() -> Value {
     json!({"tools": [
         {"name": "tell", "inputSchema": {"type": "object"}},

@@ -97,7 +97,7 @@ async fn documents_say_who_wrote_them_and_when() {
         let document = read_file(name).await;
         assert_eq!(document.title.as_deref(), Some("Tide mill at Ambleton"), "{name}");
         assert_eq!(document.author.as_deref(), Some("Marta Tey"), "{name}");
-        assert_eq!(document.published.as_deref(), Some("2031-03-10"), "{name}");
+        assert_eq!(document.date(None).as_deref(), Some("2031-03-10"), "{name}");
     }
 }
 
