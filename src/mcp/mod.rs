@@ -2,8 +2,8 @@
 //!
 //! [`Clients`] is all that tools hold. `settings` says which servers there are, `connection` opens one, `secrets` hides
 //! what it was given, `raw` repairs what it sends, `handler` hears what it says by itself, `offer` and `listed` read
-//! what it has, `content` turns results into pieces with addresses. Every server is foreign: it may hang, flood, die and
-//! lie, and then costs its own answers alone. Knows no run, no journal and no model.
+//! what it has, `content` turns results into pieces with addresses. Every server is foreign: it may hang, flood, die
+//! and lie, and then costs its own answers alone. Knows no run, no journal and no model.
 
 mod connection;
 mod content;
