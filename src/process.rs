@@ -50,14 +50,24 @@ const PASSES: usize = 4;
 
 /// Kills the programs of this machine that were started by a process which is dead, and their children, whatever groups
 /// they are in; the number of those that were found. Where there is no `/proc`, or it hides them, they are left.
-#[cfg(target_os = "linux")]
 pub fn end_orphans() -> usize {
-    let passes = (0..PASSES).map(|_| numbers().into_iter().filter(|pid| end_orphan(*pid).is_some()).count());
+    end_started_by(is_dead)
+}
+
+/// Kills what was started under this name, which no other program was given, whatever groups it is in.
+pub fn end_started_as(name: &str) -> usize {
+    end_started_by(|starter| starter == name)
+}
+
+/// Kills the programs whose starter is one of those, and returns how many they were.
+#[cfg(target_os = "linux")]
+fn end_started_by(is_one: impl Fn(&str) -> bool) -> usize {
+    let passes = (0..PASSES).map(|_| numbers().into_iter().filter(|pid| end_one(*pid, &is_one).is_some()).count());
     passes.take_while(|found| *found > 0).sum()
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn end_orphans() -> usize {
+fn end_started_by(_is_one: impl Fn(&str) -> bool) -> usize {
     0
 }
 
@@ -68,10 +78,10 @@ fn numbers() -> Vec<i32> {
     folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Ends a process whose starter is dead. The process is held before it is looked at, so that no other one that gets
-/// its number is killed in its place.
+/// Ends a process whose starter is one of those. The process is held before it is looked at, so that no other one that
+/// gets its number is killed in its place.
 #[cfg(target_os = "linux")]
-fn end_orphan(pid: i32) -> Option<()> {
+fn end_one(pid: i32, is_one: &impl Fn(&str) -> bool) -> Option<()> {
     use std::io::Read as _;
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -82,7 +92,7 @@ fn end_orphan(pid: i32) -> Option<()> {
     file.take(MAX_ENVIRONMENT).read_to_end(&mut environment).ok()?;
     let named = environment.split(|byte| *byte == 0).find_map(|line| line.strip_prefix(STARTED_BY.as_bytes()));
     let starter = std::str::from_utf8(named?.strip_prefix(b"=")?).ok()?;
-    if !is_dead(starter) {
+    if !is_one(starter) {
         return None;
     }
     pidfd_send_signal(held, Signal::KILL).ok()

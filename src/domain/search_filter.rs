@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use time::{Date, Duration};
+use url::Host;
 
 use super::name_list;
 
@@ -65,8 +66,8 @@ impl Topic {
     }
 }
 
-/// Names of sites, each standing for its subdomains too; written with commas between them. In JSON and TOML a list is
-/// taken too.
+/// Names of sites in lower case and ASCII, each standing for its subdomains too; written with commas between them. In
+/// JSON and TOML a list is taken too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Domains(String);
 
@@ -87,7 +88,7 @@ impl FromStr for Domains {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let names: Vec<String> = text.split(',').map(|name| name.trim().to_ascii_lowercase()).collect();
+        let names: Vec<String> = text.split(',').map(|name| ascii(name.trim())).collect();
         if names.len() > MAX_DOMAINS || !names.iter().all(|name| is_domain(name)) {
             return Err(format!("names of {MAX_DOMAINS} sites at most, such as example.org,example.com"));
         }
@@ -95,8 +96,19 @@ impl FromStr for Domains {
     }
 }
 
-/// Returns whether `name` is a domain: letters, digits and hyphens in at least two parts; international names in
-/// their ASCII form.
+/// Returns the name in lower case, an international one in its ASCII form (`xn--…`), as addresses have it; empty if
+/// that is no name.
+fn ascii(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    match Host::parse(name) {
+        Ok(Host::Domain(name)) => name,
+        _ => String::new(),
+    }
+}
+
+/// Returns whether `name` is a domain: letters, digits and hyphens in at least two parts.
 fn is_domain(name: &str) -> bool {
     let is_label = |label: &str| {
         let fits = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -132,6 +144,15 @@ mod tests {
         };
         check(json!("Example.org, a.example.com"), Some("example.org,a.example.com"));
         check(json!(["example.org", "b.test"]), Some("example.org,b.test"));
+        check(json!("Bücher.example, 例え.テスト"), Some("xn--bcher-kva.example,xn--r8jz45g.xn--zckzah"));
+        check(
+            json!(["www.straße.example", "XN--BCHER-KVA.example"]),
+            Some("www.xn--strae-oqa.example,xn--bcher-kva.example"),
+        );
+        for wrong in [json!("bücher"), json!("https://bücher.example/"), json!("bü cher.example"), json!("１.２.３.４")]
+        {
+            check(wrong, None);
+        }
         for wrong in [json!(""), json!([]), json!("https://a.test/"), json!("localhost"), json!("a..b"), json!("-a.b")]
         {
             check(wrong, None);

@@ -183,16 +183,20 @@ pub fn is_plain(headers: &HeaderMap) -> bool {
 
 /// Returns the whole body, with its place among the bytes that are held for clients.
 async fn read(request: Request, state: &State) -> Result<Bytes, ApiError> {
-    read_within(request, state, state.settings.max_body_bytes, |_| state.timeouts.body).await
+    let broke_off = || ApiError::new(Code::MalformedJson, BROKE_OFF);
+    read_within(request, state, state.settings.max_body_bytes, |_| state.timeouts.body, broke_off).await
 }
 
+/// What is said of a body whose end did not come.
+const BROKE_OFF: &str = "the body broke off";
 /// The slowest line over which a file still arrives, bytes per second.
 const SLOW_LINE: usize = 64 << 10;
 
 /// Returns the same of a file, which has a limit of its own, and more time the longer it is.
 pub async fn read_file(request: Request, state: &State) -> Result<Bytes, ApiError> {
     let time = |length: usize| state.timeouts.body + Duration::from_secs((length / SLOW_LINE) as u64);
-    read_within(request, state, state.settings.max_upload_bytes, time).await
+    let broke_off = || ApiError::invalid(Place::Pointer(String::new()), BROKE_OFF);
+    read_within(request, state, state.settings.max_upload_bytes, time, broke_off).await
 }
 
 /// Reads within the time for a body of the announced length, or of the longest one.
@@ -201,6 +205,7 @@ async fn read_within(
     state: &State,
     limit: usize,
     time: impl Fn(usize) -> Duration,
+    broke_off: fn() -> ApiError,
 ) -> Result<Bytes, ApiError> {
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let length = announced.unwrap_or(limit);
@@ -208,15 +213,20 @@ async fn read_within(
         return Err(too_large(limit));
     }
     let time = time(length);
-    let reading = collect(request.into_body(), limit, &state.buffers);
+    let reading = collect(request.into_body(), limit, &state.buffers, broke_off);
     let late = || ApiError::new(Code::RequestTimeout, format!("the body took longer than {time:?}"));
     tokio::time::timeout(time, reading).await.map_err(|_| late())?
 }
 
-async fn collect(mut body: Body, limit: usize, buffers: &Buffers) -> Result<Bytes, ApiError> {
+async fn collect(
+    mut body: Body,
+    limit: usize,
+    buffers: &Buffers,
+    broke_off: fn() -> ApiError,
+) -> Result<Bytes, ApiError> {
     let (mut bytes, mut room): (_, Option<OwnedSemaphorePermit>) = (BytesMut::new(), None);
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| ApiError::new(Code::MalformedJson, "the body broke off"))?;
+        let frame = frame.map_err(|_| broke_off())?;
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > limit {
             return Err(too_large(limit));

@@ -31,11 +31,12 @@ use tokio::{
 use super::{
     Error, Server, Way, error,
     handler::{Handler, Notices},
+    raw,
     secrets::Secrets,
 };
 use crate::{
     net::{self, ApiClients, Reach, Timeouts},
-    process::{STARTED_BY, this_process},
+    process::{STARTED_BY, end_started_as, this_process},
 };
 
 /// The time from the start of a server to the end of its greeting.
@@ -45,7 +46,7 @@ const CLOSE_TIME: Duration = Duration::from_secs(2);
 /// How long the end of a program, and of what it said, is waited for once it does not answer.
 const MOMENT: Duration = Duration::from_millis(500);
 /// The largest message.
-const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 /// What a server did that sent a larger one.
 const TOO_LONG: &str = "sent a message of more than 4 MiB";
 /// The most that one program may write.
@@ -159,7 +160,7 @@ fn initialization(error: &ClientInitializeError) -> Error {
     })
 }
 
-async fn http(server: &Server, secrets: &Secrets) -> Result<StreamableHttpClientTransport<reqwest::Client>, Error> {
+async fn http(server: &Server, secrets: &Secrets) -> Result<StreamableHttpClientTransport<raw::Client>, Error> {
     let Way::Http { url, headers, bearer, oauth, reach } = &server.way else {
         return Err(Error::Unavailable("it has no address".to_owned()));
     };
@@ -191,7 +192,7 @@ async fn http(server: &Server, secrets: &Secrets) -> Result<StreamableHttpClient
         value.set_sensitive(true);
         Some((name.clone(), value))
     });
-    Ok(StreamableHttpClientTransport::with_client(client, config.custom_headers(headers.collect())))
+    Ok(StreamableHttpClientTransport::with_client(raw::Client(client), config.custom_headers(headers.collect())))
 }
 
 /// A server's program, the leader of a process group; dropping it kills the group.
@@ -199,6 +200,8 @@ struct Process {
     child: Child,
     /// Of the group, too. Kept, since a child that was waited for has none.
     id: Option<u32>,
+    /// What it and its children say of who started them; no other program has this name.
+    name: String,
     notices: Arc<Notices>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
     reader: JoinSet<()>,
@@ -208,8 +211,7 @@ type Output = Lines<BufReader<tokio::process::ChildStdout>>;
 type Pipes = AsyncRwTransport<RoleClient, Output, tokio::process::ChildStdin>;
 
 /// What a program writes, a message in a line, whole lines at a time. One that is too long ends the connection: the SDK
-/// would drop it in silence, and its call would wait for the whole time limit. So it would one with half a surrogate
-/// pair, as programs write it that cut texts without looking.
+/// would drop it in silence, and its call would wait for the whole time limit.
 struct Lines<R> {
     output: R,
     line: Vec<u8>,
@@ -244,7 +246,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, too_much)));
             }
             if end.is_some() || taken == 0 {
-                self.line = net::surrogates::repair_body(std::mem::take(&mut self.line));
+                self.line = raw::readable(std::mem::take(&mut self.line));
                 return Poll::Ready(Ok(()));
             }
         }
@@ -277,13 +279,13 @@ impl Process {
         let Way::Stdio { program, arguments, environment, folder } = &server.way else {
             return Err(Error::Unavailable("it has no command".to_owned()));
         };
-        let mut command = Command::new(program);
+        let (name, mut command) = (this_process(), Command::new(program));
         command
             .args(arguments.iter().map(SecretString::expose_secret))
             .env_clear()
             .envs(environment.iter().map(|(name, value)| (name, value.expose_secret())))
             // Should this process be killed, the next one finds what nobody ends any more.
-            .env(STARTED_BY, this_process())
+            .env(STARTED_BY, &name)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -302,7 +304,7 @@ impl Process {
         reader.spawn(keep_last(stderr, Arc::clone(&last_words)));
         let output = Lines::new(BufReader::new(stdout), Arc::clone(&notices));
         let transport = AsyncRwTransport::new(output, stdin);
-        let process = Self { id: child.id(), child, notices, last_words, reader };
+        let process = Self { id: child.id(), name, child, notices, last_words, reader };
         Ok((process, transport.with_max_line_length(MAX_MESSAGE_BYTES)))
     }
 
@@ -333,6 +335,8 @@ impl Drop for Process {
         if let Some(pid) = self.id.and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)) {
             let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
         }
+        // Some have left the group.
+        end_started_as(&self.name);
     }
 }
 
@@ -387,6 +391,36 @@ mod tests {
         let long = vec![b'x'; MAX_MESSAGE_BYTES + 1];
         let (read, cut_off) = passed_on(&long, MAX_STREAM_BYTES).await;
         assert_eq!((read.is_err(), cut_off), (true, Some(TOO_LONG)));
+    }
+
+    /// Returns whether there is a process of that number; the remains of one are none.
+    #[cfg(target_os = "linux")]
+    fn is_alive(pid: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_has_left_the_group_of_a_program_ends_with_it() {
+        let server = serde_json::json!([{"name": "a", "command": "sh",
+            "args": ["-c", "setsid sh -c 'echo $$ >&2; exec sleep 60' & cat"]}]);
+        let server = super::super::read(&server, &|_| None).unwrap().remove(0);
+        let until = async |is_so: &dyn Fn() -> bool| {
+            let waited = timeout(CONNECT_TIME, async {
+                while !is_so() {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            });
+            waited.await.unwrap();
+        };
+        let (process, pipes) = Process::start(&server, Arc::default()).unwrap();
+        let said = || last_lines(process.last_words.lock().make_contiguous());
+        until(&|| !said().is_empty()).await;
+        let child = said();
+        assert!(is_alive(&child), "{child}");
+        drop((process, pipes));
+        until(&|| !is_alive(&child)).await;
     }
 
     #[test]

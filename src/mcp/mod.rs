@@ -1,16 +1,18 @@
 //! Clients of MCP servers, on the official SDK: connections of one run, what servers offer, calls, resources.
 //!
 //! [`Clients`] is all that tools hold. `settings` says which servers there are, `connection` opens one, `secrets` hides
-//! what it was given, `handler` hears what a server says by itself, `offer` lists what it has, `content` turns results
-//! into pieces with addresses. Every server is foreign: it may hang, flood, die and lie, and then costs its own answers
-//! alone. Knows no run, no journal and no model.
+//! what it was given, `raw` repairs what it sends, `handler` hears what it says by itself, `offer` and `listed` read
+//! what it has, `content` turns results into pieces with addresses. Every server is foreign: it may hang, flood, die
+//! and lie, and then costs its own answers alone. Knows no run, no journal and no model.
 
 mod connection;
 mod content;
 mod error;
 mod handler;
+mod listed;
 mod oauth;
 mod offer;
+mod raw;
 mod secrets;
 mod settings;
 

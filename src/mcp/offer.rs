@@ -9,7 +9,11 @@ use rmcp::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Secrets, Server, request};
+use super::{
+    Error, Secrets, Server,
+    listed::{Listed, NO_SCHEMA, Page},
+    request,
+};
 use crate::domain::wildcard;
 
 /// Pages of a list, however short they are.
@@ -105,11 +109,7 @@ impl Listing<'_> {
         let mut pages = Pages::default();
         while let Some(params) = pages.next() {
             let asked = ClientRequest::ListToolsRequest(ListToolsRequest { params, ..Default::default() });
-            let page = request(peer, asked, PAGE_TIME, |result| match result {
-                ServerResult::ListToolsResult(page) => Some(page),
-                _ => None,
-            });
-            let page = page.await?;
+            let page = request(peer, asked, PAGE_TIME, Page::of).await?;
             self.take_tools(page.tools);
             if !self.is_full() {
                 pages.follow(page.next_cursor);
@@ -153,19 +153,19 @@ impl Listing<'_> {
         self.offer.tools.len().max(self.refused) >= MAX_TOOLS
     }
 
-    fn take_tools(&mut self, tools: Vec<rmcp::model::Tool>) {
-        for tool in tools.into_iter().filter(|tool| self.server.allows(&tool.name)) {
+    fn take_tools(&mut self, tools: Vec<Listed>) {
+        for Listed { name, tool } in tools.into_iter().filter(|tool| self.server.allows(&tool.name)) {
             if self.is_full() {
                 let note = format!("it has more tools than {MAX_TOOLS}; choose some by `tools` in the settings");
                 self.offer.notes.push(note);
                 return;
             }
-            if self.offer.tools.iter().any(|known| known.name == tool.name) {
+            if self.offer.tools.iter().any(|known| known.name == name) {
                 continue;
             }
-            match self.shown(&tool) {
+            match tool.and_then(|tool| self.shown(&tool)) {
                 Ok(shown) => self.offer.tools.push(shown),
-                Err(why) => self.refuse(&tool.name, why),
+                Err(why) => self.refuse(&name, why),
             }
         }
     }
@@ -185,7 +185,7 @@ impl Listing<'_> {
         }
         if schema["type"] != "object" || schema.to_string().len() > MAX_SCHEMA_BYTES || tool.name.len() > MAX_NAME_BYTES
         {
-            return Err("has a schema that models cannot be shown");
+            return Err(NO_SCHEMA);
         }
         // Without it the tool could not be called.
         if self.secrets.are_in(&tool.name) {
@@ -281,7 +281,8 @@ mod tests {
         let server: &'static Server = Box::leak(Box::new(server()));
         let secrets = Box::leak(Box::new(Secrets::of(server)));
         let mut listing = Listing { server, secrets, offer: Offer::default(), refused: 0 };
-        listing.take_tools(serde_json::from_value(tools.into_iter().collect()).unwrap());
+        let tools: Vec<_> = serde_json::from_value(tools.into_iter().collect()).unwrap();
+        listing.take_tools(tools.into_iter().map(Listed::of).collect());
         listing.note_what_is_missing();
         listing.offer.resources = shown(serde_json::from_value(resources).unwrap(), secrets);
         listing

@@ -242,3 +242,57 @@ async fn the_headers_of_a_tool_are_learnt_when_they_are_missed() {
     assert!(matches!(tell(&clients, "never").await, Err(Error::Refused(said)) if said.contains("-32020")));
     assert_eq!((fake.count("tools/list"), fake.count("tools/call")), (2, 5), "once more, and not for ever");
 }
+
+/// Returns a list in which some tools are none that the SDK can read, and one cannot be called.
+fn odd_tools() -> Value {
+    json!({"tools": [
+        {"name": "tell", "inputSchema": {"type": "object"}},
+        {"name": "bare", "description": "Takes nothing."},
+        {"name": "null", "title": "Null", "description": null, "inputSchema": null},
+        {"name": "odd", "annotations": "none", "description": 7, "inputSchema": {"type": "object"}},
+        {"name": "any", "inputSchema": true},
+        {"inputSchema": {"type": "object"}},
+        {"name": "later", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
+        {"name": "either", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}},
+    ]})
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_read_costs_itself_alone() {
+    let modern = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
+    for (more, as_events) in [(json!({}), false), (json!({}), true), (modern, false)] {
+        let fake = Fake::start(move |request, _, _| {
+            let mut list = odd_tools();
+            list.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            (request["method"] == "tools/list")
+                .then(|| if as_events { events(request, list) } else { result(request, list) })
+        });
+        let offer = fake.await.clients(json!({})).offers().await.remove(0).1.unwrap();
+        let names: Vec<_> = offer.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["tell", "bare", "null", "odd", "either"], "{offer:?}");
+        let of = |name: &str| offer.tools.iter().find(|tool| tool.name == name).unwrap();
+        assert_eq!(of("bare").schema, json!({"type": "object", "properties": {}}));
+        assert_eq!((of("bare").description.as_str(), of("null").description.as_str()), ("Takes nothing.", "Null"));
+        let shown = offer.notes.join("\n");
+        assert!(shown.contains("its tool any has a schema that models cannot be shown"), "{shown}");
+        assert!(shown.contains("its tool later can only be called as a task"), "{shown}");
+        assert_eq!(offer.notes.len(), 3, "{shown}");
+    }
+}
+
+/// As a server cuts texts that does not look where.
+#[tokio::test]
+async fn half_a_surrogate_pair_in_an_event_is_repaired() {
+    let fake = Fake::start(|request, _, _| {
+        let cut = json!({"content": [{"type": "text", "text": "dues HALF"}]});
+        (request["method"] == "tools/call").then(|| events(request, cut))
+    });
+    let reply = tell(&fake.await.clients(json!({})), "dues").await.unwrap();
+    assert_eq!(reply.pieces[0].text, "dues \u{FFFD}");
+}
+
+fn events(request: &Value, result: Value) -> Response {
+    let message = json!({"jsonrpc": "2.0", "id": request["id"], "result": result}).to_string();
+    let data = message.replace("HALF", r"\ud83d").replacen(",", ",\ndata: ", 1);
+    with_status(200, "text/event-stream", format!("event: message\ndata: {data}\n\n"))
+}

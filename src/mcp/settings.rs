@@ -29,6 +29,9 @@ const RESERVED: [&str; 3] = ["all", "none", ORIGINAL];
 const TIMEOUT_SECONDS: u64 = 60;
 /// The time for a call, whatever it reports, unless the settings say otherwise.
 const MAX_SECONDS: u64 = 300;
+/// What is said of a server of the transport that MCP had before Streamable HTTP.
+const NO_SSE: &str = "the transport sse was withdrawn from MCP; give the server's address for Streamable HTTP as url, \
+                      with the type \"http\" or none";
 /// Fields of a server, for who misspells one.
 const FIELDS: [&str; 15] = [
     "name",
@@ -153,7 +156,13 @@ struct ServerEntry {
     env: BTreeMap<String, String>,
     #[serde(alias = "cwd")]
     folder: Option<PathBuf>,
+    /// Some programs say by these names that it is Streamable HTTP.
+    #[serde(alias = "httpUrl", alias = "serverUrl")]
     url: Option<String>,
+    /// How it is reached, as other programs say it; some write it as `transport`. What else there is says the same.
+    #[serde(rename = "type")]
+    kind: Option<Value>,
+    transport: Option<Value>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     bearer: Option<String>,
@@ -284,6 +293,10 @@ fn server_name(name: &str) -> String {
 
 fn way(given: ServerEntry, variables: Variables<'_>) -> Result<Way, String> {
     let secret = |text: &str| filled(text, variables).map(SecretString::from);
+    let says_sse = |kind: &Value| kind.as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("sse"));
+    if [&given.kind, &given.transport].into_iter().flatten().any(says_sse) {
+        return Err(NO_SSE.to_owned());
+    }
     match (given.url, given.command) {
         (Some(url), None) => {
             let url = web_address("url", &url, variables)?;
@@ -396,6 +409,14 @@ mod tests {
         let servers = read_json(text, &variables).unwrap();
         assert_eq!(servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>(), ["time", "web"]);
         assert!(read_json("{}", &variables).unwrap_err().contains("mcpServers"));
+        for kind in ["http", "streamable-http", "streamableHttp", "streamable_http", "remote"] {
+            for field in ["type", "transport"] {
+                let text = json!({"mcpServers": {"web": {field: kind, "url": "https://w.example/mcp"}}}).to_string();
+                assert!(matches!(read_json(&text, &variables).unwrap()[0].way, Way::Http { .. }), "{text}");
+            }
+        }
+        let text = r#"{"mcpServers": {"a": {"httpUrl": "https://w.example/mcp"}, "b": {"serverUrl": "https://w.example/mcp"}}}"#;
+        assert_eq!(read_json(text, &variables).unwrap().len(), 2);
     }
 
     #[test]
@@ -431,6 +452,9 @@ mod tests {
         check(json!({"name": "a", "url": "ftp://pa55@x"}), "http or https");
         check(json!({"name": "a"}), "either url or command");
         check(json!({"name": "a", "url": "https://x", "command": "y"}), "either url or command");
+        check(json!({"name": "a", "type": "sse", "url": "https://x/pa55"}), "sse was withdrawn from MCP");
+        let theirs = r#"{"mcpServers": {"a": {"transport": "SSE", "url": "https://x/sse"}}}"#;
+        assert!(read_json(theirs, &variables).unwrap_err().contains("sse was withdrawn from MCP"));
         check(json!({"name": "a b", "command": "y"}), "needs a name");
         check(json!({"command": "y"}), "needs a name");
         check(json!({"name": "all", "command": "y"}), "needs a name");

@@ -379,7 +379,7 @@ fn letters(document: &Document) -> usize {
 
 /// Returns the page that a document is, unless it is one that stands before a page.
 fn made_of(url: Url, document: Document) -> Result<WebPage, NotRead> {
-    let text = text_of(&document);
+    let (text, published) = (text_of(&document), document.date(None));
     let title = document.title.map(|title| shortened(&printable_line(&title), MAX_TITLE_CHARS).into_owned());
     let title = title.filter(|title| !title.trim().is_empty());
     let title = title.unwrap_or_else(|| url.host_str().unwrap_or("page").to_owned());
@@ -399,7 +399,7 @@ fn made_of(url: Url, document: Document) -> Result<WebPage, NotRead> {
         url: url.into(),
         author: document.author,
         site: document.site,
-        published: document.published,
+        published,
         text,
         missing: document.missing,
         read_by: None,

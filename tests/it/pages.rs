@@ -97,7 +97,7 @@ async fn documents_say_who_wrote_them_and_when() {
         let document = read_file(name).await;
         assert_eq!(document.title.as_deref(), Some("Tide mill at Ambleton"), "{name}");
         assert_eq!(document.author.as_deref(), Some("Marta Tey"), "{name}");
-        assert_eq!(document.published.as_deref(), Some("2031-03-10"), "{name}");
+        assert_eq!(document.date(None).as_deref(), Some("2031-03-10"), "{name}");
     }
 }
 
@@ -165,7 +165,7 @@ async fn what_is_struck_out_of_a_text_is_left_out() {
 async fn a_document_is_of_the_day_that_it_states() {
     let core: &[u8] =
         b"<cp:coreProperties><dcterms:modified>2036-11-20T08:00:00Z</dcterms:modified></cp:coreProperties>";
-    let published = async |text: &str| {
+    let of = async |text: &str, name: Option<&str>| {
         let lines = ["Price list", text].map(|line| format!("<w:p><w:r><w:t>{line}</w:t></w:r></w:p>")).concat();
         let document = format!("<w:document><w:body>{lines}</w:body></w:document>");
         let parts = [
@@ -173,10 +173,12 @@ async fn a_document_is_of_the_day_that_it_states() {
             ("word/document.xml", document.as_bytes()),
             ("docProps/core.xml", core),
         ];
-        read("prices.docx", Format::Package, &package(&parts, false)).await.published
+        read("prices.docx", Format::Package, &package(&parts, false)).await.date(name).unwrap()
     };
-    assert_eq!(published("Valid from 1 January 2021").await.as_deref(), Some("2021-01-01"));
-    assert_eq!(published("A ticket costs 5 crowns.").await.as_deref(), Some("2036-11-20"));
+    let (stated, silent, named) =
+        ("Valid from 1 January 2021", "A ticket costs 5 crowns.", Some("2030-12-03 prices.docx"));
+    assert_eq!([of(stated, None).await, of(stated, named).await], ["2021-01-01", "2021-01-01"]);
+    assert_eq!([of(silent, None).await, of(silent, named).await], ["2036-11-20", "2030-12-03"]);
     let list = "Price list\nStand: 3. Februar 2031\n\nBoat,Dues\nBarge,4\n";
     assert_eq!(read("list.csv", Format::Csv, list.as_bytes()).await.published.as_deref(), Some("2031-02-03"));
 }

@@ -171,8 +171,8 @@ pub struct Document {
     pub refresh: Option<String>,
     /// `YYYY-MM-DD`, when the document says so itself.
     pub published: Option<String>,
-    /// The day on which its file was saved or made, which counts if nothing else is said.
-    #[serde(skip)]
+    /// The day on which its file was saved or made, which counts if nothing else is said: see [`Self::date`].
+    #[serde(default)]
     pub saved: Option<String>,
     /// In reading order; none has an empty text. There are some, unless a page does nothing but lead on.
     pub sections: Vec<Section>,
@@ -181,6 +181,14 @@ pub struct Document {
     /// Where its text leads to, if it is HTML or Markdown.
     #[serde(default)]
     pub links: Vec<Link>,
+}
+
+impl Document {
+    /// Returns the day of the document: what it says itself, else the name of its file, else when that was saved.
+    pub fn date(&self, file_name: Option<&str>) -> Option<String> {
+        let named = || file_name.and_then(date::in_file_name);
+        self.published.clone().or_else(named).or_else(|| self.saved.clone())
+    }
 }
 
 /// A link in a text.
@@ -244,7 +252,7 @@ pub fn read(format: Format, bytes: Vec<u8>) -> Result<Document, Unreadable> {
     Ok(bounded(dated(format, document)))
 }
 
-/// Returns the document with the date that it states in a field of its own, else in its text; else that of its file.
+/// Returns the document with the date that it states in a field of its own, else in its text.
 fn dated(format: Format, document: Document) -> Document {
     // Records have dates of their own.
     let is_text = !matches!(format, Format::Json | Format::Xml);
@@ -255,8 +263,8 @@ fn dated(format: Format, document: Document) -> Document {
             .flat_map(|section| section.label.iter().filter(|_| !section.path.is_empty()).chain([&section.text]));
         document.title.iter().chain(texts).flat_map(|text| text.lines())
     };
-    let stated = document.published.clone().or_else(|| is_text.then(|| date::stated(lines())).flatten());
-    Document { published: stated.or_else(|| document.saved.clone()), ..document }
+    let published = document.published.clone().or_else(|| is_text.then(|| date::stated(lines())).flatten());
+    Document { published, ..document }
 }
 
 fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {

@@ -28,6 +28,11 @@ const RULES_COUNT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The failures in a row after which a host is left alone for a while.
 const MAX_FAILURES: u32 = 3;
 const REST: Duration = Duration::from_secs(300);
+/// The longest rest that a host may ask for; who asks for more gets this.
+const LONGEST_REST: Duration = Duration::from_secs(3_600);
+/// Why a host is left alone.
+const ASKED: &str = "its host asks to be left alone for a while";
+const FAILED: &str = "its host did not answer three times in a row, and is left alone for a while";
 /// Hosts remembered; those in use are never forgotten.
 const MAX_HOSTS: usize = 2_000;
 
@@ -56,8 +61,20 @@ struct Rules {
 #[derive(Debug)]
 struct State {
     next: Instant,
+    /// Why it is left alone until then, if it is.
+    rests: &'static str,
     pause: Duration,
     failures: u32,
+}
+
+impl State {
+    /// Leaves the host alone for so much time, unless it is left alone for longer.
+    fn rest(&mut self, time: Duration, why: &'static str) {
+        let end = Instant::now() + time;
+        if end > self.next {
+            (self.next, self.rests) = (end, why);
+        }
+    }
 }
 
 /// The right to make one call.
@@ -73,7 +90,7 @@ impl Hosts {
             known.retain(|_, host| Arc::strong_count(host) > 1);
         }
         let host = || {
-            let state = State { next: Instant::now(), pause: PAUSE, failures: 0 };
+            let state = State { next: Instant::now(), rests: ASKED, pause: PAUSE, failures: 0 };
             Arc::new(Host {
                 slots: Semaphore::new(AT_ONCE),
                 state: Mutex::new(state),
@@ -88,7 +105,7 @@ impl Host {
     /// Waits for the host's turn.
     ///
     /// # Errors
-    /// The host asked for a longer rest.
+    /// The host asked for a longer rest, or has failed too often.
     pub(super) async fn turn(&self) -> Result<Turn<'_>, NotRead> {
         // The semaphore is never closed.
         let slot = self.slots.acquire().await.ok();
@@ -96,7 +113,7 @@ impl Host {
             let mut state = self.state.lock();
             let begins = state.next.max(Instant::now());
             if begins.saturating_duration_since(Instant::now()) > LONGEST_WAIT {
-                return Err(NotRead::new("its host asks to be left alone for a while"));
+                return Err(NotRead::new(state.rests));
             }
             state.next = begins + state.pause;
             begins
@@ -168,7 +185,8 @@ impl Turn<'_> {
         let mut state = self.host.state.lock();
         state.failures += 1;
         if state.failures >= MAX_FAILURES {
-            *state = State { next: Instant::now() + REST, failures: 0, pause: state.pause };
+            state.failures = 0;
+            state.rest(REST, FAILED);
         }
     }
 
@@ -177,7 +195,7 @@ impl Turn<'_> {
         let mut state = self.host.state.lock();
         state.failures = 0;
         if let Some(wait) = net::retry_after(answer.headers()).filter(|_| answer.status().as_u16() >= 429) {
-            state.next = state.next.max(Instant::now() + wait.min(Duration::from_secs(3_600)));
+            state.rest(wait.min(LONGEST_REST), ASKED);
         }
     }
 }
@@ -258,6 +276,29 @@ mod tests {
             assert!(host.turn().await.is_ok(), "another one of ten seconds is waited for");
             tokio::time::resume();
         }
+    }
+
+    /// Returns why the host is left alone.
+    async fn left_alone(host: &Host) -> String {
+        host.turn().await.err().map(|why| why.to_string()).unwrap_or_default()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn why_a_host_is_left_alone_is_said() {
+        let fail = |host: &Host| Turn { host, _slot: None }.failed();
+        let host = Hosts::default().of(&Url::parse("https://a.example").unwrap());
+        (1..MAX_FAILURES).for_each(|_| fail(&host));
+        assert_eq!(left_alone(&host).await, "");
+        fail(&host);
+        assert_eq!(left_alone(&host).await, FAILED);
+        let busy = http::Response::builder().status(429).header("retry-after", "60").body("").unwrap();
+        let turn = Turn { host: &host, _slot: None };
+        turn.answered(&busy.into());
+        assert_eq!(left_alone(&host).await, FAILED, "which is the longer one");
+        tokio::time::advance(REST).await;
+        let busy = http::Response::builder().status(429).header("retry-after", "60").body("").unwrap();
+        turn.answered(&busy.into());
+        assert_eq!(left_alone(&host).await, ASKED);
     }
 
     #[tokio::test]

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt as _, net::TcpStream};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 use super::{Service, small_world};
 use crate::{
@@ -80,6 +83,26 @@ async fn a_body_that_breaks_off_changes_nothing() {
     // It waits for the changes under way.
     service.stop().await;
     assert_eq!(database.rows("SELECT id FROM documents".to_owned()).await.unwrap(), 1, "the one that was whole");
+    world.finish();
+}
+
+/// No body of JSON was asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_breaks_off_is_not_said_to_be_json() {
+    let (world, database) = (World::start(Script::new()).await, TestDatabase::sqlite());
+    let service = Service::start(&world, &database).await;
+    let broken = |path: &str| {
+        let head = "host: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked";
+        format!("POST {path} HTTP/1.1\r\n{head}\r\n\r\n4\r\nThe \r\nno length\r\n")
+    };
+    let expected = [("/api/v1/documents?name=dues.md", "validation_failed"), ("/api/v1/threads", "malformed_json")];
+    for (path, code) in expected {
+        let mut stream = sent(&service.address.to_string(), &broken(path)).await;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.contains(code) && answer.contains("the body broke off"), "{answer}");
+    }
+    service.stop().await;
     world.finish();
 }
 

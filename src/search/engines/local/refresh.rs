@@ -21,10 +21,7 @@ use crate::{
     aside::aside,
     domain::Timestamp,
     files,
-    pages::{
-        self, Document, Parser, Section,
-        extract::{date, passages},
-    },
+    pages::{self, Document, Parser, Section, extract::passages},
     search::Skipped,
 };
 
@@ -193,7 +190,7 @@ pub(super) fn filled(entry: Entry, document: Document) -> Entry {
     let too_long = (passages.len() > MAX_PASSAGES).then(|| "only its first part is searched".to_owned());
     passages.truncate(MAX_PASSAGES);
     Entry {
-        published: document.published.or_else(|| date::in_file_name(&entry.title)),
+        published: document.date(Some(&entry.title)),
         title: document.title.unwrap_or(entry.title),
         author: document.author,
         skipped: document.missing.or(too_long),

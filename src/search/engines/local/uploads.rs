@@ -183,6 +183,7 @@ impl ReadUpload {
             pages::Error::Unavailable(reason) => UploadError::Unavailable(reason),
             pages::Error::Busy { .. } => UploadError::Busy { name: name.clone(), reason: error.to_string() },
         })?;
+        let published = document.date(Some(&name));
         let (sections, is_cut) = fitting(document.sections);
         let characters: usize = sections.iter().map(|section| section.text.chars().count()).sum();
         let upload = Upload {
@@ -191,7 +192,7 @@ impl ReadUpload {
             characters: characters as u64,
             title: document.title,
             author: document.author,
-            published: document.published,
+            published,
             missing: document.missing.or_else(|| is_cut.then(|| "only its first part is searched".to_owned())),
             created_at: Timestamp::now(),
             name,

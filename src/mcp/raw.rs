@@ -1,0 +1,105 @@
+//! What servers send, before the SDK reads it: repaired where the SDK would drop a message in silence, and its call
+//! would wait for the whole time limit.
+//!
+//! An answer over HTTP that is JSON and no stream of events is read by the SDK itself, which refuses at once what it
+//! cannot read.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::{
+    model::ClientJsonRpcMessage,
+    transport::streamable_http_client::{
+        SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+    },
+};
+use sse_stream::Sse;
+
+use super::{connection::MAX_MESSAGE_BYTES, listed};
+use crate::net::surrogates;
+
+/// Returns the message without halves of surrogate pairs, as programs write them that cut texts without looking, and
+/// with what the SDK would lose of it.
+pub(super) fn readable(message: Vec<u8>) -> Vec<u8> {
+    listed::marked(surrogates::repair_body(message))
+}
+
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+type HttpError = StreamableHttpError<reqwest::Error>;
+
+/// The SDK's client, whose events are made readable.
+#[derive(Clone)]
+pub(super) struct Client(pub reqwest::Client);
+
+fn readable_events(events: Events) -> Events {
+    let readable = |data: String| String::from_utf8(readable(data.into_bytes())).ok();
+    events.map_ok(move |event| Sse { data: event.data.and_then(readable), ..event }).boxed()
+}
+
+impl StreamableHttpClient for Client {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        bearer: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        self.post_message_with_max_sse_event_size(uri, message, session, bearer, headers, MAX_MESSAGE_BYTES).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        bearer: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        largest: usize,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let sent = self.0.post_message_with_max_sse_event_size(uri, message, session, bearer, headers, largest);
+        Ok(match sent.await? {
+            StreamableHttpPostResponse::Sse(events, session) => {
+                StreamableHttpPostResponse::Sse(readable_events(events), session)
+            }
+            answer => answer,
+        })
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        bearer: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), HttpError> {
+        self.0.delete_session(uri, session, bearer, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        bearer: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, HttpError> {
+        self.get_stream_with_max_sse_event_size(uri, session, last_event, bearer, headers, MAX_MESSAGE_BYTES).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        bearer: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        largest: usize,
+    ) -> Result<Events, HttpError> {
+        let opened = self.0.get_stream_with_max_sse_event_size(uri, session, last_event, bearer, headers, largest);
+        opened.await.map(readable_events)
+    }
+}
