@@ -44,10 +44,12 @@ async function send(path, given = {}) {
   if (given.file) headers["content-type"] = "application/octet-stream";
   const body = given.file ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
   const request = { method: given.method ?? "GET", headers, body, keepalive: given.keepalive };
-  if (given.method && path !== "session") await doubt(false)?.catch(() => {});
+  // A doubt asks this itself, so that cannot wait for it; and a page that goes has no time to.
+  const isSession = path === "session";
+  if (given.method && !isSession && !given.keepalive) await doubt(false)?.catch(() => {});
   const answer = await answered(fetch(`api/v1/${path}`, request), Boolean(given.file));
   if (answer.ok) return answer;
-  if (answer.status === 404) await doubt(true)?.catch(() => {});
+  if (answer.status === 404 && !isSession) await doubt(true)?.catch(() => {});
   // What stands before the service answers in its own way.
   const problem = Object(await answer.json().catch(() => ({})));
   const login = /login_uri="\/([^"]+)"/.exec(answer.headers.get("www-authenticate") ?? "")?.[1];

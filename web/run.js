@@ -42,12 +42,13 @@ export class RunView {
     this.warned = el("summary", {});
     this.warnings = el("ul", { class: "warnings" });
     this.warningBox = el("details", { hidden: true }, this.warned, this.warnings);
-    this.signIns = el("ul", { class: "sign-ins", hidden: true });
+    this.signIns = el("ul");
+    this.signInBox = el("div", { class: "sign-ins", hidden: true }, el("h2", {}, word("signInNeeded")), this.signIns);
     this.asked = el("div", { class: "asked", hidden: true });
     this.report = new ReportView(id, actions, isReplay);
     const status = el("div", { class: "status" }, this.phase, this.stop, this.again, this.figures);
     const how = el("div", { class: "how" }, this.briefBox, this.questionsBox, this.planBox, this.work, this.warningBox);
-    this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, this.signIns, how, this.asked, this.report.element);
+    this.element = el("section", { class: "run", id: `run-${id}` }, this.question, status, this.problem, this.signInBox, how, this.asked, this.report.element);
   }
 
   close() {
@@ -137,7 +138,8 @@ export class RunView {
       this.work.dataset.closed = "yes";
     }
     this.lanes.update(run);
-    this.signIns.hidden = !run.signIns.length;
+    // Nothing needs it any more once the run is over.
+    this.signInBox.hidden = !run.signIns.length || isOver(run);
     while (this.signIns.childElementCount < run.signIns.length) this.signIns.append(signIn(run.signIns[this.signIns.childElementCount]));
     this.warningBox.hidden = !run.warnings.length;
     say(this.warned, word("warnings", { n: run.warnings.length }));

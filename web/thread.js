@@ -156,6 +156,7 @@ export class ThreadView {
     if (!run || envelope.seq <= this.known) return;
     if (envelope.type === "run.created" && envelope.data.question === this.sent) this.arrived();
     if (envelope.type === "phase.started" || envelope.type === "report.started" || isOver(run)) this.page.speak(phase(run));
+    if (envelope.type === "sign_in.required") this.page.speak(word("signInNeeded"));
     if (isOver(run)) this.page.changed();
   }
 

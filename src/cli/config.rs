@@ -7,17 +7,14 @@ use crate::config::{Config, Effective};
 
 /// Prints every setting, a line each, or all as one JSON object.
 pub fn run(config: &Config, as_json: bool) -> Exit {
-    let text = if as_json { json(config) } else { text(config) };
-    print::answer(&text)
-}
-
-fn json(config: &Config) -> String {
-    let value = json!({
-        "file": config.file,
-        "settings": config.effective,
-        "usable": config.usable(),
-    });
-    format!("{value:#}")
+    match as_json {
+        true => print::json(&json!({
+            "file": config.file,
+            "settings": config.effective,
+            "usable": config.usable(),
+        })),
+        false => print::answer(&text(config)),
+    }
 }
 
 fn text(config: &Config) -> String {

@@ -195,7 +195,7 @@ async fn take_back(keys: &Keys, key: &ApiKey) -> Result<Exit, Error> {
 async fn list(keys: &Keys, as_json: bool) -> Result<Exit, Error> {
     let keys = keys.list().await?;
     if as_json {
-        return Ok(print::answer(&serde_json::to_string_pretty(&keys)?));
+        return Ok(print::json(&serde_json::to_value(&keys)?));
     }
     let now = Timestamp::now();
     let mut lines = vec![row("ID", "SCOPE", "STATE", "LAST USED", "OWNER", "NAME")];

@@ -2,8 +2,10 @@
 
 use std::io::{self, Write};
 
+use serde_json::Value;
+
 use super::Exit;
-use crate::domain::{printable, printable_line};
+use crate::domain::{printable, printable_json, printable_line};
 
 /// Prints on standard output.
 ///
@@ -28,6 +30,11 @@ pub fn complain(message: &str) {
 /// Prints what was asked for, on standard output: a line, or several.
 pub fn answer(text: &str) -> Exit {
     written(output(&format!("{text}\n")))
+}
+
+/// Prints a value as JSON, whatever its strings hold.
+pub fn json(value: &Value) -> Exit {
+    answer(&printable_json(&format!("{value:#}")))
 }
 
 /// Complains about an answer that could not be written; a reader of a pipe that has seen enough is nobody's loss.

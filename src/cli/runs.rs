@@ -52,7 +52,7 @@ async fn list(store: &Store, args: &RunsListArgs, silence: Duration) -> Result<E
     let now = Timestamp::now();
     if args.json {
         let runs: Vec<Value> = overviews.iter().map(|overview| as_value(overview, silence)).collect();
-        return Ok(print::answer(&format!("{:#}", Value::from(runs))));
+        return Ok(print::json(&runs.into()));
     }
     let mut lines = vec![row("ID", "STATUS", "OUTCOME", "AGE", "QUESTION")];
     lines.extend(overviews.iter().map(|overview| {
@@ -103,7 +103,7 @@ async fn show(store: &Store, run_id: RunId, as_json: bool, silence: Duration) ->
         value["queue_position"] = json!(details.queue_position);
         value["progress"] = json!(overview.run.progress);
         value["options"] = json!(overview.run.options);
-        return Ok(print::answer(&format!("{value:#}")));
+        return Ok(print::json(&value));
     }
     let width = 10;
     let mut lines: Vec<String> =

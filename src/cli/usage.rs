@@ -80,7 +80,7 @@ async fn show(store: &Store, args: &UsageArgs, from: Timestamp, to: Timestamp) -
     }
     let Some(used) = usage(store, &filter, args.by).await? else { return Ok(too_much()) };
     if args.json {
-        return Ok(print::answer(&serde_json::to_string_pretty(&used)?));
+        return Ok(print::json(&serde_json::to_value(&used)?));
     }
     let mut lines = vec![row(["PERIOD", "RUNS", "SEARCHES", "CALLS", "TOKENS", "COST", "OWNER", "MODEL"])];
     lines.extend(used.iter().flat_map(rows));
@@ -90,7 +90,7 @@ async fn show(store: &Store, args: &UsageArgs, from: Timestamp, to: Timestamp) -
 async fn show_breakdown(store: &Store, filter: &UsageFilter, as_json: bool) -> Result<Exit, Error> {
     let Some(used) = breakdown_of_period(store, filter).await? else { return Ok(too_much()) };
     if as_json {
-        return Ok(print::answer(&serde_json::to_string_pretty(&used)?));
+        return Ok(print::json(&serde_json::to_value(&used)?));
     }
     Ok(print::answer(&summed(&used.sums, &format!("{} runs", used.runs)).join("\n")))
 }
@@ -105,7 +105,7 @@ async fn show_run(store: &Store, run_id: RunId, as_json: bool) -> Result<Exit, E
     }
     let of_run = breakdown(store, run_id).await?;
     if as_json {
-        return Ok(print::answer(&serde_json::to_string_pretty(&of_run)?));
+        return Ok(print::json(&serde_json::to_value(&of_run)?));
     }
     Ok(print::answer(&broken_down(&of_run).join("\n")))
 }

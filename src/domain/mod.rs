@@ -63,7 +63,10 @@ pub use moment::Moment;
 pub use options::{FollowUp, OptionError, PageReading, RunOptions};
 pub use owner::{BadName, Caller, Owner, Reach};
 pub use price::{Cost, LongPrompt, Price};
-pub use printable::{is_invisible, printable, printable_line, printable_log, shortened, shows_nothing, uncontrolled};
+pub use printable::{
+    is_invisible, printable, printable_json, printable_line, printable_log, shortened, shows_nothing, uncontrolled,
+    without_line_ends,
+};
 pub use progress::ProgressChange;
 pub use report::{Note, OF_SERVER, Source};
 pub use request_keys::{GivenKeys, KeyPolicy};

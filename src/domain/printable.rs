@@ -55,14 +55,48 @@ pub fn shortened(text: &str, limit: usize) -> Cow<'_, str> {
     }
 }
 
-/// Makes a line of the log printable: as [`printable`], but its own colours stay. What is logged has its escapes spelt
-/// out already.
+/// Makes a line of the log printable: as [`printable`], but its own colours stay, and no character becomes the end of a
+/// line, by which a text could fake another one. What is logged has its escapes spelt out already.
 pub fn printable_log(text: &str) -> Cow<'_, str> {
-    let is_unprintable = |character: char| character != '\u{1b}' && is_unprintable(character);
-    match text.find(is_unprintable) {
+    let shown = |character: char| match character {
+        '\u{1b}' | '\n' => Some(character),
+        _ => uncontrolled(character).map(|shown| if shown == '\n' { ' ' } else { shown }),
+    };
+    match text.find(|character: char| character != '\u{1b}' && is_unprintable(character)) {
         None => Cow::Borrowed(text),
-        Some(_) => Cow::Owned(text.replace(is_unprintable, "")),
+        Some(_) => Cow::Owned(text.chars().filter(|&char| !turns_text(char)).filter_map(shown).collect()),
     }
+}
+
+/// Writes as escapes what is no end of a line in JSON and in streams, and is one to some readers of lines.
+pub fn without_line_ends(json: &str) -> Cow<'_, str> {
+    escaped(json, ends_line)
+}
+
+/// Makes JSON printable: what [`printable`] would change is an escape, and so is what ends a line for some. The value
+/// stays the same.
+pub fn printable_json(json: &str) -> Cow<'_, str> {
+    escaped(json, |character| is_unprintable(character) || ends_line(character))
+}
+
+/// Writes as escapes the characters within the strings of a JSON text that are meant, none of which is beyond U+FFFF.
+fn escaped(json: &str, is_meant: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !json.contains(&is_meant) {
+        return Cow::Borrowed(json);
+    }
+    let mut text = String::with_capacity(json.len() + 64);
+    for character in json.chars() {
+        match is_meant(character) {
+            true => text.push_str(&format!("\\u{:04x}", u32::from(character))),
+            false => text.push(character),
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// Returns whether a character ends a line for some readers, beside those that end one for all.
+fn ends_line(character: char) -> bool {
+    matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 fn is_unprintable(character: char) -> bool {
@@ -95,7 +129,24 @@ mod tests {
 
     #[test]
     fn the_log_keeps_its_colours() {
-        assert_eq!(printable_log("\u{1b}[32mINFO\u{1b}[0m a\u{202e}b\u{9b}c\n"), "\u{1b}[32mINFO\u{1b}[0m abc\n");
+        assert_eq!(printable_log("\u{1b}[32mINFO\u{1b}[0m a\u{202e}b\u{9b}c\n"), "\u{1b}[32mINFO\u{1b}[0m ab c\n");
+    }
+
+    /// Two figures of which nothing parts the one from the other are another figure.
+    #[test]
+    fn the_log_parts_what_was_parted_on_one_line() {
+        assert_eq!(printable_log("12\u{b}34\u{85}56\u{c}78\u{1f}9\r\n"), "12 34 56 78 9 \n");
+    }
+
+    #[test]
+    fn printed_json_is_the_same_value() {
+        let value = serde_json::json!({ "a": "1\u{85}2\u{2028}3\u{9b}4\u{7f}5\u{202e}6\n\t\u{1b}ü 🦀\\" });
+        let json = format!("{value:#}");
+        let printed = printable_json(&json);
+        assert_eq!(printable(&printed), printed, "nothing is left to change");
+        assert!(printed.contains(r"1\u00852\u20283\u009b4\u007f5\u202e6"), "{printed}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap(), value);
+        assert!(matches!(printable_json("{\n  \"a\": 1\n}"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -1,11 +1,9 @@
 //! An event ready for the wire, made once and shared by all readers of the process.
 
-use std::borrow::Cow;
-
 use bytes::{Bytes, BytesMut};
 
 use crate::{
-    domain::{Envelope, Event, RunId, Timestamp},
+    domain::{Envelope, Event, RunId, Timestamp, without_line_ends},
     store::{Error, EventRow, Gap},
 };
 
@@ -96,17 +94,6 @@ impl Frame {
     pub fn envelope(&self) -> Result<Envelope, Error> {
         Ok(serde_json::from_slice(&self.json)?)
     }
-}
-
-/// Writes as escapes what is no end of a line in JSON and in streams, and is one to some clients' readers of lines.
-fn without_line_ends(json: &str) -> Cow<'_, str> {
-    const ENDS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
-    if !json.contains(ENDS) {
-        return Cow::Borrowed(json);
-    }
-    let escaped =
-        ENDS.iter().fold(json.to_owned(), |json, end| json.replace(*end, &format!("\\u{:04x}", u32::from(*end))));
-    Cow::Owned(escaped)
 }
 
 /// Returns an event about a stream as if it stood in the log.

@@ -11,13 +11,13 @@ use std::{
 use axum::{
     Router,
     extract::Path,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderValue, header},
     response::{IntoResponse, Redirect, Response},
     routing::get,
 };
 use utoipa_swagger_ui::Config;
 
-use super::{error::ApiError, extract::has_version};
+use super::{compression::OwnFile, error::ApiError};
 use crate::domain::digest::{hex, sha256};
 
 /// The contract of this build.
@@ -45,17 +45,17 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .route("/favicon.ico", get(icon))
         // Relative, so that it works below a path of a reverse proxy too.
         .route("/docs", get(async || Redirect::permanent("docs/")))
-        .route("/docs/", get(async |headers: HeaderMap| asset("index.html", &headers)))
-        .route("/docs/{*file}", get(async |Path(file): Path<String>, headers: HeaderMap| asset(&file, &headers)))
+        .route("/docs/", get(async || asset("index.html")))
+        .route("/docs/{*file}", get(async |Path(file): Path<String>| asset(&file)))
 }
 
-async fn contract(headers: HeaderMap) -> Response {
+async fn contract() -> Response {
     static ETAG: LazyLock<HeaderValue> = LazyLock::new(|| etag(CONTRACT.as_bytes()));
-    fresh_or(&headers, &ETAG, || ([(header::CONTENT_TYPE, "application/yaml")], CONTRACT).into_response())
+    versioned(&ETAG, ([(header::CONTENT_TYPE, "application/yaml")], CONTRACT))
 }
 
 /// Returns the same content for tools that read no YAML.
-async fn contract_as_json(headers: HeaderMap) -> Response {
+async fn contract_as_json() -> Response {
     static JSON: LazyLock<Result<(String, HeaderValue), yaml_serde::Error>> = LazyLock::new(|| {
         let contract: serde_json::Value = yaml_serde::from_str(CONTRACT)?;
         let json = contract.to_string();
@@ -64,26 +64,24 @@ async fn contract_as_json(headers: HeaderMap) -> Response {
     });
     // Reading 100 KB of YAML takes a while, the first time.
     match tokio::task::spawn_blocking(|| JSON.as_ref()).await {
-        Ok(Ok((json, etag))) => {
-            fresh_or(&headers, etag, || ([(header::CONTENT_TYPE, "application/json")], json.as_str()).into_response())
-        }
+        Ok(Ok((json, etag))) => versioned(etag, ([(header::CONTENT_TYPE, "application/json")], json.as_str())),
         Ok(Err(error)) => ApiError::defect(error).into_response(),
         Err(error) => ApiError::defect(&error).into_response(),
     }
 }
 
-async fn icon(headers: HeaderMap) -> Response {
+async fn icon() -> Response {
     static ETAG: LazyLock<HeaderValue> = LazyLock::new(|| etag(ICON));
-    fresh_or(&headers, &ETAG, || ([(header::CONTENT_TYPE, "image/x-icon")], ICON).into_response())
+    versioned(&ETAG, ([(header::CONTENT_TYPE, "image/x-icon")], ICON))
 }
 
 /// Returns a file of the page: our own, or one of Swagger UI.
-fn asset(file: &str, headers: &HeaderMap) -> Response {
+fn asset(file: &str) -> Response {
     let Some((content_type, bytes)) = own(file).or_else(|| vendored(file)) else {
         return ApiError::no_such("path").into_response();
     };
     let etag = etag(&bytes);
-    let mut response = fresh_or(headers, &etag, || ([(header::CONTENT_TYPE, content_type)], bytes).into_response());
+    let mut response = versioned(&etag, ([(header::CONTENT_TYPE, content_type)], bytes));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -109,12 +107,12 @@ fn vendored(file: &str) -> Option<Asset> {
     Some((found.content_type, found.bytes))
 }
 
-/// Answers 304 when the client has this very content, and with `body` otherwise.
-pub fn fresh_or(headers: &HeaderMap, etag: &HeaderValue, body: impl FnOnce() -> Response) -> Response {
-    let fresh = has_version(headers, etag.to_str().unwrap_or_default());
-    let mut response = if fresh { StatusCode::NOT_MODIFIED.into_response() } else { body() };
+/// Gives a file of this program the headers by which a client that has it gets it no second time.
+pub fn versioned(etag: &HeaderValue, file: impl IntoResponse) -> Response {
+    let mut response = file.into_response();
     response.headers_mut().insert(header::ETAG, etag.clone());
     response.headers_mut().insert(header::CACHE_CONTROL, REVALIDATE);
+    response.extensions_mut().insert(OwnFile);
     response
 }
 

@@ -363,13 +363,13 @@ pub fn wait(headers: &HeaderMap) -> Option<Duration> {
     seconds.map(|seconds| Duration::from_secs(seconds.min(LONGEST_WAIT)))
 }
 
-/// Returns whether the client has this version (RFC 9110, 13.1.2).
+/// Returns whether the client has this version (RFC 9110, 13.1.2), be it in another encoding.
 pub fn has_version(headers: &HeaderMap, tag: &str) -> bool {
+    fn opaque(tag: &str) -> &str {
+        tag.strip_prefix("W/").unwrap_or(tag)
+    }
     let given = headers.get_all(header::IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
-    given
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
-        .any(|given| given == "*" || given.strip_prefix("W/").unwrap_or(given) == tag)
+    given.flat_map(|value| value.split(',')).map(str::trim).any(|given| given == "*" || opaque(given) == opaque(tag))
 }
 
 /// Returns the best of the offered media types for an Accept header; `None` when none will do. Of equal weights, that
@@ -436,6 +436,23 @@ fn weight<'a>(parameters: impl Iterator<Item = &'a str>) -> u32 {
     thousandths
 }
 
+/// Returns whether an Accept-Encoding header names gzip, and does not like better what is not compressed (RFC 9110,
+/// 12.5.3). Who takes just anything may not say so in earnest.
+pub fn takes_gzip(headers: &HeaderMap) -> bool {
+    let given = headers.get_all(header::ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    let (mut gzip, mut identity) = (0, 0);
+    for item in given.flat_map(|value| value.split(',')) {
+        let mut parts = item.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+        match name.as_str() {
+            "gzip" | "x-gzip" => gzip = weight(parts),
+            "identity" => identity = weight(parts),
+            _ => {}
+        }
+    }
+    gzip > 0 && gzip >= identity
+}
+
 /// Returns the offered language that an Accept-Language header likes best, whatever country it names with it; `None`
 /// when it names none of them.
 pub fn preferred_language<'a>(headers: &HeaderMap, offered: &[&'a str]) -> Option<&'a str> {
@@ -462,6 +479,21 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_str(value).unwrap());
         negotiate(&headers, &["text/markdown", "text/html", "application/json"])
+    }
+
+    #[test]
+    fn gzip_is_taken_by_those_who_name_it() {
+        fn check(value: &'static str, expected: bool) {
+            let headers = HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static(value))]);
+            assert_eq!(takes_gzip(&headers), expected, "{value}");
+        }
+        assert!(!takes_gzip(&HeaderMap::new()));
+        for value in ["gzip", "br, GZIP;q=0.5", "x-gzip", "gzip, identity", "identity;q=0.5, gzip;q=1.0"] {
+            check(value, true);
+        }
+        for value in ["", "br", "*", "gzip;q=0", "gzip;q=0.5, identity", "identity", "gzipped"] {
+            check(value, false);
+        }
     }
 
     #[test]

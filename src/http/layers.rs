@@ -8,14 +8,12 @@ use std::{
 use axum::{
     Router,
     extract::{MatchedPath, Request, State as Shared},
-    http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header},
-    middleware::{Next, from_fn, from_fn_with_state, map_response},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
+    middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
 };
 use tower_http::{
-    CompressionLevel,
     catch_panic::CatchPanicLayer,
-    compression::{CompressionLayer, Predicate, predicate::SizeAbove},
     cors::{AllowOrigin, CorsLayer},
 };
 use tracing::Instrument as _;
@@ -24,6 +22,7 @@ use uuid::Uuid;
 use super::{
     State, auth,
     changes::{self, is_change},
+    compression,
     error::{ApiError, Code, Problem, WriteProblem},
     extract, limits, linger, origin, outgoing, proxy,
     stream::{self, Refused},
@@ -35,12 +34,6 @@ const REQUEST_ID_CHARS: usize = 128;
 /// How long the answer to a request that only reads may take to begin, beside the time it asks to wait.
 const READING: Duration = Duration::from_secs(5);
 
-/// Bytes of a text that is not worth compressing.
-const SHORT: u16 = 4_096;
-/// What is compressed.
-const TEXTS: [&str; 6] =
-    ["application/json", "application/yaml", "text/css", "text/html", "text/javascript", "text/markdown"];
-
 /// How long the database has to answer when something was slow.
 const DIAGNOSIS: Duration = Duration::from_millis(500);
 
@@ -48,9 +41,7 @@ const DIAGNOSIS: Duration = Duration::from_millis(500);
 /// that preflights get their ids too.
 pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
     router
-        .layer(map_response(outgoing::measured))
-        .layer(compression())
-        .layer(map_response(weakened))
+        .layer(from_fn_with_state(state.clone(), compression::choose))
         .layer(from_fn_with_state(state.clone(), changes::carry_out))
         .layer(from_fn_with_state(state.clone(), limits::count))
         .layer(from_fn_with_state(state.clone(), proxy::check))
@@ -65,35 +56,6 @@ pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
         .layer(from_fn(linger::keep_reading))
         .layer(from_fn(stream::not_now))
         .layer(from_fn_with_state(write, complete))
-}
-
-/// Compresses long texts for those who can read it.
-fn compression() -> CompressionLayer<impl Predicate> {
-    CompressionLayer::new()
-        .quality(CompressionLevel::Fastest)
-        .compress_when(SizeAbove::new(SHORT).and(is_compressed as fn(_, _, &_, &_) -> _))
-}
-
-/// Returns whether an answer is a text that may be compressed. Not a stream, whose events have to leave at once; nor
-/// what hands out a secret, a link or key that was made or a cookie: how well it is compressed would say something of
-/// it.
-fn is_compressed(status: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = content_type.split(';').next().unwrap_or_default().trim();
-    status == StatusCode::OK && !headers.contains_key(header::SET_COOKIE) && TEXTS.contains(&kind)
-}
-
-/// Says of a compressed answer that its bytes are others than those its version stands for.
-async fn weakened(mut response: Response) -> Response {
-    let headers = response.headers_mut();
-    if headers.contains_key(header::CONTENT_ENCODING)
-        && let Some(tag) =
-            headers.get(header::ETAG).and_then(|tag| tag.to_str().ok()).filter(|tag| !tag.starts_with("W/"))
-        && let Ok(weak) = HeaderValue::try_from(format!("W/{tag}"))
-    {
-        headers.insert(header::ETAG, weak);
-    }
-    response
 }
 
 /// Limits the time of requests that read. Reading waits for little, and who reads can ask again; a stream is not

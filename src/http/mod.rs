@@ -14,6 +14,7 @@ mod bodies;
 mod changes;
 mod clients;
 mod collections;
+mod compression;
 mod cookies;
 mod cursor;
 pub mod docs;
@@ -90,6 +91,7 @@ pub struct Shared {
     changes: changes::Changes,
     /// What may be held for clients.
     buffers: outgoing::Buffers,
+    compression: compression::Compression,
 }
 
 impl Deref for State {
@@ -130,6 +132,7 @@ impl State {
             requests,
             changes,
             buffers,
+            compression: compression::Compression::default(),
         }))
     }
 }

@@ -23,13 +23,14 @@ use super::{
     State,
     changes::is_change,
     clients::{Client, Reader},
+    compression::ToCompress,
     error::{ApiError, Code},
 };
 
 /// Larger pieces are cut, so that a reader shows by each of them that it takes something.
 const PIECE_BYTES: usize = 16 * 1024;
-/// Smaller answers are not counted before they are sent.
-const SMALL_BYTES: u64 = 4 * 1024;
+/// Answers that are no larger are not counted before they are sent, and not compressed.
+pub const SMALL_BYTES: u64 = 4 * 1024;
 
 /// How many bytes may be held at the same time.
 #[derive(Clone, Debug)]
@@ -88,39 +89,37 @@ impl Drop for CountedBytes {
     }
 }
 
-/// Bytes of an answer before it is compressed: what is held until its last piece is made.
-#[derive(Clone, Copy, Debug)]
-struct Uncompressed(u64);
-
-/// Notes how long the answer is, which nobody knows any more once it is compressed.
-pub async fn measured(mut response: Response) -> Response {
-    if let Some(size) = response.body().size_hint().exact() {
-        response.extensions_mut().insert(Uncompressed(size));
-    }
-    response
-}
-
 /// Counts the answer. When too much is on its way already, who reads is refused; the answer to a change waits for room,
 /// since what it tells has happened.
 pub async fn count(Shared(state): Shared<State>, request: Request, next: Next) -> Response {
     let reader = request.extensions().get::<Arc<Client>>().map(Client::reader);
     let waits = is_change(&request);
-    let mut response = next.run(request).await;
-    let uncompressed = response.extensions_mut().remove::<Uncompressed>().map(|size| size.0);
-    let room = match uncompressed.or_else(|| response.body().size_hint().exact()) {
-        None => Room::ByPiece(PollSemaphore::new(Arc::clone(&state.buffers.room)), state.buffers.clone()),
-        Some(size) if size <= SMALL_BYTES => Room::Whole(None),
-        Some(size) => {
-            let size = usize::try_from(size).unwrap_or(usize::MAX);
-            let room = if waits { state.buffers.wait(size).await } else { state.buffers.take(size) };
-            match room {
-                Some(room) => Room::Whole(Some(room)),
-                None => return overloaded().into_response(),
-            }
-        }
+    let response = next.run(request).await;
+    let (response, room) = match response.body().size_hint().exact() {
+        None => (response, Room::ByPiece(PollSemaphore::new(Arc::clone(&state.buffers.room)), state.buffers.clone())),
+        Some(size) if size <= SMALL_BYTES => (response, Room::Whole(None)),
+        Some(size) => match whole(&state, response, usize::try_from(size).unwrap_or(usize::MAX), waits).await {
+            Ok((response, room)) => (response, Room::Whole(Some(room))),
+            Err(error) => return error.into_response(),
+        },
     };
     let (parts, inner) = response.into_parts();
     HttpResponse::from_parts(parts, Body::new(Outgoing { inner, piece: Bytes::new(), room, reader }))
+}
+
+/// Returns an answer of a known size with its room. While it is compressed, that is room for the text and for what
+/// becomes of it.
+async fn whole(
+    state: &State,
+    mut response: Response,
+    size: usize,
+    waits: bool,
+) -> Result<(Response, OwnedSemaphorePermit), ApiError> {
+    let compresses = response.extensions_mut().remove::<ToCompress>().is_some();
+    let held = if compresses { size.saturating_mul(2) } else { size };
+    let room = if waits { state.buffers.wait(held).await } else { state.buffers.take(held) };
+    let room = room.ok_or_else(overloaded)?;
+    if compresses { state.compression.finish(response, room).await } else { Ok((response, room)) }
 }
 
 pub fn overloaded() -> ApiError {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use axum::{
     body::Bytes,
     extract::{FromRequestParts, State as Shared},
-    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
+    http::{HeaderValue, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::{
     State,
     docs::CONTRACT,
     error::{ApiError, Code},
-    extract::{has_version, negotiate},
+    extract::negotiate,
     json::{ListBody, answer},
     page,
 };
@@ -128,21 +128,15 @@ impl<S: Send + Sync> FromRequestParts<S> for MediaType {
     }
 }
 
-pub async fn show(
-    Shared(state): Shared<State>,
-    media_type: MediaType,
-    owned: OwnedRun,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
+pub async fn show(Shared(state): Shared<State>, media_type: MediaType, owned: OwnedRun) -> Result<Response, ApiError> {
     let report = report_of(&owned).await?;
-    answered(&state, media_type, &headers, owned.run(), report, async || owned.sources().await).await
+    answered(&state, media_type, owned.run(), report, async || owned.sources().await).await
 }
 
 /// Returns the report of a run in the form that is wanted; `sources` is asked for its sources where they are needed.
 pub async fn answered(
     state: &State,
     MediaType(media_type): MediaType,
-    headers: &HeaderMap,
     run: &Run,
     report: Report,
     sources: impl AsyncFnOnce() -> Result<Vec<Source>, StoreError>,
@@ -151,14 +145,10 @@ pub async fn answered(
     // A report never changes, so its run and form name it, and what puts it into that form.
     let form = media_type.rsplit('/').next().unwrap_or_default();
     let tag = format!("\"{run_id}-{form}-{}\"", &*RENDERER);
-    let mut response = if has_version(headers, &tag) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        match media_type {
-            MARKDOWN => report.markdown.clone().into_response(),
-            HTML => rendered(state, run_id, report, sources).await?.into_response(),
-            _ => data(run, &report, &sources().await?)?,
-        }
+    let mut response = match media_type {
+        MARKDOWN => report.markdown.into_response(),
+        HTML => rendered(state, run_id, report, sources).await?.into_response(),
+        _ => data(run, &report, &sources().await?)?,
     };
     let headers = response.headers_mut();
     headers.insert(header::VARY, HeaderValue::from_static("accept"));

@@ -203,7 +203,7 @@ pub async fn show(Shared(state): Shared<State>, linked: Linked, headers: HeaderM
     let media_type = negotiate(&headers, &[HTML, JSON]).ok_or_else(offered)?;
     let reports = linked.thread.reports().await?;
     if let (HTML, [(run, _)]) = (media_type, &reports[..]) {
-        return one(&state, &linked, run.id.0, MediaType::html(), &headers).await;
+        return one(&state, &linked, run.id.0, MediaType::html()).await;
     }
     let entries: Vec<_> = reports.into_iter().map(|(run, question)| entry(&linked.token, &run, question)).collect();
     let thread = linked.thread.thread();
@@ -229,22 +229,14 @@ pub async fn show_report(
     media_type: MediaType,
     linked: Linked,
     AskedFor(run_id): AskedFor,
-    headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    one(&state, &linked, run_id, media_type, &headers).await
+    one(&state, &linked, run_id, media_type).await
 }
 
-async fn one(
-    state: &State,
-    linked: &Linked,
-    run_id: Uuid,
-    media_type: MediaType,
-    headers: &HeaderMap,
-) -> Result<Response, ApiError> {
+async fn one(state: &State, linked: &Linked, run_id: Uuid, media_type: MediaType) -> Result<Response, ApiError> {
     let shared = linked.thread.report(run_id).await?.ok_or_else(|| ApiError::no_such("report"))?;
     let sources = async || shared.sources().await;
-    let mut response =
-        report::answered(state, media_type, headers, shared.run(), shared.report().clone(), sources).await?;
+    let mut response = report::answered(state, media_type, shared.run(), shared.report().clone(), sources).await?;
     response.headers_mut().insert(ROBOTS, HeaderValue::from_static("noindex"));
     Ok(response)
 }

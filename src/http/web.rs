@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use axum::{
     Router,
     extract::Path,
-    http::{HeaderMap, HeaderValue, header},
+    http::{HeaderValue, header},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -89,21 +89,20 @@ fn without_comments(source: &str) -> String {
 /// Serves `/` and what lies below `/web/`. Needs no state, never fails.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
-        .route("/", get(async |headers: HeaderMap| file("text/html; charset=utf-8", INDEX, &headers)))
-        .route("/web/{*file}", get(async |Path(name): Path<String>, headers: HeaderMap| named(&name, &headers)))
+        .route("/", get(async || file("text/html; charset=utf-8", INDEX)))
+        .route("/web/{*file}", get(async |Path(name): Path<String>| named(&name)))
 }
 
-fn named(name: &str, headers: &HeaderMap) -> Response {
+fn named(name: &str) -> Response {
     match FILES.iter().find(|file| file.name == name) {
-        Some(found) => file(found.content_type, &found.content, headers),
+        Some(found) => file(found.content_type, &found.content),
         None => ApiError::no_such("path").into_response(),
     }
 }
 
-fn file(content_type: &'static str, content: &'static str, headers: &HeaderMap) -> Response {
+fn file(content_type: &'static str, content: &'static str) -> Response {
     let etag = docs::etag(content.as_bytes());
-    let mut response =
-        docs::fresh_or(headers, &etag, || ([(header::CONTENT_TYPE, content_type)], content).into_response());
+    let mut response = docs::versioned(&etag, ([(header::CONTENT_TYPE, content_type)], content));
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, POLICY);
     response
 }

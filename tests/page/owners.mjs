@@ -71,4 +71,27 @@ await story(async (page, context) => {
   await change(ann);
   await page.evaluate(() => void import("/web/api.js").then((api) => api.thread("019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d")));
   await owner(page, "ann");
+
+  // For a moment there is no service behind the proxy; what is asked afterwards goes out.
+  await page.waitForSelector(".report a.cite");
+  const session = /\/api\/v1\/session$/;
+  await page.route(session, (route) => route.fulfill({ status: 404, body: "404 page not found" }));
+  const away = page.waitForResponse(session);
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await away;
+  await page.unroute(session);
+  await page.fill(".reply textarea", "Who decides?");
+  await page.click(".reply button");
+  await page.waitForFunction(() => document.querySelectorAll(".run").length === 2);
+
+  // A page that goes while it asks who is signed in takes its deletion with it.
+  await page.route(session, () => {});
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await page.click(".threads button[title=Delete]");
+  await page.goto("about:blank");
+  const left = async () => (await context.request.get(`${base}/api/v1/threads/${thread.split("/t/")[1]}`)).status();
+  for (let tries = 0; await left() !== 404; tries += 1) {
+    assert(tries < 100, "what was deleted is there still");
+    await new Promise((done) => setTimeout(done, 50));
+  }
 }, { expected: [/401/, /404/, /ERR_ABORTED/] });

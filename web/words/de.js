@@ -34,7 +34,7 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   makeLink: "Link erzeugen", validFor: "Gültig für", days: "{n} Tage", never: "unbegrenzt", revoke: "Widerrufen", linkUntil: "Link vom {made}, gültig bis {date}", linkForever: "Link vom {made}, ohne Ende",
   attach: "Dokumente anhängen", readingFile: "liest {name}…", removeFile: "{name} entfernen", characters: "{n} Zeichen",
   subQuestions: "Was man wissen muss", fullyAnswered: "beantwortet", partlyAnswered: "teilweise beantwortet", notAnswered: "nicht gefunden",
-  signInThrough: "Mit dem eigenen Konto anmelden",
+  signInThrough: "Mit dem eigenen Konto anmelden", signInNeeded: "Ein Werkzeug braucht eine Anmeldung",
   contextLeft: "Kontext übrig", ofMost: "{used} von {most}", wasRead: "gelesen",
   goTo: "Zum Beleg {n} im Bericht", text: "Text", snapshotAt: "Ganzer Text, wie er gelesen wurde, an dieser Stelle",
   sameLines: "{n} gleiche Zeilen", supported: "von dieser Quelle gestützt", partly: "teilweise gestützt",

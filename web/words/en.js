@@ -34,7 +34,7 @@ export default {
   makeLink: "Make a link", validFor: "Valid for", days: "{n} days", never: "no end", revoke: "Revoke", linkUntil: "Link of {made}, valid until {date}", linkForever: "Link of {made}, without an end",
   attach: "Attach documents", readingFile: "reading {name}…", removeFile: "Remove {name}", characters: "{n} characters",
   subQuestions: "What has to be known", fullyAnswered: "answered", partlyAnswered: "partly answered", notAnswered: "not found",
-  signInThrough: "Sign in with your account",
+  signInThrough: "Sign in with your account", signInNeeded: "A tool needs somebody to sign in",
   contextLeft: "Context left", ofMost: "{used} of {most}", wasRead: "read",
   goTo: "To citation {n} in the report", text: "text", snapshotAt: "Whole text as it was read, at this passage",
   sameLines: "{n} lines are the same", supported: "supported by this source", partly: "partly supported",

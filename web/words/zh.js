@@ -34,7 +34,7 @@ export default /** @satisfies {import("../words.js").Words} */ ({
   makeLink: "生成链接", validFor: "有效期", days: "{n} 天", never: "永久", revoke: "撤销", linkUntil: "{made} 的链接，有效至 {date}", linkForever: "{made} 的链接，永久有效",
   attach: "添加文档", readingFile: "正在读取 {name}…", removeFile: "移除 {name}", characters: "{n} 个字符",
   subQuestions: "需要弄清的问题", fullyAnswered: "已回答", partlyAnswered: "部分回答", notAnswered: "未找到",
-  signInThrough: "使用您的账户登录",
+  signInThrough: "使用您的账户登录", signInNeeded: "有工具需要登录",
   contextLeft: "剩余上下文", ofMost: "{used} / {most}", wasRead: "已读",
   goTo: "转到报告中的引用 {n}", text: "原文", snapshotAt: "读取时的全文（定位到此处）",
   sameLines: "{n} 行相同", supported: "此来源支持", partly: "部分支持",

@@ -6,7 +6,11 @@ use reqwest::{StatusCode, header};
 use tokio::{net::TcpListener, task::JoinSet};
 
 use super::Contract;
-use crate::browser::{Browser, INSTALL};
+use crate::{
+    browser::{Browser, INSTALL},
+    database::TestDatabase,
+    http::{Service, small_world},
+};
 
 /// Serves the pages alone; ends when dropped.
 async fn serve(tasks: &mut JoinSet<()>) -> SocketAddr {
@@ -42,11 +46,11 @@ async fn a_browser_shows_every_operation_and_asks_nobody_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_come_with_a_policy_and_are_not_sent_twice() {
-    let mut tasks = JoinSet::new();
-    let address = serve(&mut tasks).await;
-    let client = reqwest::Client::builder().timeout(Duration::from_secs(10)).build().unwrap();
+    let (world, database) = (small_world().await, TestDatabase::sqlite());
+    let service = Service::start(&world, &database).await;
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().unwrap();
     let get = async |path: &str, etag: Option<&str>| {
-        let request = client.get(format!("http://{address}{path}"));
+        let request = client.get(service.url(path));
         let request = etag.into_iter().fold(request, |request, etag| request.header(header::IF_NONE_MATCH, etag));
         request.send().await.unwrap()
     };
@@ -65,7 +69,7 @@ async fn files_come_with_a_policy_and_are_not_sent_twice() {
         assert_eq!(whole.headers()["cache-control"], "no-cache");
         assert_eq!(whole.headers().contains_key("content-security-policy"), path.starts_with("/docs"));
         let etag = whole.headers()["etag"].to_str().unwrap().to_owned();
-        let again = get(path, Some(&format!("\"other\", W/{etag}"))).await;
+        let again = get(path, Some(&format!("\"other\", W/{}", etag.trim_start_matches("W/")))).await;
         assert_eq!((again.status(), again.headers()["etag"].to_str().unwrap()), (StatusCode::NOT_MODIFIED, &*etag));
         assert_eq!(get(path, Some("\"other\"")).await.status(), StatusCode::OK);
     }
@@ -74,6 +78,8 @@ async fn files_come_with_a_policy_and_are_not_sent_twice() {
     assert_eq!(json, Contract::get().document, "the same content");
     assert_eq!(get("/docs/../Cargo.toml", None).await.status(), StatusCode::NOT_FOUND);
     assert_eq!(get("/docs/%2e%2e%2fCargo.toml", None).await.status(), StatusCode::NOT_FOUND);
+    service.stop().await;
+    world.finish();
 }
 
 /// What the page fills in is sent as it stands, so it may not claim anything that differs from request to request.

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use fathom::domain::{RunId, RunStatus};
+use fathom::{
+    domain::{RunId, RunStatus},
+    store::NewRun,
+};
 use reqwest::Client;
 use serde_json::Value;
 
@@ -41,7 +44,9 @@ async fn runs_are_listed_and_shown(engine: Engine) {
     assert_eq!((code, stdout.lines().count()), (Some(0), 1), "a heading and no run: {stdout}");
     assert!(site.research().ends().await.success());
     let run = site.run().await;
-    let queued = created(&site.store, &new_run()).await;
+    // Of the characters that are not printed, one that ends a line for some, and others.
+    let strange = "What did\u{85}the minutes\u{2028}decide\u{9b}31m\u{202e}?".to_owned();
+    let queued = created(&site.store, &NewRun { content: strange.clone(), ..new_run() }).await;
 
     let (_, stdout, _) = output(&site, &["runs", "list"]).await;
     let lines: Vec<&str> = stdout.lines().collect();
@@ -54,6 +59,8 @@ async fn runs_are_listed_and_shown(engine: Engine) {
     assert!(stdout.contains(&queued.id.to_string()) && !stdout.contains(&run.id.to_string()), "{stdout}");
     let listed = json(&site, &["runs", "list", "--json", "--limit", "1"]).await;
     assert_eq!(listed.as_array().unwrap().len(), 1);
+    let listed = json(&site, &["runs", "list", "--json", "--status", "queued"]).await;
+    assert_eq!(listed[0]["question"], strange, "printed so that it is still JSON, and the same");
 
     let (code, stdout, _) = output(&site, &["runs", "show", &run.id.to_string()]).await;
     assert_eq!(code, Some(0));
