@@ -130,6 +130,15 @@ fn numbers_of_sections_are_no_citations() {
     }
     let nothing = report("## [", "", ["[3]", "[2]", "[1]"]);
     check(&nothing, &report("## \\[", "", ["", "", ""]).replace(" .", "."), 3, 0);
+    // The headings of an annotated bibliography cite.
+    let listed = format!("## References\n[1] The *Dues*. {A}\n[2] [Tides]({B})\n[3] Gates of C: {C}\n");
+    for (open, close) in [("### ", ""), ("**", "**"), ("", "")] {
+        let text = |[a, b, c]: [&str; 3]| {
+            let (first, second) = (format!("{open}[{a}] The Dues{close}"), format!("{open}[{b}] Tides{close}"));
+            format!("Gates [{c}].\n\n{first}\n\nThey rise.\n\n{second}\n\nThey fall.\n\n{open}Gates{close}\n\nSo.")
+        };
+        check(&format!("{}\n\n{}", text(["1", "2", "3"]), listed.replace('*', "")), &text(["2", "3", "1"]), 0, 3);
+    }
     // Items, sentences, and numbers that do not count.
     under("- [3] dues rise\n- [1] tides fall\n- [2] so", "- [1] dues rise\n- [2] tides fall\n- [3] so");
     under("- [1] Dues\n- [2] Tides\n\nSo [3].", "- [1] Dues\n- [2] Tides\n\nSo [3].");
