@@ -161,6 +161,11 @@ const JOINING: [&str; 8] = ["and", "or", "und", "oder", "et", "ou", "y", "&"];
 /// Words that go on behind a citation without a space more likely than they begin the name of a substance.
 const GOING_ON: [&str; 16] =
     ["are", "as", "but", "by", "for", "in", "is", "of", "that", "the", "to", "was", "were", "which", "while", "with"];
+/// Ends of the names of substances that are written with a number in brackets.
+const ENDS_OF_SUBSTANCES: [&str; 15] = [
+    "arene", "acene", "alene", "ulene", "ylene", "icene", "phene", "phane", "axane", "enane", "ellane", "llerene",
+    "pyrrole", "uril", "crown",
+];
 /// What may follow the mass number of an isotope.
 pub(super) const ELEMENTS: [&str; 20] =
     ["H", "C", "N", "O", "F", "P", "S", "K", "Ca", "Fe", "Co", "Sr", "Tc", "Cs", "Ra", "Rn", "U", "Pu", "Th", "Pb"];
@@ -353,8 +358,10 @@ fn is_indexed(around: Around<'_>) -> bool {
 }
 
 /// Returns whether a bracket belongs to the name that goes on behind it, as in `[2]rotaxane` and `calix[4]arene`. Right
-/// behind the end of a sentence it is a citation, and so it is before a word like `and`.
-pub(super) fn is_part_of_name(before: &str, behind: &str) -> bool {
+/// behind the end of a sentence it is a citation, and so it is before a word like `and`. If it is listed, it is one
+/// unless the rest is certainly that of a substance: the space behind a citation is left out in any language.
+pub(super) fn is_part_of_name(around: Around<'_>) -> bool {
+    let Around { before, behind, listed } = around;
     let word = &behind[..behind.find(|c: char| !c.is_alphabetic()).unwrap_or(behind.len())];
     let mut front = before;
     while let Some(at) = front.strip_suffix(']').and_then(|rest| rest.rfind('['))
@@ -363,8 +370,27 @@ pub(super) fn is_part_of_name(before: &str, behind: &str) -> bool {
         front = &front[..at];
     }
     let is_latin = |c: char| c.is_lowercase() && c < '\u{250}';
-    let ends = front.ends_with(['.', ',', ';', ':', '!', '?', '"', '”', ')']);
-    word.starts_with(is_latin) && !ends && !JOINING.contains(&word) && !GOING_ON.contains(&word)
+    if !word.starts_with(is_latin) || front.ends_with(['.', ',', ';', ':', '!', '?', '"', '”', ')']) {
+        return false;
+    }
+    if listed {
+        // As in `1,2-[1]benzodiazepine`.
+        front.ends_with('-') || is_of_substance(word, &behind[word.len()..])
+    } else {
+        !JOINING.contains(&word) && !GOING_ON.contains(&word)
+    }
+}
+
+/// Returns whether a word is the end of the name of a substance, or one that goes on in brackets: `thieno[3,2-b]`.
+fn is_of_substance(word: &str, behind: &str) -> bool {
+    let word = word.strip_suffix('s').unwrap_or(word);
+    let inside = behind.strip_prefix('[').and_then(|inside| inside.split_once(']')).map(|(inside, _)| inside);
+    let is_place = |inside: &str| {
+        inside.len() <= LONGEST_LIST
+            && inside.starts_with(|c: char| c.is_ascii_digit())
+            && inside.split_once('-').is_some_and(|(_, side)| side.starts_with(|c: char| c.is_ascii_lowercase()))
+    };
+    ENDS_OF_SUBSTANCES.iter().any(|end| word.ends_with(end)) || inside.is_some_and(is_place)
 }
 
 /// Returns whether the text ends with a word that a single letter may belong to: `hepatitis B`, `vitamins C and D`.

@@ -153,7 +153,15 @@ fn names_of_substances_stay() {
         "Of \\[1]benzothieno[3,2-b]\\[1]benzothiophene, \\[2]rotaxane, calix\\[2]arene and \\[60]fullerene cages [1].",
     );
     check("The [60]fullerene cage and [18]crown-6 [S1001].", "The \\[60]fullerene cage and \\[18]crown-6 [1].", 0, 0);
+    under(
+        "Of bicyclo[3]thieno[3,2-b]furan, 1,2-[1]benzodiazepine, [3]catenanes.",
+        "Of bicyclo\\[3]thieno[3,2-b]furan, 1,2-\\[1]benzodiazepine, \\[3]catenanes.",
+    );
     // A space that is missing behind a citation.
+    under(
+        "Dues rose [3]because tides[2]however fell; les prix[1]ont monté[3]porque, stiegen[2]weil.",
+        "Dues rose [1]because tides[2]however fell; les prix[3]ont monté[1]porque, stiegen[2]weil.",
+    );
     under("Dues rose.[3]and tides fell.[2][1]so it is.", "Dues rose.[1]and tides fell.[2][3]so it is.");
     under(
         "Dues rose [3]and tides [2]which fell[1]. Gates[3]Dues.",
