@@ -174,7 +174,7 @@ const TOOL_RESULTS: [&str; 12] =
     ["search", "news", "view", "fetch", "file", "image", "product", "click", "finance", "forecast", "sports", "video"];
 
 /// What a bracket cites by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
     /// In order, ranges written out; empty for a mark that names a result of another program, as `4:0†source`.
     pub numbers: Vec<u32>,
@@ -182,6 +182,8 @@ pub(super) struct Numbers {
     pub marked: bool,
     /// A footnote: `^1`.
     pub footnote: bool,
+    /// Words say that the numbers are examples, be it of sources or of values.
+    pub hinted: bool,
 }
 
 impl Numbers {
@@ -198,15 +200,15 @@ impl Numbers {
         };
         let (list, marked) = list.trim_start().strip_prefix("oai_citation").map_or((list, marked), |list| (list, true));
         if (marked && is_place_of_result(list)) || tool_mark(inside) == Some(inside.len()) {
-            return Some(Self { numbers: Vec::new(), marked: true, footnote: false });
+            return Some(Self { marked: true, ..Self::default() });
         }
         let footnote = list.trim_start().starts_with('^');
-        let mut reader =
-            Reader { read: Self { numbers: Vec::new(), marked: marked || footnote, footnote }, range: false };
+        let read = Self { marked: marked || footnote, footnote, ..Self::default() };
+        let mut reader = Reader { read, range: false, behind_number: false };
         let mut rest = list;
         while let Some(first) = rest.chars().next() {
             if let Some(length) = hint(rest) {
-                reader.read.marked |= reader.read.numbers.is_empty();
+                (reader.read.hinted, reader.behind_number) = (true, false);
                 rest = &rest[length..];
                 continue;
             }
@@ -227,12 +229,16 @@ struct Reader {
     read: Numbers,
     /// A dash after a number: the next one ends a range.
     range: bool,
+    /// Nothing but spaces stands behind the last number.
+    behind_number: bool,
 }
 
 impl Reader {
     fn separator(&mut self, sign: char) -> Option<()> {
+        self.behind_number &= sign.is_whitespace();
         match sign {
-            '-' | '–' | '—' | '~' | '～' | '〜' => self.begin_range(),
+            '-' | '–' | '—' => self.begin_range(),
+            '~' | '～' | '〜' if self.read.marked => self.begin_range(),
             '^' | ',' | ';' | '&' | '，' | '、' | '；' | '،' | '؛' => Some(()),
             // As in `ref. 1` and `citation: 1`.
             '#' if self.read.numbers.is_empty() => Some(()),
@@ -258,19 +264,23 @@ impl Reader {
             return None;
         }
         self.read.numbers.extend(first..=number);
+        self.behind_number = true;
         Some(())
     }
 
     fn word(&mut self, word: &str) -> Option<()> {
         let word = word.to_lowercase();
+        let behind_number = std::mem::take(&mut self.behind_number);
         if matches!(word.as_str(), "and" | "und" | "et" | "y" | "en" | "和" | "及" | "и" | "و") {
             return Some(());
         }
-        if RANGE_WORDS.contains(&word.as_str()) {
+        // `[1 to 5]` is an interval far more often than a citation.
+        if self.read.marked && RANGE_WORDS.contains(&word.as_str()) {
             return self.begin_range();
         }
         self.read.marked |= self.read.numbers.is_empty();
-        is_citing_word(&word).then_some(())
+        // Behind a number a word may be a unit, as `см` is.
+        (is_citing_word(&word) && !behind_number).then_some(())
     }
 }
 
@@ -336,7 +346,7 @@ pub(super) struct Around<'a> {
 pub(super) fn is_citation(read: &Numbers, around: Around<'_>, highest: usize) -> bool {
     let fits = |&number: &u32| usize::try_from(number).is_ok_and(|number| number <= highest);
     let beyond = || read.numbers.len() > 1 && !read.numbers.iter().all(fits);
-    let is_data = || !around.listed && is_data(read, around);
+    let is_data = || !around.listed && (read.hinted || is_data(read, around));
     read.marked
         || !(read.numbers.contains(&0) || beyond() || is_indexed(around) || is_interval(read, around) || is_data())
 }

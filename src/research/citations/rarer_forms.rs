@@ -201,7 +201,8 @@ fn words_and_signs_of_other_scripts_announce_numbers() {
 #[test]
 fn ranges_examples_and_places_within_a_bracket_are_read() {
     for range in ["1~3", "1～3", "1 to 3", "1至3", "1 bis 3", "1 through 3"] {
-        under(&format!("Gates [3]. All [{range}]."), "Gates [1]. All [2][3][1].");
+        under(&format!("Gates [3]. All [Sources {range}]."), "Gates [1]. All [2][3][1].");
+        under(&format!("Gates [3]. All [{range}]."), &format!("Gates [1]. All [{range}]."));
         let other = format!("All [{range}] and [S1001].");
         check(&other, &other.replace("S1001", "1"), 0, 0);
     }
@@ -209,6 +210,10 @@ fn ranges_examples_and_places_within_a_bracket_are_read() {
         "So [e.g., 3], [cf. 2], [3; see also 1], [see, e.g., 2], [vgl. 3], (see, e.g., [1]).",
         "So [1], [2], [1][3], [2], [1], (see, e.g., [3]).",
     );
+    under("Windows of [e.g. 10, 20], [e.g. 7] [z. B. 5] [1].", "Windows of [e.g. 10, 20], [e.g. 7] [z. B. 5] [1].");
+    let values = "Windows of [e.g., 3] or [e.g. 10, 20, 50]; [z. B. 5], [p. ex. 10], [e.g. 3 to 5]";
+    check(&format!("{values} [S1001]."), &format!("{values} [1]."), 0, 0);
+    under("Лёд [3 см], слой [2–3 см], рост [см. 3].", "Лёд [3 см], слой [2–3 см], рост [1].");
     under("So [3: p. 3], [2: pp. 4–9; 1], [1：第3页].", "So [1], [2][3], [3].");
     for text in ["[e.g. dues]", "[cf. above]", "[e 3]", "[3: dues]", "[3:2]", "[to 3]", "[3 to]", "[see also]", "[G7]"]
     {
