@@ -101,7 +101,7 @@ const HINTS: [&str; 12] = [
     "véase",
     "см. также",
 ];
-/// Words between the first number and the last one of a range in a bracket, in lower case.
+/// Words between the first number and the last one of a range behind a word for a source, in lower case.
 const RANGE_WORDS: [&str; 6] = ["to", "through", "bis", "至", "到", "до"];
 /// Words before a word for a source in lower case that make a number behind it that of one, beside `according to`.
 const LEADING: [&str; 4] = ["as", "see", "per", "from"];
@@ -271,7 +271,9 @@ impl Reader {
     fn word(&mut self, word: &str) -> Option<()> {
         let word = word.to_lowercase();
         let behind_number = std::mem::take(&mut self.behind_number);
-        if matches!(word.as_str(), "and" | "und" | "et" | "y" | "en" | "和" | "及" | "и" | "و") {
+        // In Spanish and French, `[1 en 3]` is a share.
+        let joins = matches!(word.as_str(), "and" | "und" | "et" | "y" | "和" | "及" | "и" | "و");
+        if joins || (word == "en" && self.read.marked) {
             return Some(());
         }
         // `[1 to 5]` is an interval far more often than a citation.

@@ -213,6 +213,7 @@ fn ranges_examples_and_places_within_a_bracket_are_read() {
     under("Windows of [e.g. 10, 20], [e.g. 7] [z. B. 5] [1].", "Windows of [e.g. 10, 20], [e.g. 7] [z. B. 5] [1].");
     let values = "Windows of [e.g., 3] or [e.g. 10, 20, 50]; [z. B. 5], [p. ex. 10], [e.g. 3 to 5]";
     check(&format!("{values} [S1001]."), &format!("{values} [1]."), 0, 0);
+    under("Una [1 en 3], [bronnen 1 en 3].", "Una [1 en 3], [1][2].");
     under("Лёд [3 см], слой [2–3 см], рост [см. 3].", "Лёд [3 см], слой [2–3 см], рост [1].");
     under("So [3: p. 3], [2: pp. 4–9; 1], [1：第3页].", "So [1], [2][3], [3].");
     for text in ["[e.g. dues]", "[cf. above]", "[e 3]", "[3: dues]", "[3:2]", "[to 3]", "[3 to]", "[see also]", "[G7]"]
