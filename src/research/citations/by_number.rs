@@ -23,10 +23,10 @@ impl Reader<'_, '_> {
         let listed = self.targets(&read.numbers).is_some_and(|all| !all.contains(&Target::Remark));
         let behind = &self.text[end..];
         let is_plain = !read.marked && self.text[at..].starts_with('[');
-        if is_plain && numbers::is_part_of_name(&before, behind) {
+        let around = Around { before: &before, behind, listed };
+        if is_plain && numbers::is_part_of_name(around) {
             return None;
         }
-        let around = Around { before: &before, behind, listed };
         numbers::is_citation(&read, around, self.highest(&read.numbers)).then_some(read)
     }
 

@@ -159,7 +159,7 @@ impl<'a> Reader<'a, '_> {
         at + self.text[at..].chars().next().map_or(1, char::len_utf8)
     }
 
-    fn previous(&self, at: usize) -> Option<char> {
+    pub(super) fn previous(&self, at: usize) -> Option<char> {
         self.text[..at].chars().next_back().or_else(|| self.before.text.chars().next_back())
     }
 

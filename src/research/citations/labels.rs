@@ -1,8 +1,8 @@
 //! Numbers in brackets that count the sections of a report: `## [1] Burden`, `## [2] Vaccines`. They cite nothing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::{address, lines, numbering::Kind, numbers::Numbers};
+use super::{address, entries, lines, numbering::Kind, numbers::Numbers};
 
 /// A title is shorter.
 const LONGEST_TITLE: usize = 120;
@@ -10,7 +10,8 @@ const LONGEST_TITLE: usize = 120;
 const LEVELS: usize = 8;
 
 /// Returns the lines that begin with the number of a section: those of one level count from 1, or from 1 once more, and
-/// say no sentence. A plain line is no title if another one follows, as in a list.
+/// say no sentence. A plain line is no title if another one follows, as in a list, and a heading that the entry of that
+/// number has too is that of the source.
 pub(super) fn of_sections(lines: &[&str], kinds: &[Kind]) -> HashSet<usize> {
     let mut levels: [Vec<(usize, u32)>; LEVELS] = Default::default();
     let mut last = None;
@@ -29,7 +30,37 @@ pub(super) fn of_sections(lines: &[&str], kinds: &[Kind]) -> HashSet<usize> {
     if last.is_some_and(|(level, _)| level == 0) {
         levels[0].clear();
     }
-    levels.into_iter().filter(|labels| counts(labels)).flatten().map(|(at, _)| at).collect()
+    let titles = titles(lines, kinds);
+    let is_section = |&(at, number): &(usize, u32)| {
+        let heads = |entry: &String| begins_with_title(entry, &title(lines[at]));
+        !titles.get(&number).is_some_and(|entries| entries.iter().any(heads))
+    };
+    levels.into_iter().filter(|labels| counts(labels)).flatten().filter(is_section).map(|(at, _)| at).collect()
+}
+
+/// Returns what the entries of the lists say, by their numbers. A heading that says the same is that of the source.
+fn titles(lines: &[&str], kinds: &[Kind]) -> HashMap<u32, Vec<String>> {
+    let mut titles: HashMap<u32, Vec<String>> = HashMap::new();
+    for (line, _) in lines.iter().zip(kinds).filter(|(_, kind)| **kind == Kind::Listed) {
+        let found = entries::label(line);
+        let number = found.label.and_then(|label| label.name.parse().ok());
+        let entries = number.map(|number| titles.entry(number).or_default()).filter(|entries| entries.len() < 2);
+        entries.into_iter().for_each(|entries| entries.push(plain(found.rest)));
+    }
+    titles
+}
+
+/// Returns the title behind the number that a line begins with.
+fn title(line: &str) -> String {
+    plain(line.split_once([']', '】', '］']).map_or("", |(_, title)| title))
+}
+
+fn plain(text: &str) -> String {
+    text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()
+}
+
+fn begins_with_title(entry: &str, title: &str) -> bool {
+    entry.strip_prefix(title).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
 /// Returns whether the numbers count: each is the next one, or 1.

@@ -224,18 +224,30 @@ impl<'a> Reader<'a, '_> {
             Some((vec![inside.parse().ok()?], inside.len() + 2))
         };
         let all = raised::superscripts(rest).or_else(carets)?;
-        if !self.numbering.raised.may_cite(&self.behind(at), &all.0, &rest[all.1..]) {
+        let before = self.behind(at);
+        // The rest of a run that is no citation is none either.
+        if !rest.starts_with('^') && self.previous(at).is_some_and(raised::is_superscript) {
             return None;
         }
-        let one = |(number, bytes)| (vec![number], bytes);
-        let whole = raised::superscript(rest).map(one);
-        // `¹²` may be two numbers of one digit each.
-        let first = raised::superscript(rest.chars().next()?.encode_utf8(&mut [0; 4])).map(one);
-        let (targets, bytes) = [Some(all), whole, first].into_iter().flatten().find_map(|(numbers, bytes)| {
+        let may_cite =
+            |(numbers, bytes): &(Vec<u32>, usize)| self.numbering.raised.may_cite(&before, numbers, &rest[*bytes..]);
+        let whole = raised::superscript(rest);
+        let one = whole.map(|(number, bytes)| (vec![number], bytes));
+        let listed = [Some(all), one].into_iter().flatten().filter(may_cite).find_map(|(numbers, bytes)| {
             let targets = self.targets(&numbers).filter(|targets| !targets.contains(&Target::Remark))?;
             Some((targets, bytes))
-        })?;
+        });
+        let (targets, bytes) = listed.or_else(|| self.single_digits(&before, rest, whole?.1))?;
         Some(self.cite_targets(at, at + bytes, &targets))
+    }
+
+    /// Returns what `¹²` cites as two numbers of one digit each, if each of them can be a citation.
+    fn single_digits(&self, before: &str, rest: &str, bytes: usize) -> Option<(Vec<Target>, usize)> {
+        let digit = |sign: char| raised::superscript(sign.encode_utf8(&mut [0; 4])).map(|(number, _)| number);
+        let numbers: Vec<u32> = rest[..bytes].chars().map(digit).collect::<Option<_>>()?;
+        let fits = |number: &u32| self.numbering.raised.may_cite(before, &[*number], &rest[bytes..]);
+        let targets = self.targets(&numbers).filter(|targets| !targets.contains(&Target::Remark))?;
+        numbers.iter().all(fits).then_some((targets, bytes))
     }
 
     /// Returns an address in the text: a citation when it was retrieved, else its host, unless that is nothing but

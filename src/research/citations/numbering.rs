@@ -498,14 +498,17 @@ impl<'a> Reader<'a> {
         self.numbering.gone.extend(&self.references);
         let plain = self.used.is_empty() && !self.forms.is_empty();
         self.numbering.raised = match plain && !self.forms.contains(&Form::Parenthesis) {
-            true if self.raised.iter().any(|number| self.numbering.targets.contains_key(&number.to_string())) => {
-                Raised::Anywhere
-            }
+            // One may be a power.
+            true if self.raised.iter().filter(|number| self.is_listed(**number)).count() > 1 => Raised::Anywhere,
             true => Raised::BehindWords,
             false => Raised::Nowhere,
         };
         self.numbering.parentheses = plain && self.forms.contains(&Form::Parenthesis);
         self.numbering
+    }
+
+    fn is_listed(&self, number: u32) -> bool {
+        self.numbering.targets.contains_key(&number.to_string())
     }
 
     /// Takes a list at the very end: it is one of sources when it has all numbers that the text cites, and nothing

@@ -101,7 +101,7 @@ const HINTS: [&str; 12] = [
     "véase",
     "см. также",
 ];
-/// Words between the first number and the last one of a range in a bracket, in lower case.
+/// Words between the first number and the last one of a range behind a word for a source, in lower case.
 const RANGE_WORDS: [&str; 6] = ["to", "through", "bis", "至", "到", "до"];
 /// Words before a word for a source in lower case that make a number behind it that of one, beside `according to`.
 const LEADING: [&str; 4] = ["as", "see", "per", "from"];
@@ -161,6 +161,11 @@ const JOINING: [&str; 8] = ["and", "or", "und", "oder", "et", "ou", "y", "&"];
 /// Words that go on behind a citation without a space more likely than they begin the name of a substance.
 const GOING_ON: [&str; 16] =
     ["are", "as", "but", "by", "for", "in", "is", "of", "that", "the", "to", "was", "were", "which", "while", "with"];
+/// Ends of the names of substances that are written with a number in brackets.
+const ENDS_OF_SUBSTANCES: [&str; 15] = [
+    "arene", "acene", "alene", "ulene", "ylene", "icene", "phene", "phane", "axane", "enane", "ellane", "llerene",
+    "pyrrole", "uril", "crown",
+];
 /// What may follow the mass number of an isotope.
 pub(super) const ELEMENTS: [&str; 20] =
     ["H", "C", "N", "O", "F", "P", "S", "K", "Ca", "Fe", "Co", "Sr", "Tc", "Cs", "Ra", "Rn", "U", "Pu", "Th", "Pb"];
@@ -169,7 +174,7 @@ const TOOL_RESULTS: [&str; 12] =
     ["search", "news", "view", "fetch", "file", "image", "product", "click", "finance", "forecast", "sports", "video"];
 
 /// What a bracket cites by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
     /// In order, ranges written out; empty for a mark that names a result of another program, as `4:0†source`.
     pub numbers: Vec<u32>,
@@ -177,6 +182,8 @@ pub(super) struct Numbers {
     pub marked: bool,
     /// A footnote: `^1`.
     pub footnote: bool,
+    /// Words say that the numbers are examples, be it of sources or of values.
+    pub hinted: bool,
 }
 
 impl Numbers {
@@ -193,15 +200,15 @@ impl Numbers {
         };
         let (list, marked) = list.trim_start().strip_prefix("oai_citation").map_or((list, marked), |list| (list, true));
         if (marked && is_place_of_result(list)) || tool_mark(inside) == Some(inside.len()) {
-            return Some(Self { numbers: Vec::new(), marked: true, footnote: false });
+            return Some(Self { marked: true, ..Self::default() });
         }
         let footnote = list.trim_start().starts_with('^');
-        let mut reader =
-            Reader { read: Self { numbers: Vec::new(), marked: marked || footnote, footnote }, range: false };
+        let read = Self { marked: marked || footnote, footnote, ..Self::default() };
+        let mut reader = Reader { read, range: false, behind_number: false };
         let mut rest = list;
         while let Some(first) = rest.chars().next() {
             if let Some(length) = hint(rest) {
-                reader.read.marked |= reader.read.numbers.is_empty();
+                (reader.read.hinted, reader.behind_number) = (true, false);
                 rest = &rest[length..];
                 continue;
             }
@@ -222,12 +229,16 @@ struct Reader {
     read: Numbers,
     /// A dash after a number: the next one ends a range.
     range: bool,
+    /// Nothing but spaces stands behind the last number.
+    behind_number: bool,
 }
 
 impl Reader {
     fn separator(&mut self, sign: char) -> Option<()> {
+        self.behind_number &= sign.is_whitespace();
         match sign {
-            '-' | '–' | '—' | '~' | '～' | '〜' => self.begin_range(),
+            '-' | '–' | '—' => self.begin_range(),
+            '~' | '～' | '〜' if self.read.marked => self.begin_range(),
             '^' | ',' | ';' | '&' | '，' | '、' | '；' | '،' | '؛' => Some(()),
             // As in `ref. 1` and `citation: 1`.
             '#' if self.read.numbers.is_empty() => Some(()),
@@ -253,19 +264,25 @@ impl Reader {
             return None;
         }
         self.read.numbers.extend(first..=number);
+        self.behind_number = true;
         Some(())
     }
 
     fn word(&mut self, word: &str) -> Option<()> {
         let word = word.to_lowercase();
-        if matches!(word.as_str(), "and" | "und" | "et" | "y" | "en" | "和" | "及" | "и" | "و") {
+        let behind_number = std::mem::take(&mut self.behind_number);
+        // In Spanish and French, `[1 en 3]` is a share.
+        let joins = matches!(word.as_str(), "and" | "und" | "et" | "y" | "和" | "及" | "и" | "و");
+        if joins || (word == "en" && self.read.marked) {
             return Some(());
         }
-        if RANGE_WORDS.contains(&word.as_str()) {
+        // `[1 to 5]` is an interval far more often than a citation.
+        if self.read.marked && RANGE_WORDS.contains(&word.as_str()) {
             return self.begin_range();
         }
         self.read.marked |= self.read.numbers.is_empty();
-        is_citing_word(&word).then_some(())
+        // Behind a number a word may be a unit, as `см` is.
+        (is_citing_word(&word) && !behind_number).then_some(())
     }
 }
 
@@ -331,7 +348,7 @@ pub(super) struct Around<'a> {
 pub(super) fn is_citation(read: &Numbers, around: Around<'_>, highest: usize) -> bool {
     let fits = |&number: &u32| usize::try_from(number).is_ok_and(|number| number <= highest);
     let beyond = || read.numbers.len() > 1 && !read.numbers.iter().all(fits);
-    let is_data = || !around.listed && is_data(read, around);
+    let is_data = || !around.listed && (read.hinted || is_data(read, around));
     read.marked
         || !(read.numbers.contains(&0) || beyond() || is_indexed(around) || is_interval(read, around) || is_data())
 }
@@ -353,8 +370,10 @@ fn is_indexed(around: Around<'_>) -> bool {
 }
 
 /// Returns whether a bracket belongs to the name that goes on behind it, as in `[2]rotaxane` and `calix[4]arene`. Right
-/// behind the end of a sentence it is a citation, and so it is before a word like `and`.
-pub(super) fn is_part_of_name(before: &str, behind: &str) -> bool {
+/// behind the end of a sentence it is a citation, and so it is before a word like `and`. If it is listed, it is one
+/// unless the rest is certainly that of a substance: the space behind a citation is left out in any language.
+pub(super) fn is_part_of_name(around: Around<'_>) -> bool {
+    let Around { before, behind, listed } = around;
     let word = &behind[..behind.find(|c: char| !c.is_alphabetic()).unwrap_or(behind.len())];
     let mut front = before;
     while let Some(at) = front.strip_suffix(']').and_then(|rest| rest.rfind('['))
@@ -363,12 +382,31 @@ pub(super) fn is_part_of_name(before: &str, behind: &str) -> bool {
         front = &front[..at];
     }
     let is_latin = |c: char| c.is_lowercase() && c < '\u{250}';
-    let ends = front.ends_with(['.', ',', ';', ':', '!', '?', '"', '”', ')']);
-    word.starts_with(is_latin) && !ends && !JOINING.contains(&word) && !GOING_ON.contains(&word)
+    if !word.starts_with(is_latin) || front.ends_with(['.', ',', ';', ':', '!', '?', '"', '”', ')']) {
+        return false;
+    }
+    if listed {
+        // As in `1,2-[1]benzodiazepine`.
+        front.ends_with('-') || is_of_substance(word, &behind[word.len()..])
+    } else {
+        !JOINING.contains(&word) && !GOING_ON.contains(&word)
+    }
+}
+
+/// Returns whether a word is the end of the name of a substance, or one that goes on in brackets: `thieno[3,2-b]`.
+fn is_of_substance(word: &str, behind: &str) -> bool {
+    let word = word.strip_suffix('s').unwrap_or(word);
+    let inside = behind.strip_prefix('[').and_then(|inside| inside.split_once(']')).map(|(inside, _)| inside);
+    let is_place = |inside: &str| {
+        inside.len() <= LONGEST_LIST
+            && inside.starts_with(|c: char| c.is_ascii_digit())
+            && inside.split_once('-').is_some_and(|(_, side)| side.starts_with(|c: char| c.is_ascii_lowercase()))
+    };
+    ENDS_OF_SUBSTANCES.iter().any(|end| word.ends_with(end)) || inside.is_some_and(is_place)
 }
 
 /// Returns whether the text ends with a word that a single letter may belong to: `hepatitis B`, `vitamins C and D`.
-pub(super) fn ends_with_word(front: &str) -> bool {
+fn ends_with_word(front: &str) -> bool {
     let trimmed = front.trim_end_matches(|c: char| c.is_whitespace() || c == '-');
     let is_joint = |word: &str| {
         let letter = word.trim_end_matches(',');

@@ -78,7 +78,7 @@ const LETTERED: [&str; 16] = [
 
 /// Reads numbers with a place behind one of them at least; `None` when there is anything else.
 pub(super) fn numbers_with_places(inside: &str) -> Option<Numbers> {
-    let mut all = Numbers { numbers: Vec::new(), marked: true, footnote: false };
+    let mut all = Numbers { marked: true, ..Numbers::default() };
     let mut placed = false;
     for part in inside.split([';', '；']) {
         let number = match Numbers::read(part) {

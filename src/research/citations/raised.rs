@@ -3,48 +3,51 @@
 
 use super::{
     grammar::tail,
-    numbers::{ELEMENTS, MOST_NUMBERS, Numbers, ends_with_word},
+    numbers::{ELEMENTS, MOST_NUMBERS, Numbers},
     scan::RAISED_BYTES,
 };
 
 /// The superscript digits by their value.
-const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-/// Signs of lengths, which with a raised 2 or 3 are units wherever they stand.
+pub(super) const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+/// Signs of lengths, which with a raised number are units wherever they stand.
 const UNITS: [&str; 23] = [
     "m", "km", "hm", "dm", "cm", "mm", "nm", "µm", "μm", "ft", "yd", "м", "км", "см", "мм", "米", "公里", "千米",
     "分米", "厘米", "毫米", "英里", "英尺",
 ];
-/// Words that are so only behind a figure, in lower case.
-const LENGTHS: [&str; 24] = [
-    "in",
-    "mi",
-    "ha",
-    "inch",
-    "inches",
-    "foot",
-    "feet",
-    "yard",
-    "yards",
-    "mile",
-    "miles",
-    "fathom",
-    "fathoms",
-    "hektar",
-    "hectares",
-    "hectare",
-    "hectáreas",
-    "acres",
-    "zoll",
-    "fuß",
-    "meile",
-    "meilen",
+/// Ends of words for lengths, in lower case.
+const ENDS_OF_LENGTHS: [&str; 19] = [
+    "meter",
+    "meters",
+    "metern",
+    "metre",
+    "metres",
+    "metro",
+    "metros",
+    "mètre",
+    "mètres",
     "метра",
     "метров",
+    "mile",
+    "miles",
+    "feet",
+    "yards",
+    "inches",
+    "米",
+    "公里",
+    "英里",
 ];
-/// Ends of words that are so too.
-const ENDS_OF_LENGTHS: [&str; 8] = ["meter", "meters", "metern", "metre", "metres", "metro", "metros", "mètres"];
-/// Oxides whose 2 or 3 is written raised by mistake.
-const OXIDES: [&str; 4] = ["CO", "NO", "SO", "PO"];
+/// Words before that of which something is counted, in lower case.
+const PER: [&str; 7] = ["per", "pro", "je", "par", "por", "na", "на"];
+/// Words behind one of them that are no measures, in lower case.
+const NO_MEASURES: [&str; 4] = ["capita", "cent", "ciento", "kopf"];
+/// Names of Greek letters of four letters or more, which are variables.
+const GREEK: [&str; 12] =
+    ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "iota", "kappa", "lambda", "sigma", "omega"];
+/// The symbols of all elements.
+const SYMBOLS: &str = "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br \
+    Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W \
+    Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn \
+    Nh Fl Mc Lv Ts Og";
 /// Signs before or behind a raised number that belongs to a formula.
 const OPERATORS: [char; 11] = ['=', '+', '−', '×', '·', '⋅', '÷', '≤', '≥', '≈', '^'];
 
@@ -56,7 +59,7 @@ pub(super) enum Raised {
     Nowhere,
     /// Behind a word or the end of a sentence alone. Nothing shows that the model cites so.
     BehindWords,
-    /// Wherever nothing speaks against it.
+    /// Behind figures, signs and short words too.
     Anywhere,
 }
 
@@ -66,14 +69,14 @@ impl Raised {
         let before = without_raised(before);
         match self {
             Self::Nowhere => false,
-            Self::BehindWords => is_behind_word(before, numbers),
+            Self::BehindWords => is_behind_word(before, numbers, behind),
             Self::Anywhere => may_stand(before, numbers, behind),
         }
     }
 }
 
 /// Returns whether the character is a raised digit.
-fn is_superscript(character: char) -> bool {
+pub(super) fn is_superscript(character: char) -> bool {
     SUPERSCRIPTS.contains(&character)
 }
 
@@ -123,7 +126,9 @@ pub(super) fn clear_ones(line: &str) -> Vec<u32> {
         let Some((numbers, bytes)) = superscripts(rest).or_else(|| in_tag(rest)) else { continue };
         done = at + bytes;
         let before = without_raised(tail(&line[..at]));
-        let is_clear = is_behind_word(before, &numbers) || numbers == [1] && may_stand(before, &numbers, &line[done..]);
+        let behind = &line[done..];
+        let is_clear =
+            is_behind_word(before, &numbers, behind) || numbers == [1] && may_stand(before, &numbers, behind);
         clear.extend(numbers.into_iter().filter(|_| is_clear));
     }
     clear
@@ -153,15 +158,11 @@ fn without_raised(before: &str) -> &str {
     }
 }
 
-/// Returns whether a word of four letters or punctuation ends the text, unless the word says of what a number in front
-/// of it is a measure.
-fn is_behind_word(before: &str, numbers: &[u32]) -> bool {
-    let last = before.chars().next_back();
-    let front = before.trim_end_matches(char::is_alphabetic);
-    let letters = before[front.len()..].chars().count();
-    let is_power = matches!(numbers, [2 | 3]) && is_measure(front);
-    (letters >= 4 && !is_power)
-        || last.is_some_and(|last| matches!(last, '.' | ',' | ';' | ':' | '!' | '?' | '”' | '"' | '。' | '，' | ')'))
+/// Returns whether raised numbers stand behind a word of four letters or punctuation.
+fn is_behind_word(before: &str, numbers: &[u32], behind: &str) -> bool {
+    let letters = before.chars().rev().take_while(|c| c.is_alphabetic()).take(4).count();
+    let is_end = before.ends_with(['.', ',', ';', ':', '!', '?', '”', '"', '。', '，', ')']);
+    (letters == 4 || is_end) && may_stand(before, numbers, behind)
 }
 
 /// Returns whether nothing speaks against a citation: no power, unit, formula, ion or isotope, nor the front of a line.
@@ -174,17 +175,25 @@ fn may_stand(before: &str, numbers: &[u32], behind: &str) -> bool {
         return false;
     }
     match last {
-        _ if is_spaced => !OPERATORS.contains(&last) && !matches!(last, '|' | '-' | '$' | '\\' | '#' | '>' | '•'),
-        last if last.is_ascii_digit() => !is_base(text),
-        last if last.is_alphabetic() => !is_unit(text, numbers),
-        last => matches!(last, ')' | '"' | '\'') || ".,;:!?%‰°€£¥”’»。，；：！？、）」』》】".contains(last),
+        last if last.is_ascii_digit() => is_behind_figure(text, numbers),
+        last if last.is_alphabetic() => is_word_with(text, numbers, behind),
+        ')' => !is_factor(text),
+        // `5.2 ft.` and `5"` are measures.
+        '.' => !is_power(numbers) || !ends_with_length(&text[..text.len() - 1]),
+        '"' | '\'' | '”' | '’' => !text[..text.len() - last.len_utf8()].ends_with(|c: char| c.is_ascii_digit()),
+        last => ",;:!?%‰°€£¥»。，；：！？、）」』》】".contains(last),
     }
+}
+
+/// Returns whether the number is one that most powers have.
+fn is_power(numbers: &[u32]) -> bool {
+    matches!(numbers, [2 | 3])
 }
 
 /// Returns whether what stands behind a raised number makes it a part of a formula, or the charge of an ion.
 fn is_of_formula(behind: &str) -> bool {
     let is_operator = |c: char| OPERATORS.contains(&c) && c != '^';
-    behind.starts_with(is_operator) || behind.starts_with(['⁺', '⁻', '_', '\\', '{'])
+    behind.trim_start().starts_with(is_operator) || behind.starts_with(['⁺', '⁻', '_', '\\', '{'])
 }
 
 /// Returns whether a name begins or goes on right behind a raised number, as in `¹⁴C` and `H²O`.
@@ -195,35 +204,97 @@ fn begins_name(text: &str, is_spaced: bool, behind: &str) -> bool {
     !name.is_empty() && (is_spaced || ELEMENTS.contains(&name) || (letters < 4 && !is_sentence))
 }
 
-/// Returns whether a number ends the text of which powers are written: 10, or one with a single digit.
-fn is_base(text: &str) -> bool {
+/// Returns whether the figure that ends the text is no base of a power: a year, or one with commas between thousands
+/// unless the number is a 2 or 3. A 1 makes no power, but behind 10 and single digits.
+fn is_behind_figure(text: &str, numbers: &[u32]) -> bool {
     let front = text.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
     let figure = &text[front.len()..];
-    figure.len() == 1 || figure == "10" || front.ends_with(OPERATORS)
+    if front.trim_end().ends_with(OPERATORS) || front.ends_with(char::is_alphabetic) {
+        return false;
+    }
+    let is_thousands = || figure.contains(',') && !figure.contains('.');
+    let is_base = || figure.len() == 1 || figure == "10";
+    is_year(figure) || (!is_power(numbers) && is_thousands()) || (numbers == [1] && !is_base())
 }
 
-/// Returns whether the word that ends the text is a variable, or with these numbers a unit or an oxide.
-fn is_unit(text: &str, numbers: &[u32]) -> bool {
+/// Returns whether the word that ends the text can have a citation: it is no variable or formula, and no unit if the
+/// number may be a power.
+fn is_word_with(text: &str, numbers: &[u32], behind: &str) -> bool {
     let front = text.trim_end_matches(char::is_alphabetic);
     let word = &text[front.len()..];
-    let is_letter = word.chars().count() == 1 && word.chars().all(|c| c < '\u{2E80}');
-    if !matches!(numbers, [2 | 3]) {
-        return is_letter && !(word.starts_with(char::is_uppercase) && ends_with_word(front));
+    let letters = word.chars().take(4).count();
+    let is_unspaced = word.starts_with(|c: char| c >= '\u{2E80}');
+    if letters == 1 && !is_unspaced {
+        return false;
     }
+    if numbers == [1] {
+        return true;
+    }
+    // The numbers of substances such as `CH⁴` are written raised by mistake. So is that of `PM¹⁰`.
+    let is_symbol = letters < 3 && word.starts_with(char::is_uppercase);
+    if is_symbol || is_formula(word) || UNITS.contains(&word) || (word == "in" && is_measure(front)) {
+        return false;
+    }
+    !is_power(numbers) || ((letters == 4 || is_unspaced) && !is_of_measure(front, word, behind))
+}
+
+/// Returns whether the word behind `front` is a measure, as in `40 acres`, `per acre`, `N/acre` and `(acre²)`, or a
+/// variable.
+fn is_of_measure(front: &str, word: &str, behind: &str) -> bool {
     let lower = word.to_lowercase();
-    let is_length = || LENGTHS.contains(&lower.as_str()) || ENDS_OF_LENGTHS.iter().any(|end| lower.ends_with(end));
+    let last = front.split_whitespace().next_back().unwrap_or_default().to_lowercase();
+    let is_per = PER.contains(&last.as_str()) && !NO_MEASURES.contains(&lower.as_str());
+    let is_alone = front.ends_with('(') && behind.starts_with(')');
+    let is_mixed = word.chars().skip(1).any(char::is_uppercase) && word.chars().any(char::is_lowercase);
     let of_figure = is_measure(front) || front.ends_with(|c: char| c.is_ascii_digit());
-    is_letter
-        || UNITS.contains(&word)
-        || OXIDES.contains(&word)
-        || (of_figure && is_length())
-        || front.trim_end().ends_with(['/', '='])
+    let is_multiplied = || front.trim_end().ends_with(OPERATORS) || front.trim_end().ends_with(['/', '*']);
+    is_per
+        || is_alone
+        || is_mixed
+        || of_figure
+        || is_multiplied()
+        || GREEK.contains(&lower.as_str())
+        || ends_with_length(word)
+}
+
+/// Returns whether a word for a length or its sign ends the text.
+fn ends_with_length(text: &str) -> bool {
+    let word = &text[text.trim_end_matches(char::is_alphabetic).len()..];
+    let lower = word.to_lowercase();
+    UNITS.contains(&word)
+        || matches!(lower.as_str(), "in" | "mi" | "ha" | "sq")
+        || ENDS_OF_LENGTHS.iter().any(|end| lower.ends_with(end))
+}
+
+/// Returns whether the word is nothing but symbols of elements.
+fn is_formula(word: &str) -> bool {
+    let mut rest = word;
+    while !rest.is_empty() {
+        let ends = rest.char_indices().skip(1).find(|(_, c)| c.is_uppercase()).map_or(rest.len(), |(at, _)| at);
+        if !SYMBOLS.split_whitespace().any(|symbol| symbol == &rest[..ends]) {
+            return false;
+        }
+        rest = &rest[ends..];
+    }
+    true
+}
+
+/// Returns whether the parentheses that end the text are a factor, such as `(1 + r)` and `(x)`, and hold no words.
+fn is_factor(text: &str) -> bool {
+    let inside = text.trim_end_matches(')');
+    let inside = &inside[inside.rfind('(').map_or(0, |at| at + 1)..];
+    let is_calculation = inside.contains(OPERATORS) || inside.contains(" - ");
+    let holds_word = inside.split(|c: char| !c.is_alphabetic()).any(|word| word.chars().count() >= 3);
+    is_calculation || ends_with_length(inside) || !(holds_word || inside.ends_with('%') || is_year(inside))
 }
 
 /// Returns whether a number that is no year ends the text, with a space behind it.
 fn is_measure(front: &str) -> bool {
     let text = front.trim_end();
     let number = &text[text.trim_end_matches(|c: char| c.is_numeric() && !is_superscript(c)).len()..];
-    let is_year = number.len() == 4 && number.parse().is_ok_and(|year: u32| (1500..2100).contains(&year));
-    text.len() < front.len() && !number.is_empty() && !is_year
+    text.len() < front.len() && !number.is_empty() && !is_year(number)
+}
+
+fn is_year(number: &str) -> bool {
+    number.len() == 4 && number.parse().is_ok_and(|year: u32| (1500..2100).contains(&year))
 }

@@ -4,6 +4,8 @@
 //! holds together. Where segments end is decided character by character from the text alone, so it never matters in
 //! which pieces the text arrived.
 
+use super::raised;
+
 /// A bracket, code span or tag that is still open after so many bytes is ordinary text.
 const HELD_BYTES: usize = 2_048;
 /// A formula (`$…$`) is shorter than this.
@@ -89,7 +91,9 @@ impl Segmenter {
         let is_word = || self.text.contains(|c: char| !c.is_whitespace());
         let unspaced = self.text.len() > UNSPACED_BYTES && self.previous.is_some_and(|c| c >= '\u{2E80}');
         let at_space = character.is_whitespace() && !self.previous.is_some_and(char::is_whitespace);
-        unspaced || (at_space && is_word() && !announces_paper(self.text.trim_start()))
+        // What stands behind a raised number says whether it is a power.
+        let is_raised = || self.text.ends_with(raised::SUPERSCRIPTS) || self.text.ends_with("</sup>");
+        unspaced || (at_space && is_word() && !is_raised() && !announces_paper(self.text.trim_start()))
     }
 
     fn follow(&mut self, character: char) {
