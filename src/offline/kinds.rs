@@ -4,10 +4,12 @@
 use std::collections::HashSet;
 
 use super::{
-    count, is_year,
+    count,
     lists::{has, is_listed, listed},
 };
-use crate::text::{Language, is_in, is_number, is_row, is_stop_word, is_unspaced, lower_words, month_by_name, words};
+use crate::text::{
+    Language, is_date, is_in, is_number, is_row, is_stop_word, is_unspaced, lower_words, month_by_name, words,
+};
 
 /// The kinds, by the names of their lists; of those at the end it takes a number with a unit.
 const KINDS: &str = "money pay date time duration person place name reason share often phone count number \
@@ -134,7 +136,7 @@ impl Said<'_> {
 
     /// Returns whether it has a year or a month; `may` is none.
     fn has_date(&self) -> bool {
-        let is_date = |word: &&&str| is_year(word) || **word != "may" && month_by_name(word).is_some();
+        let is_date = |word: &&&str| is_date(word) || **word != "may" && month_by_name(word).is_some();
         self.words.iter().filter(is_date).any(|word| self.is_new(word)) || self.text.contains(['年', '月'])
     }
 
@@ -146,7 +148,7 @@ impl Said<'_> {
     /// Returns whether it has a number in digits that is no year, no day of a month and no time of day.
     fn has_amount(&self) -> bool {
         let is_day = |at: usize| self.words.get(at + 1).is_some_and(|word| month_by_name(word).is_some());
-        let is_date = |at: usize| is_year(self.words[at]) || self.words[at].contains(':') || is_day(at);
+        let is_date = |at: usize| is_date(self.words[at]) || self.words[at].contains(':') || is_day(at);
         self.numbers().any(|at| is_number(self.words[at]) && !is_date(at))
     }
 
@@ -211,6 +213,8 @@ mod tests {
         check("How many boats?", "There were 9 boats.", 1.0);
         check("How many boats?", "There were 9 shops, and behind them the boats of other towns.", 0.0);
         check("When was it?", "In May.", 1.0);
+        check("When was it?", "Databases – Date: 9.2.2037; Room: H 104", 1.0);
+        check("What does it cost?", "Databases – Date: 9.2.2037; Euros: –", 0.0);
         check("When was the fire of 2031?", "The fire of 2031 is not forgotten.", 0.0);
         check("Who was it?", "It was Ada Lund.", 1.0);
         check("Who was it?", "It was the Mill.", 0.0);

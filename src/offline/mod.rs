@@ -52,11 +52,6 @@ fn count(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// Returns whether the word is a year of the last centuries.
-fn is_year(word: &str) -> bool {
-    word.len() == 4 && word.parse().is_ok_and(|year: u32| (1700..2100).contains(&year))
-}
-
 /// Answers a call from its task; empty text for [`Task::Other`]. `input_tokens` is the size of the prompt.
 pub fn answer(task: &Task, input_tokens: u32) -> Completion {
     let text = text(task);

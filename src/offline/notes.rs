@@ -8,7 +8,7 @@ use super::rank::{self, best_from};
 use super::statements::{HEADING_MARK, Joined, Statement};
 use super::{Evidence, bounds, versions};
 use crate::domain::distinct;
-use crate::text::{self, Language, is_number, plain, terms, whole_words, word_count};
+use crate::text::{self, Language, is_number, is_row, plain, terms, whole_words, word_count};
 
 /// Length of all notes on a topic, words; two CJK characters count as one.
 const NOTE_WORDS: usize = 1_400;
@@ -92,12 +92,13 @@ pub(super) fn compress(topic: &str, evidence: &[Evidence]) -> String {
 }
 
 /// Returns what a source states that may be quoted: no orders to machines, and neither page headers, which repeat the
-/// title, nor what only says that something is not known, unless there is nothing else.
+/// title and are no sentences, nor what only says that something is not known, unless there is nothing else.
 fn quotable(origin: usize, source: &Evidence, text: &str) -> Vec<Statement> {
     let title: HashSet<String> = terms(&source.title, Language::of(&source.title)).into_iter().collect();
     let is_header = |text: &str| {
         let repeats = |term: &String| title.contains(term) || is_listed("of page headers", term) || is_number(term);
-        !title.is_empty() && terms(text, Language::of(text)).iter().all(repeats)
+        let says_it = text != source.title && (text.ends_with(['.', '!', '\u{3002}']) || is_row(text));
+        !title.is_empty() && !says_it && terms(text, Language::of(text)).iter().all(repeats)
     };
     let says_little = |said: &Statement| is_header(&said.text) || versions::is_ignorance(&said.text);
     let group = source.title.clone();
@@ -138,7 +139,7 @@ fn dates(all: &[Statement], evidence: &[Evidence], place: usize) -> bool {
     source.published.is_none()
         && !source.url.contains('#')
         && is_among_first(HEAD_SENTENCES, all, place)
-        && versions::date_of_line(&all[place].text).is_some()
+        && text::date_of_line(&all[place].text).is_some()
 }
 
 /// Returns whether it is among the first `count` statements of its text.
@@ -233,6 +234,9 @@ mod tests {
         let text = format!("{sentence}\n\nIt sails at noon.");
         let notes = compress("When does the ferry sail?", &[evidence(1001, sentence, &text)]);
         assert!(!notes.contains("- The Norrwick"), "beside other sentences it is a header: {notes}");
+        let said = evidence(1001, "The Norrwick ferry: cars", &format!("The Norrwick ferry, page 2\n\n{text}"));
+        let notes = compress("How many cars does the ferry carry?", &[said]);
+        assert!(notes.contains(sentence) && !notes.contains("page 2"), "a sentence with a figure says more: {notes}");
     }
 
     #[test]

@@ -1,30 +1,15 @@
 //! The fixed words of an extracted report, in the languages of `phrases.txt`.
 
-use whatlang::Script;
-
 use super::lists::list;
-use crate::{domain::wording::Wording, text::Language};
-
-/// Letters of other languages in the scripts of Arabic and Russian.
-const PERSIAN_AND_URDU: &str = "پچژگکیےٹڈڑ";
-const UKRAINIAN_AND_OTHERS: &str = "іїєґўјљњђћџ";
+use crate::{
+    domain::wording::Wording,
+    text::{Language, code_of_script},
+};
 
 /// Returns the words that code writes into a report on `brief`: all of the language of the question, whatever the
 /// sources that it quotes are in.
 pub fn wording(brief: &str) -> &'static Wording {
-    Wording::of_code(of_script(brief).unwrap_or_else(|| Language::of(brief).code()))
-}
-
-/// Returns the language of a script that few share; a question is too short for more.
-fn of_script(brief: &str) -> Option<&'static str> {
-    let has = |letters: &str| brief.chars().any(|char| letters.contains(char));
-    match whatlang::detect_script(brief)? {
-        _ if brief.chars().any(|char| matches!(char, '\u{3040}'..='\u{30ff}')) => Some("ja"),
-        Script::Hangul => Some("ko"),
-        Script::Cyrillic => Some("ru").filter(|_| !has(UKRAINIAN_AND_OTHERS)),
-        Script::Arabic => Some("ar").filter(|_| !has(PERSIAN_AND_URDU)),
-        _ => None,
-    }
+    Wording::of_code(code_of_script(brief).unwrap_or_else(|| Language::of(brief).code()))
 }
 
 /// The phrases of one language.

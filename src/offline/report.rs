@@ -57,6 +57,8 @@ struct Material<'a> {
 /// What is said in short about a part of the question.
 struct Short {
     part: String,
+    /// Whether it has words of its own: else what answers another part may answer it as well.
+    is_of_its_own: bool,
     answers: bool,
     places: Vec<usize>,
 }
@@ -88,7 +90,7 @@ fn section(report: &mut String, heading: &str, lines: &[String]) {
 }
 
 /// Reads all notes, joins what several say, and ranks it.
-fn gather<'a>(brief: &str, findings: &[Finding], sources: &'a [Evidence]) -> Material<'a> {
+fn gather<'a>(brief: &'a str, findings: &[Finding], sources: &'a [Evidence]) -> Material<'a> {
     let mut all = Joined::default();
     for statement in statements::read_all(findings.iter().map(|finding| finding.text.as_str())) {
         all.add(statement);
@@ -127,7 +129,7 @@ impl Material<'_> {
         for scores in self.scores.parts.clone() {
             self.overrule(&scores);
         }
-        let of_part = |(part, scores): (String, &Vec<Score>)| {
+        let of_part = |((part, scores), words): ((String, &Vec<Score>), &usize)| {
             let is_row = |place: usize| lists && is_row(&self.statements[place].text);
             let worth = |place: usize| if is_row(place) { ROW_OF_LIST } else { 1.0 };
             let values = scores.iter().enumerate().map(|(place, score)| score.value * worth(place)).collect();
@@ -137,9 +139,10 @@ impl Material<'_> {
             if lists || has("extremes", &part) {
                 places = self.with_siblings(places);
             }
-            Short { part, answers, places }
+            Short { part, is_of_its_own: *words > 0, answers, places }
         };
-        let mut all: Vec<Short> = parts.into_iter().zip(&self.scores.parts).map(of_part).collect();
+        let mut all: Vec<Short> =
+            parts.into_iter().zip(&self.scores.parts).zip(&self.scores.words).map(of_part).collect();
         all.sort_by_key(|short| !short.answers);
         share_out(&mut all);
         all
@@ -196,7 +199,7 @@ impl Material<'_> {
         }
         // What answers each part best comes before what else there is to any of them.
         for part in short {
-            if !part.answers && any_answers {
+            if !part.answers && part.is_of_its_own && any_answers {
                 lines.push(format!("- {}", phrases.filled("no_answer_to", &plain(&part.part))));
             }
             lines.extend(part.places.first().map(|place| format!("- {}", self.labelled(*place))));
@@ -261,12 +264,13 @@ impl Material<'_> {
     fn conflicts(&self) -> Vec<(usize, usize)> {
         let good = best_from(&self.scores.overall, SHARE_IN_SECTION).into_iter();
         let good: Vec<usize> = good.filter(|place| !self.outdated.contains(place)).take(MOST_COMPARED).collect();
-        let texts: Vec<&str> = good.iter().map(|place| self.statements[*place].text.as_str()).collect();
+        let said = |place: &usize| (self.statements[*place].group.as_str(), self.statements[*place].text.as_str());
+        let said: Vec<(&str, &str)> = good.iter().map(said).collect();
         let sources = |place: usize| &self.statements[place].sources;
         let are_apart = |(one, other): &(usize, usize)| {
             !sources(*one).is_empty() && sources(*one).iter().all(|id| !sources(*other).contains(id))
         };
-        let pairs = statements::differing(&texts).into_iter().map(|(one, other)| (good[one], good[other]));
+        let pairs = statements::differing(&said).into_iter().map(|(one, other)| (good[one], good[other]));
         pairs.filter(are_apart).take(MOST_CONFLICTS).collect()
     }
 
@@ -364,6 +368,16 @@ mod tests {
         let question = "How wide is the zone around the turbine, and when did it come into force?";
         let report = write(question, &[finding("zone", notes)], &sources);
         assert!(report.contains("250 metres") && !report.contains("## Older"), "{report}");
+    }
+
+    /// `In which year?` has no word of its own: what answers the rest may answer it as well.
+    #[test]
+    fn a_part_without_words_is_not_said_to_be_unanswered() {
+        let notes = "### Archive\n- The film archive of Skelderwick was founded in 1957 by Odile Lund. [S1001]";
+        let doubts =
+            |question: &str| write(question, &[finding("archive", notes)], &[]).contains("do not answer outright:");
+        assert!(!doubts("Who founded the film archive of Skelderwick, and in which year?"));
+        assert!(doubts("Who founded the film archive of Skelderwick, and what salary does the director earn?"));
     }
 
     #[test]

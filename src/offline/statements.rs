@@ -1,11 +1,11 @@
 //! Sentences with the sources that make them: gathered from evidence or read back from notes, repeated ones joined,
 //! contradicting ones found.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::{bounds, count, orders::is_order};
 use crate::domain::{SourceId, distinct};
-use crate::text::{self, Language, Sentence, is_number, is_row, plain, terms};
+use crate::text::{self, Language, Sentence, codes, date_of_line, is_number, plain, row_name, terms, years_in};
 
 /// Begins a line of notes with a heading inside a source.
 pub(super) const HEADING_MARK: &str = "#### ";
@@ -53,17 +53,19 @@ impl Statement {
 
 /// What two sentences are compared by.
 pub(super) struct Fingerprint {
-    /// The name of the row, if it is one: rows of other names are about other things, however alike they are.
+    /// The name of the row, if it is one, and the codes: those of others are about other things, however alike they are.
     row: Option<String>,
+    codes: HashSet<String>,
     words: HashSet<String>,
     numbers: HashSet<String>,
 }
 
 impl Fingerprint {
     pub(super) fn of(text: &str) -> Self {
-        let row = is_row(text).then(|| text.split(" – ").next().unwrap_or_default().to_lowercase());
+        let row = row_name(text).map(str::to_lowercase);
+        let codes = codes(text).into_iter().map(str::to_owned).collect();
         let (numbers, words) = terms(text, Language::of(text)).into_iter().partition(|term| is_number(term));
-        Self { row, words, numbers }
+        Self { row, codes, words, numbers }
     }
 
     /// Returns whether both say the same, as far as can be seen.
@@ -79,7 +81,9 @@ impl Fingerprint {
         let is_same = self.words == other.words && (own, others) == (1, 1);
         let least = if is_same { FEWEST_WORDS } else { LEAST_WORDS };
         let is_enough = self.row.is_some() || self.words.len().min(other.words.len()) >= least;
-        own.min(others) > 0 && is_enough && self.row == other.row && self.overlap(other) >= ALIKE
+        let names_other = self.codes != other.codes && !self.codes.is_empty() && !other.codes.is_empty();
+        let is_of_one = self.row == other.row && !names_other;
+        own.min(others) > 0 && is_enough && is_of_one && self.overlap(other) >= ALIKE
     }
 
     /// Returns the share of words that both have, 0 to 1.
@@ -90,11 +94,22 @@ impl Fingerprint {
     }
 }
 
-/// Finds pairs of texts that say the same but for their numbers, by their places.
-pub fn differing(texts: &[&str]) -> Vec<(usize, usize)> {
-    let prints: Vec<Fingerprint> = texts.iter().map(|text| Fingerprint::of(text)).collect();
-    let pairs = (0..texts.len()).flat_map(|one| (one + 1..texts.len()).map(move |other| (one, other)));
-    pairs.filter(|(one, other)| prints[*one].contradicts(&prints[*other])).collect()
+/// Finds pairs of texts, each below its title, that say the same but for their numbers, by their places. What stands
+/// below titles of other years, and names no year itself, is of these years; and a line that dates its document says
+/// nothing else.
+pub fn differing<'a>(said: &[(&'a str, &'a str)]) -> Vec<(usize, usize)> {
+    let read = |(title, text): &(&'a str, &'a str)| {
+        let own = years_in(text);
+        (Fingerprint::of(text), if own.is_empty() { years_in(title) } else { own })
+    };
+    let prints: Vec<(Fingerprint, BTreeSet<&'a str>)> = said.iter().map(read).collect();
+    let differ = |(one, other): &(usize, usize)| {
+        let [(print, years), (others, other_years)] = [&prints[*one], &prints[*other]];
+        let are_apart = !years.is_empty() && !other_years.is_empty() && years.is_disjoint(other_years);
+        !are_apart && print.contradicts(others) && date_of_line(said[*one].1).is_none()
+    };
+    let pairs = (0..said.len()).flat_map(|one| (one + 1..said.len()).map(move |other| (one, other)));
+    pairs.filter(differ).collect()
 }
 
 /// Statements, each once, with the sources of all that say it.
@@ -244,5 +259,26 @@ mod tests {
         assert!(!differ("Room 1 of the inn costs 5 crowns.", "Room 2 of the inn costs 6 crowns."));
         assert!(!differ("It cost 5 crowns.", "It cost 6 crowns."));
         assert!(!print(one).contradicts(&print("The mill was built in 1764 by a shipwright.")));
+        let valve =
+            |code: &str| format!("The valve {code} is drained into the closed system and purged with nitrogen.");
+        assert!(!differ(&valve("V-436"), &valve("V-489")), "a code is no figure");
+    }
+
+    #[test]
+    fn years_of_titles_tell_statements_apart() {
+        let row = |euros: u8| format!("Adults – Seat (EUR): {euros}; Terrace (EUR): 9");
+        let check = |one: (&str, &str), other: (&str, &str), expected: usize| {
+            assert_eq!(differing(&[one, other]).len(), expected, "{one:?} {other:?}");
+        };
+        let (dear, cheap) = (row(16), row(14));
+        check(("Prices, season 2041/42", &dear), ("Prices, season 2040/41", &cheap), 0);
+        check(("Prices, season 2041/42", &dear), ("Prices", &cheap), 1);
+        let rate = |percent: &str| format!("Unemployment in the region of Skelderwick was {percent} percent in 2030.");
+        check(("Report 2030", &rate("4.2")), ("Report 2031", &rate("6.1")), 1);
+        check(
+            ("A", "Harbour office of Skelderwick, 9 May 2037"),
+            ("B", "Harbour office of Skelderwick, 10 May 2037"),
+            0,
+        );
     }
 }

@@ -164,6 +164,7 @@ mod tests {
             quotation: statement.to_owned(),
             missing: Vec::new(),
             host: "harbour.test".to_owned(),
+            title: "Gate".to_owned(),
             date: None,
         }
     }

@@ -32,6 +32,7 @@ pub struct Card {
     pub missing: Vec<String>,
     /// The host of a page, the path of a document.
     pub host: String,
+    pub title: String,
     pub date: Option<String>,
 }
 
@@ -69,8 +70,9 @@ pub async fn of_notes(notes: &[Note], sources: &[Source]) -> Evidence {
 /// language or two.
 fn differing(cards: &[Card]) -> Vec<(usize, usize)> {
     let texts: Vec<&str> = cards.iter().map(|card| card.statement.as_str()).collect();
+    let said: Vec<(&str, &str)> = cards.iter().map(|card| (card.title.as_str(), card.statement.as_str())).collect();
     let is_held = |place: usize| cards[place].missing.is_empty();
-    let mut differing = offline::differing(&texts);
+    let mut differing = offline::differing(&said);
     differing.extend(claims::differing_across_languages(&texts));
     differing.retain(|(one, other)| cards[*one].id != cards[*other].id && is_held(*one) && is_held(*other));
     differing.truncate(MOST_DIFFERING);
@@ -87,6 +89,7 @@ fn card(statement: &Statement, sources: &HashMap<SourceId, &Source>) -> Option<C
         quotation: passage.text.chars().take(CHARS).collect(),
         missing: statement.missing.clone(),
         host: host(&source.url).to_owned(),
+        title: source.title.clone(),
         date: source.published.clone(),
     })
 }
@@ -137,6 +140,7 @@ mod tests {
             quotation: quotation.to_owned(),
             missing: Vec::new(),
             host: "harbour.test".to_owned(),
+            title: "Gate".to_owned(),
             date: Some("2030-11-14".to_owned()),
         };
         let evidence = of_notes(&notes, &[source]).await;

@@ -145,6 +145,7 @@ mod tests {
             quotation: "Dues pay.".to_owned(),
             missing: Vec::new(),
             host: "harbour.test".to_owned(),
+            title: "Gate".to_owned(),
             date: None,
         };
         assert_eq!(ids("- Dues pay [S2001]", &[]), ["S2001"]);

@@ -344,7 +344,12 @@ pub fn is_signature(text: &str) -> bool {
 
 /// Returns whether it is a row of a table, as [`split`] writes it.
 pub fn is_row(text: &str) -> bool {
-    text.split_once(" – ").is_some_and(|(_, rest)| rest.contains(": "))
+    row_name(text).is_some()
+}
+
+/// Returns the name of such a row.
+pub fn row_name(text: &str) -> Option<&str> {
+    text.split_once(" – ").filter(|(_, rest)| rest.contains(": ")).map(|(name, _)| name)
 }
 
 fn is_greeting(text: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::HashSet, sync::LazyLock};
 
-use whatlang::{Detector, Lang};
+use whatlang::{Detector, Lang, Script};
 
 use super::{is_stop_word, lower_words, start};
 
@@ -10,6 +10,10 @@ use super::{is_stop_word, lower_words, start};
 const SAMPLE: usize = 2_000;
 /// Shorter texts say too little for trigrams.
 const ENOUGH_FOR_TRIGRAMS: usize = 60;
+
+/// Letters of other languages in the scripts of Arabic and Russian.
+const PERSIAN_AND_URDU: &str = "پچژگکیےٹڈڑ";
+const UKRAINIAN_AND_OTHERS: &str = "іїєґўјљњђћџ";
 
 /// A language with stems, stop words and fixed phrases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,6 +144,18 @@ fn by_trigrams(text: &str) -> Option<Language> {
         Lang::Fra => Some(Language::French),
         Lang::Spa => Some(Language::Spanish),
         Lang::Eng => Some(Language::English),
+        _ => None,
+    }
+}
+
+/// Returns the language of a script that few share; a question is too short for more.
+pub fn code_of_script(text: &str) -> Option<&'static str> {
+    let has = |letters: &str| text.chars().any(|char| letters.contains(char));
+    match whatlang::detect_script(text)? {
+        _ if text.chars().any(|char| matches!(char, '\u{3040}'..='\u{30ff}')) => Some("ja"),
+        Script::Hangul => Some("ko"),
+        Script::Cyrillic => Some("ru").filter(|_| !has(UKRAINIAN_AND_OTHERS)),
+        Script::Arabic => Some("ar").filter(|_| !has(PERSIAN_AND_URDU)),
         _ => None,
     }
 }

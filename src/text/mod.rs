@@ -5,6 +5,7 @@
 //! scripts without spaces. Knows nothing of questions, pages or models.
 
 mod blocks;
+mod dates;
 mod language;
 mod markup;
 mod months;
@@ -14,14 +15,18 @@ mod terms;
 mod thesaurus;
 mod words;
 
-pub use blocks::{Sentence, is_row, is_signature, split};
-pub use language::Language;
+pub use blocks::{Sentence, is_row, is_signature, row_name, split};
+pub use dates::{date_at_start, date_in, date_of_line, dates_in, is_date, is_year, years_in};
+pub use language::{Language, code_of_script};
 pub use markup::{is_fence, plain};
 pub use months::{month, month_by_name, month_names};
 pub use sentences::sentences;
 pub use terms::{is_stop_word, is_stop_word_of_any, stem, terms};
 pub use thesaurus::{related, related_in_compound};
-pub use words::{fold, has_phrase, is_in, is_number, is_unspaced, lower_words, word_count, words};
+pub use words::{
+    Marked, codes, fold, has_phrase, is_code, is_in, is_number, is_unspaced, lower_words, marked_words, word_count,
+    words,
+};
 
 /// Returns the first `chars` characters of `text`.
 pub fn start(text: &str, chars: usize) -> &str {

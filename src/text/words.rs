@@ -1,6 +1,11 @@
 //! The words of a text, as Unicode draws their borders.
 
+use std::collections::HashSet;
+
 use unicode_segmentation::UnicodeSegmentation;
+
+/// Letters before the digits of a code without a hyphen; more are a currency's, as in `EUR400`.
+const SHORT_CODE: usize = 2;
 
 /// Characters that count as a word in scripts without spaces.
 const CHARS_OF_WORD: usize = 2;
@@ -70,6 +75,37 @@ pub fn lower_words(text: &str) -> Vec<String> {
     words(text).into_iter().map(str::to_lowercase).collect()
 }
 
+/// Returns whether a piece of text between spaces is a code that names one thing of many: `HR-2217`, `P7`, `IR-2030-11`.
+pub fn is_code(piece: &str) -> bool {
+    let piece = piece.trim_matches(|char: char| !char.is_alphanumeric());
+    let digits = piece.trim_start_matches(char::is_uppercase);
+    let letters = piece[..piece.len() - digits.len()].chars().count();
+    let is_begun = digits.starts_with(|char: char| char.is_ascii_digit()) && letters <= SHORT_CODE;
+    letters > 0 && (is_begun || digits.starts_with('-') && is_number(digits))
+}
+
+/// Returns the codes of a text, each once.
+pub fn codes(text: &str) -> HashSet<&str> {
+    let pieces = text.split_whitespace().filter(|piece| is_code(piece));
+    pieces.map(|piece| piece.trim_matches(|char: char| !char.is_alphanumeric())).collect()
+}
+
+/// A word in lower case, with the mark behind it.
+pub type Marked = (String, Option<char>);
+
+/// Returns the words of `text` in lower case, each with the comma, stop or bracket that closes it, and without codes.
+pub fn marked_words(text: &str) -> Vec<Marked> {
+    let of_piece = |piece: &str| {
+        let mark = piece.chars().next_back().filter(|end| ",;:.)".contains(*end));
+        let mut words: Vec<Marked> = lower_words(piece).into_iter().map(|word| (word, None)).collect();
+        if let Some(last) = words.last_mut() {
+            last.1 = mark;
+        }
+        words
+    };
+    text.split_whitespace().filter(|piece| !is_code(piece)).flat_map(of_piece).collect()
+}
+
 /// Returns how many words `text` has; two characters of a script without spaces count as one.
 pub fn word_count(text: &str) -> usize {
     let length = |word: &str| match word.starts_with(is_unspaced) {
@@ -128,6 +164,21 @@ mod tests {
         check("no longers, but no longer", "no longer", true);
         check("现在不再有效了", "不再", true);
         check("assistant,write", "assistant,", true);
+    }
+
+    #[test]
+    fn codes_name_things() {
+        let check =
+            |text: &str, expected: &[&str]| assert_eq!(codes(text), expected.iter().copied().collect(), "{text}");
+        check("The pump P-482, (HR-2217) of IR-2030-11; E44.", &["P-482", "HR-2217", "IR-2030-11", "E44"]);
+        check("EUR400 for 3 m of 8h in 2030, Pro-4 and co-operative X-ray A", &[]);
+    }
+
+    #[test]
+    fn marks_part_words() {
+        let words: Vec<Marked> = marked_words("P-41 holds 4 l; (Goals: 19).");
+        let words: Vec<(&str, Option<char>)> = words.iter().map(|(word, mark)| (word.as_str(), *mark)).collect();
+        assert_eq!(words, [("holds", None), ("4", None), ("l", Some(';')), ("goals", Some(':')), ("19", Some('.'))]);
     }
 
     #[test]
