@@ -32,6 +32,7 @@ mod outline;
 mod package;
 pub mod passages;
 mod pdf;
+mod pdf_forms;
 mod pdf_objects;
 mod pptx;
 mod predefined;
