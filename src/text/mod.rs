@@ -18,7 +18,7 @@ pub use blocks::{Sentence, is_row, is_signature, split};
 pub use language::Language;
 pub use markup::{is_fence, plain};
 pub use months::{month, month_by_name, month_names};
-pub use sentences::sentences;
+pub use sentences::{ends_between, sentences};
 pub use terms::{is_stop_word, is_stop_word_of_any, stem, terms};
 pub use thesaurus::{related, related_in_compound};
 pub use words::{fold, has_phrase, is_in, is_number, is_unspaced, lower_words, word_count, words};
