@@ -232,7 +232,7 @@ impl<'a> Candidate<'a> {
     fn is_overruled_by(&self, other: &Self) -> bool {
         let newer = other.date.as_ref().zip(self.date.as_ref()).is_some_and(|(other, own)| other > own);
         let corrects = has("corrects", other.text);
-        if !corrects && !(newer && self.score.value <= other.score.value * COMPARABLE) {
+        if !(corrects || newer && self.score.value <= other.score.value * COMPARABLE) {
             return false;
         }
         let may_know = newer && other.score.answers && !self.subject.is_disjoint(&other.subject);

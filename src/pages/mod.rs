@@ -124,7 +124,7 @@ impl Parser {
     async fn read(&self, name: &str, format: Format, bytes: &[u8], reader: Reader<'_>) -> Result<Document, Error> {
         let (job, limit) = (Job::Document(format), self.pool.settings().document_time);
         match self.pool.ask(Request { name, job, bytes, limit, reader }).await? {
-            Answer::Document(document) => Ok(document),
+            Answer::Document(document) => Ok(*document),
             Answer::Unreadable(unreadable) => Err(unreadable.into()),
             Answer::Plain(_) => Err(Error::Unavailable("it answers something else".into())),
         }

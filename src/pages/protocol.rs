@@ -35,7 +35,7 @@ pub(super) enum Job {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
-    Document(Document),
+    Document(Box<Document>),
     Plain(String),
     Unreadable(Unreadable),
 }

@@ -47,7 +47,8 @@ fn serve(hello: &Hello, input: &mut impl Read, output: &mut impl Write) -> io::R
 
 fn answer(job: Job, bytes: Vec<u8>) -> Answer {
     match job {
-        Job::Document(format) => extract::read(format, bytes).map_or_else(Answer::Unreadable, Answer::Document),
+        Job::Document(format) => extract::read(format, bytes)
+            .map_or_else(Answer::Unreadable, |document| Answer::Document(Box::new(document))),
         Job::Plain => {
             let plain = caught::run(|| extract::plain(&String::from_utf8_lossy(&bytes)));
             plain.flatten().map_or_else(Answer::Unreadable, Answer::Plain)

@@ -1,5 +1,7 @@
 //! Titles, excerpts and authors as engines send them: with entities and the tags that mark what was searched for.
 
+use encoding_rs::WINDOWS_1252;
+
 use crate::{domain::shortened, pages::extract};
 
 /// Tags that stand within lines, and those of JATS, which scholarly engines use.
@@ -98,9 +100,13 @@ fn tag(text: &str) -> Option<(String, usize)> {
     Some((if breaks { "\n" } else { "" }.to_owned(), length))
 }
 
-/// Returns the name of the tag that the text begins with, in small letters, and the length of the tag.
+/// Returns the name of the tag that the text begins with, in small letters, and the length of the tag; where another
+/// one begins before it ends, it is none.
 fn name(text: &str) -> Option<(String, usize)> {
-    let end = text.bytes().take(LONGEST_TAG).position(|byte| byte == b'>')?;
+    let end = 1 + text.bytes().skip(1).take(LONGEST_TAG).position(|byte| matches!(byte, b'<' | b'>'))?;
+    if text.as_bytes()[end] != b'>' {
+        return None;
+    }
     let inside = text[1..end].trim_start_matches('/');
     let name = inside.split(|char: char| char.is_whitespace() || char == '/').next().unwrap_or_default();
     Some((name.to_ascii_lowercase(), end + 1))
@@ -108,17 +114,31 @@ fn name(text: &str) -> Option<(String, usize)> {
 
 /// Returns what the entity stands for that the text begins with, and its length.
 fn entity(text: &str) -> Option<(String, usize)> {
-    let end = text.bytes().take(LONGEST_ENTITY + 2).position(|byte| byte == b';')?;
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'#';
+    let end = 1 + text.bytes().skip(1).take(LONGEST_ENTITY).take_while(is_part).count();
+    if text.as_bytes().get(end) != Some(&b';') {
+        return None;
+    }
     let number = text[1..end].strip_prefix('#').map(|number| match number.strip_prefix(['x', 'X']) {
         Some(hex) => u32::from_str_radix(hex, 16).ok(),
         None => number.parse().ok(),
     });
     let put = match number {
-        Some(number) => char::from_u32(number?).filter(|char| !char.is_control() || char.is_whitespace())?.to_string(),
+        Some(number) => numbered(number?)?.to_string(),
         None => Some(html_escape::decode_html_entities(&text[..=end])).filter(|put| !put.ends_with(';'))?.into_owned(),
     };
     // Spaces that keep words together are spaces, and soft hyphens nothing.
     Some((put.replace('\u{a0}', " ").replace('\u{ad}', ""), end + 1))
+}
+
+/// Returns the character of a number, unless it is a control. As in HTML, those of the second half of controls mean
+/// signs of Windows: 133 is an ellipsis.
+fn numbered(number: u32) -> Option<char> {
+    let char = match u8::try_from(number) {
+        Ok(byte @ 0x80..=0x9f) => WINDOWS_1252.decode_without_bom_handling(&[byte]).0.chars().next(),
+        _ => char::from_u32(number),
+    };
+    char.filter(|char| !char.is_control() || char.is_whitespace())
 }
 
 #[cfg(test)]
@@ -139,6 +159,10 @@ mod tests {
         check("a < b, Vec<String>, x & y; &unknown; R&D", "a < b, Vec<String>, x & y; &unknown; R&D");
         check("&pound;3 and &euro;5 at M&uuml;ller&rsquo;s co&shy;op", "£3 and €5 at Müller’s coop");
         check("&amp;lt;b&amp;gt;", "&lt;b&gt;");
+        check("R&D <b>costs</b> &lt; 5 & <i>x</i>&amp;", "R&D costs < 5 & x&");
+        check("It rose&#133; &#x91;up&#146; &x&#133;", "It rose… ‘up’ &x…");
+        check("&x&#129; &#x7f; &a b&lt;", "&x&#129; &#x7f; &a b<");
+        check("p <b and q <b>costs</b>", "p <b and q costs");
         check("co\u{ad}operation", "cooperation");
         check("&#0;&#xD800;&#99999999999;", "&#0;&#xD800;&#99999999999;");
         check("<", "<");

@@ -9,16 +9,33 @@ use super::{is_in, is_row, month, month_by_name, words};
 /// Small words between the parts of a date.
 const LINKS: [&str; 3] = ["de", "del", "of"];
 
+/// What stands between the numbers of a date that begins with its year.
+const MARKS: [[&str; 2]; 7] = [
+    ["-", "-"],
+    ["/", "/"],
+    [".", "."],
+    ["\u{2010}", "\u{2010}"],
+    ["\u{2011}", "\u{2011}"],
+    ["年", "月"],
+    ["년", "월"],
+];
+
 /// The longest text before the next part of a date.
 const MOST_BETWEEN: usize = 40;
 
 /// Returns the date `text` begins with as `YYYY-MM-DD`, and what follows it: `2031-03-10`, `10.03.2031`, `10 March
-/// 2031`, `12. Januar 2031`, `March 10, 2031`, `12 de junio de 2031`, `2031年3月10日`.
+/// 2031`, `12. Januar 2031`, `March 10, 2031`, `12 de junio de 2031`, `2031年3月10日`. Three numbers in a row are figures,
+/// unless the marks of a date part them.
 pub fn date_at_start(text: &str) -> Option<(String, &str)> {
-    let (pieces, rest) = pieces(text);
+    let (pieces, marks, rest) = pieces(text);
     let date = match pieces.as_slice() {
-        [Piece::Number(year), Piece::Number(month), Piece::Number(day)] if *year >= 1000 => date(*year, *month, *day),
-        [Piece::Number(day), Piece::Number(month), Piece::Number(year)] if is_dotted(text) => date(*year, *month, *day),
+        [Piece::Number(year), Piece::Number(month), Piece::Number(day)] if *year >= 1000 => {
+            date(*year, *month, *day).filter(|_| MARKS.iter().any(|known| marks == known))
+        }
+        [Piece::Number(day), Piece::Number(month), Piece::Number(year)] => {
+            // Between slashes, the first one may be the month.
+            date(*year, *month, *day).filter(|_| marks == [".", "."])
+        }
         [Piece::Number(day), Piece::Month(month), Piece::Number(year)] => date(*year, *month, *day),
         [Piece::Month(month), Piece::Number(day), Piece::Number(year)] => date(*year, *month, *day),
         _ => None,
@@ -87,12 +104,6 @@ fn month_number(word: &str) -> Option<u8> {
     month_by_name(word).or_else(|| season(&word.to_lowercase()))
 }
 
-/// Returns whether a full stop stands behind the number that the text begins with: else it may be a month.
-fn is_dotted(text: &str) -> bool {
-    let number = text.trim_start_matches(|char: char| !char.is_alphanumeric());
-    number.trim_start_matches(|char: char| char.is_ascii_digit()).starts_with('.')
-}
-
 fn date(year: u32, month: u32, day: u32) -> Option<Date> {
     let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
     let year = i32::try_from(year).ok().filter(|year| (1000..=2999).contains(year))?;
@@ -104,21 +115,26 @@ enum Piece {
     Month(u32),
 }
 
-/// Returns the first three words of `text` that are numbers or months, small words between them passed over, and what
-/// follows; a word that is neither ends the list.
-fn pieces(text: &str) -> (Vec<Piece>, &str) {
+/// Returns the first three words of `text` that are numbers or months, small words between them passed over, what
+/// stands between the numbers, and what follows; a word that is neither ends the list.
+fn pieces(text: &str) -> (Vec<Piece>, Vec<&str>, &str) {
     let is_part = |char: char| char.is_alphanumeric() && !matches!(char, '年' | '月' | '日');
-    let (mut pieces, mut rest) = (Vec::with_capacity(3), text);
+    let (mut pieces, mut marks, mut rest, mut behind) = (Vec::with_capacity(3), Vec::with_capacity(2), text, text);
     while let Some(begin) = rest.find(is_part).filter(|begin| pieces.len() < 3 && *begin < MOST_BETWEEN) {
         let end = rest[begin..].find(|char| !is_part(char)).map_or(rest.len(), |length| begin + length);
         let word = &rest[begin..end];
         if pieces.is_empty() || !LINKS.contains(&word) {
             let Some(piece) = piece(word) else { break };
+            if !pieces.is_empty() {
+                marks.push(behind[..behind.len() - rest.len() + begin].trim());
+            }
+            behind = word.trim_start_matches(|char: char| char.is_ascii_digit());
+            behind = &rest[end - behind.len()..];
             pieces.push(piece);
         }
         rest = &rest[end..];
     }
-    (pieces, rest.strip_prefix('日').unwrap_or(rest))
+    (pieces, marks, rest.strip_prefix('日').unwrap_or(rest))
 }
 
 fn piece(word: &str) -> Option<Piece> {
@@ -155,6 +171,14 @@ mod tests {
         check("10/03/2031", None);
         check("10/03/2031. All rights reserved.", None);
         check("10. 3. 2031", Some("2031-03-10"));
+        check("2031. 3. 10.", Some("2031-03-10"));
+        check("2031\u{2011}03\u{2011}10", Some("2031-03-10"));
+        check("2031년 3월 10일", Some("2031-03-10"));
+        for figures in
+            ["2030 10 12", "1250 10 25", "1800 11-22", "2031-10 12", "2031, 10, 12", "12.10 2031", "2031x-10-12"]
+        {
+            check(figures, None);
+        }
         check("soon", None);
         check("19:00 to 22:10", None);
         check("99999999999-1-1", None);

@@ -20,7 +20,7 @@ pub use dates::{date_at_start, date_in, date_of_line, dates_in, is_date, is_year
 pub use language::{Language, code_of_script};
 pub use markup::{is_fence, plain};
 pub use months::{month, month_by_name, month_names};
-pub use sentences::sentences;
+pub use sentences::{ends_between, sentences};
 pub use terms::{is_stop_word, is_stop_word_of_any, stem, terms};
 pub use thesaurus::{related, related_in_compound};
 pub use words::{

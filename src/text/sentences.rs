@@ -39,7 +39,7 @@ pub fn sentences(paragraph: &str) -> Vec<&str> {
     let mut begin = 0;
     let pieces = paragraph.split_sentence_bound_indices().flat_map(|(at, piece)| before_numbers(at, piece));
     for end in pieces {
-        if ends(paragraph[begin..end].trim_end(), &paragraph[end..]) {
+        if ends_between(paragraph[begin..end].trim_end(), &paragraph[end..]) {
             sentences.push(paragraph[begin..end].trim());
             begin = end;
         }
@@ -62,7 +62,7 @@ fn before_numbers(at: usize, piece: &str) -> impl Iterator<Item = usize> {
 }
 
 /// Returns whether a sentence ends between the two.
-fn ends(before: &str, after: &str) -> bool {
+pub fn ends_between(before: &str, after: &str) -> bool {
     if after.trim_start().starts_with(char::is_lowercase) {
         return false;
     }

@@ -1,7 +1,7 @@
 //! The date a document gives itself: a front matter field or a line such as `Last updated: 2031-03-10` or
 //! `Valid from 1 October 2034`, or a line that says little else.
 
-use crate::text::{date_at_start, is_in};
+use crate::text::{date_at_start, is_in, is_stop_word_of_any};
 
 /// Words before a date that make it the document's own.
 const LABELS: &str = "\
@@ -32,6 +32,13 @@ const OF_DOCUMENTS: &str = "\
     aktualisierung fassung dokuments berichts del última actualización publicación modificación documento informe \
     entry into force effect effective from on since no number nr nº vom von am seit ab el depuis desde";
 
+/// Days of the week before a date, which belong to it.
+const WEEKDAYS: &str = "\
+    monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun \
+    montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag mo di mi do fr sa so \
+    lundi mardi mercredi jeudi vendredi samedi dimanche \
+    lunes martes miércoles jueves viernes sábado domingo";
+
 /// Words between such a label and what it is the date of.
 const OF: [&str; 8] = ["of", "de", "du", "des", "der", "del", "d", "when"];
 
@@ -40,9 +47,18 @@ const DOCUMENTS: &str = "\
     notice note notes report letter memo memorandum minutes bulletin circular newsletter statement bericht brief \
     protokoll mitteilung hinweis rundschreiben vermerk rapport lettre avis compte acta carta informe";
 
+/// Words before such a name with which a sentence speaks of another document.
+const OF_ANOTHER: &str = "the this that der die das den dem des diesen dieser le la les l ce cette el los al este esta";
+
 /// What stands between such a name and its date, and behind the date before who wrote it.
 const OF_DAYS: [&str; 4] = [" of ", " vom ", " du ", " de "];
-const BY: [&str; 4] = ["by ", "von ", "par ", "por "];
+const BY: &str = "by von par por durch";
+
+/// Words of who wrote it.
+const MOST_OF_AUTHOR: usize = 6;
+
+/// Words between a label and its date behind which stands who did it, or where.
+const BY_OR_AT: &str = "by at von par por durch";
 
 /// What stands before the date of a letter.
 const ARTICLES: [&str; 5] = ["den", "le", "el", "il", "a"];
@@ -53,8 +69,10 @@ const HEAD_LINES: usize = 5;
 /// The longest of them, in characters; a longer one says more.
 const LONGEST_HEAD: usize = 90;
 
-/// Words of the place at which a letter was written: `Fait à Lyon`.
+/// Words of the place at which a letter was written, `Fait à Lyon`, and the small ones among them.
 const MOST_OF_PLACE: usize = 3;
+const OF_PLACES: &str =
+    "a à al am an auf aan bei by da de del den der di do du en im in la le les of on sur the und upon";
 
 /// The longest text between a label and its date: `adopted by the board on 16 November 2032`.
 const AFTER_LABEL: usize = 40;
@@ -66,17 +84,30 @@ const LONGEST_LINE: usize = 1_000;
 const MAX_LINES: usize = 25;
 
 /// Returns `YYYY-MM-DD` when a line near the beginning states the document's date: behind a label, or in a line that
-/// says little else. A date within a sentence is that of what the sentence tells.
-pub(super) fn stated<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
+/// says little else. A date within a sentence is that of what the sentence tells, and where several dates stand alone,
+/// each is that of what stands below it.
+pub(super) fn stated<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     let short = |line: &'a str| line.trim().get(..line.trim().floor_char_boundary(LONGEST_LINE)).unwrap_or_default();
-    let mut lines: Vec<&str> = lines.map(short).filter(|line| !line.is_empty()).take(MAX_LINES).collect();
+    let all = lines.map(short).filter(|line| !line.is_empty());
+    let mut lines: Vec<&str> = all.clone().take(MAX_LINES).collect();
     lines.dedup();
     let each = || lines.iter().copied();
+    let is_log = each().take(HEAD_LINES).any(|line| alone(line).is_some()) && are_several(all.filter_map(alone));
+    let alone = |line| alone(line).filter(|_| !is_log);
     let head = |line| alone(line).or_else(|| below_letterhead(line)).or_else(|| in_head(line));
     each()
         .find_map(stated_in_line)
         .or_else(|| each().take(HEAD_LINES).find_map(head))
         .or_else(|| each().find_map(below_letterhead))
+}
+
+/// Returns whether several of the headings of a document have dates, as those of a log have.
+pub(super) fn are_entries<'a>(headings: impl Iterator<Item = &'a str>) -> bool {
+    are_several(headings.filter_map(|heading| stated(std::iter::once(heading))))
+}
+
+fn are_several(mut dates: impl Iterator<Item = String>) -> bool {
+    dates.next().is_some_and(|first| dates.any(|date| date != first))
 }
 
 /// Returns the date that is all of a line.
@@ -94,11 +125,10 @@ fn unmarked(line: &str) -> Option<&str> {
 /// L.`: it calls itself a document, and its date stands at the end, between commas, or before who wrote it.
 fn in_head(line: &str) -> Option<String> {
     let line = unmarked(line)?;
-    let mut words = line.split(|char: char| !char.is_alphabetic());
-    if !words.any(|word| is_in(DOCUMENTS, &word.to_lowercase())) {
+    if !names_itself(line) {
         return None;
     }
-    let is_end = |rest: &str| rest.is_empty() || BY.iter().any(|by| rest.starts_with(by));
+    let is_end = |rest: &str| rest.is_empty() || is_author(rest);
     let behind = |mark: &str| {
         let ends = line.match_indices(mark).map(|(at, mark)| &line[at + mark.len()..]);
         ends.filter_map(date_at_start)
@@ -112,10 +142,27 @@ fn in_head(line: &str) -> Option<String> {
     between().or_else(|| OF_DAYS.into_iter().find_map(behind))
 }
 
+/// Returns whether a line begins with what a document calls itself: `It follows the report` speaks of another one.
+fn names_itself(line: &str) -> bool {
+    let words = line.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty());
+    let mut words = words.map(str::to_lowercase).enumerate();
+    let is_other = |at: usize, word: &str| is_in(OF_ANOTHER, word) || (at == 0 && is_stop_word_of_any(word));
+    let name = words.find(|(at, word)| is_in(DOCUMENTS, word) || is_other(*at, word));
+    name.is_some_and(|(_, word)| is_in(DOCUMENTS, &word))
+}
+
+/// Returns whether the text says by whom something is, and no more: names, and small words.
+fn is_author(text: &str) -> bool {
+    let (by, names) = first_word(text);
+    let is_name = |word: &str| !word.starts_with(char::is_lowercase) || is_stop_word_of_any(word);
+    is_in(BY, by) && names.split_whitespace().count() <= MOST_OF_AUTHOR && names.split_whitespace().all(is_name)
+}
+
 /// Returns the date of a line such as `Norderwarf, den 29. Januar 2031`: short, and nothing after the date.
 fn below_letterhead(line: &str) -> Option<String> {
     let line = unmarked(first_sentence(line))?;
-    let dates = line.match_indices(", ").map(|(at, mark)| &line[at + mark.len()..]);
+    let commas = line.match_indices(", ").filter(|(at, _)| !happens_on_weekday(&line[..*at]));
+    let dates = commas.map(|(at, mark)| &line[at + mark.len()..]);
     let without_article =
         |date: &str| Some(date.split_once(' ').filter(|(word, _)| ARTICLES.contains(word))?.1.to_owned());
     let mut dates = dates.filter(|date| date.ends_with(|char: char| char.is_ascii_digit() || char == '日'));
@@ -126,9 +173,20 @@ fn below_letterhead(line: &str) -> Option<String> {
 /// sentence.
 fn first_sentence(line: &str) -> &str {
     let ends = |at: &usize| line[..*at].bytes().rev().take_while(u8::is_ascii_digit).count() == 4;
-    let is_place = line.split(',').next().is_some_and(|place| place.split_whitespace().count() <= MOST_OF_PLACE);
-    let line = line.strip_suffix('.').filter(|_| is_place).unwrap_or(line);
+    let line = line.strip_suffix('.').filter(|_| line.split(',').next().is_some_and(is_place)).unwrap_or(line);
     line.match_indices(". ").map(|(at, _)| at).find(ends).map_or(line, |at| &line[..at])
+}
+
+/// Returns whether the text may name a place and say no more: `He drowned here` has a word that no place has.
+fn is_place(text: &str) -> bool {
+    let is_part = |word: &str| !word.starts_with(char::is_lowercase) || is_in(OF_PLACES, word);
+    text.split_whitespace().count() <= MOST_OF_PLACE && text.split_whitespace().all(is_part)
+}
+
+/// Returns whether the text before a comma ends with a day on which something was: `Opened Monday`.
+fn happens_on_weekday(text: &str) -> bool {
+    let mut words = text.rsplit(", ").next().unwrap_or_default().rsplit(' ');
+    words.next().is_some_and(|last| is_in(WEEKDAYS, &last.to_lowercase())) && words.next().is_some()
 }
 
 /// Returns the date behind a label at the beginning of the line, or of what follows a full stop or comma in it. A row
@@ -153,7 +211,9 @@ fn labelled(text: &str, is_row: bool) -> Option<String> {
     }
     let is_alone = rest.trim_start_matches([' ', '*', '_']).starts_with('|');
     match word {
-        _ if is_in(LABELS, word) || (is_behind && is_in(BEHIND, word)) => near(rest),
+        _ if is_in(LABELS, word) || (is_behind && is_in(BEHIND, word)) => {
+            near(rest).filter(|_| is_field(rest) || !says_more(rest))
+        }
         _ if is_in(THINGS, word) => near(rest).filter(|_| !says_more(rest)),
         _ if DATES.contains(&word) && !(is_row && is_alone || is_of_other(rest)) => near(rest),
         _ => None,
@@ -166,12 +226,19 @@ fn first_word(text: &str) -> (&str, &str) {
     text.split_at(text.find(|char: char| !char.is_alphabetic()).unwrap_or(text.len()))
 }
 
-/// Returns whether other words than small ones stand between a label and its date.
+/// Returns whether a label is the name of a field.
+fn is_field(rest: &str) -> bool {
+    rest.trim_start_matches([' ', '*', '_']).starts_with([':', '：', '|'])
+}
+
+/// Returns whether other words than small ones stand between a label and its date, but for those who did it, and where.
 fn says_more(rest: &str) -> bool {
     let near = rest.char_indices().take(AFTER_LABEL).find(|(at, _)| parse(&rest[*at..]).is_some());
     let between = near.map_or(rest, |(at, _)| &rest[..at]);
-    let mut words = between.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
-    words.any(|word| word.chars().all(char::is_alphabetic) && !word.is_empty() && !is_in(OF_DOCUMENTS, word))
+    let words = between.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
+    let is_small = |word: &str| [OF_DOCUMENTS, LABELS, WEEKDAYS].iter().any(|words| is_in(words, word));
+    let mut words = words.take_while(|word| !is_in(BY_OR_AT, word));
+    words.any(|word| word.chars().all(char::is_alphabetic) && !word.is_empty() && !is_small(word))
 }
 
 /// Returns whether a label that goes on so is the date of something else than the document: `Date of birth: 3 May`.
@@ -220,7 +287,7 @@ pub fn in_file_name(name: &str) -> Option<String> {
             _ => byte.is_ascii_digit(),
         })
     };
-    candidates.filter(is_iso).find_map(parse)
+    candidates.filter(is_iso).find_map(|text| parse(&text.replace('_', "-")))
 }
 
 #[cfg(test)]
@@ -258,6 +325,23 @@ mod tests {
         check("HOSPITAL\n\nSafety notice 2035/05 of 3 May 2035\n\nThe batteries", Some("2035-05-03"));
         check("# Where we stand\n\nNote for the board, 20 January 2036, by Ada Lund", Some("2036-01-20"));
         check("# The storm of 3 May 2035\n\nIt was noted.", None);
+        check("It follows the report of 3 May 1950 by Lund and many others.", None);
+        check("This replaces the report of 3 May 2035", None);
+        check("Report of 3 May 1950 by Lund says that the gate was closed", None);
+        check("Report IR-34-03 of 30 June 2034, by O. Vance and the board.", Some("2034-06-30"));
+        check("He drowned here, 3 May 1950.", None);
+        check("Opened Monday, 11 February 1931.", None);
+        check("Skelderwick, Monday, 11 February 2031.", Some("2031-02-11"));
+        check("Updated prices for boats built on 3 May 1950 are below.", None);
+        check("Effective dose was given on 3 May 1950", None);
+        check("In force 10 were on duty on 3 May 1950", None);
+        check("Last of the boats, sunk 3 May 1950", None);
+        check("Updated on Thursday, 3 May 2031", Some("2031-05-03"));
+        check("Signed by Lund at Ohl on 3 May 2031", Some("2031-05-03"));
+        check("Signed at Ohl on 3 May 2031", Some("2031-05-03"));
+        check("Boats and crew\nYear Boats Crew\n2030 10 12\n2031 11 14", None);
+        check("Chronicle\n\n3 May 1950\n\nIt was built.\n\n5 June 2031\n\nIt sank.", None);
+        check("# Stand\n\n3 May 2031\n\nIt is built.\n\n3 May 2031", Some("2031-05-03"));
         check("a\n\nb\n\nc\n\nd\n\ne\n\nSee the report of 3 May 2035", None);
         check("Last updated: 04/05/2031. All rights reserved.", None);
         check("Date of birth: 3 May 1950", None);

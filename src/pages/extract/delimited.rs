@@ -32,7 +32,7 @@ pub(super) fn read(bytes: &[u8], delimiter: Option<u8>) -> Result<Document, Unre
         true => Vec::new(),
         false => vec![Section { label: None, path: String::new(), anchor: None, text }],
     };
-    Ok(Document { sections, missing, ..Document::default() })
+    Ok(Document { has_records: true, sections, missing, ..Document::default() })
 }
 
 /// Returns the rows of a short text.

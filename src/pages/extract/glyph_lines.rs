@@ -18,6 +18,8 @@ const GAP: f64 = 0.1;
 /// The same where the page has them, in front of text with a place of its own, such as the next cell of a row. Where
 /// there are digits, [`GAP`] is enough: two numbers that are read as one are another number.
 const GAP_OF_PLACES: f64 = 0.2;
+/// A gap that is wider than any between words, even of a line that is stretched to its margins.
+const GAP_OF_COLUMNS: f64 = 1.5;
 /// How much wider than the usual gap of its line it has to be.
 const MARGIN: f64 = 0.12;
 /// How large raised text is at most, and how far above the line it stands at least, in sizes of the font beside it.
@@ -65,6 +67,17 @@ impl Line {
         let begin = self.glyphs.iter().map(|glyph| glyph.place.0).fold(f64::INFINITY, f64::min);
         let end = self.glyphs.iter().map(|glyph| glyph.end).fold(f64::NEG_INFINITY, f64::max);
         (end - begin).max(0.0)
+    }
+
+    /// Returns whether its text seems to go on in the next line, as that of a paragraph does: no row of a table, no end
+    /// of a sentence, and no capital letter or figure below it.
+    pub fn goes_on_in(&self, next: &Self) -> bool {
+        let is_row = self.glyphs.iter().skip(1).any(|glyph| glyph.gap > GAP_OF_COLUMNS);
+        let last = self.glyphs.iter().rfind(|glyph| !glyph.is_blank());
+        let is_end = last.is_none_or(|glyph| glyph.text.ends_with(['.', '!', '?', ':', ';', '。', '！', '？']));
+        let first = next.glyphs.iter().find(|glyph| !glyph.is_blank());
+        let goes_on = |char: char| char.is_alphabetic() && !char.is_uppercase();
+        !is_row && !is_end && first.is_some_and(|glyph| glyph.text.starts_with(goes_on))
     }
 
     /// Returns the glyphs as they stand from left to right, with a space where words are apart.

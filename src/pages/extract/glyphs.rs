@@ -22,8 +22,11 @@ const NO_DISTANCE: f64 = 3.0;
 /// The share of a wide line's width that a line fills which is wrapped, and the place of that one among the widths.
 const WRAPPED: f64 = 0.8;
 const WIDE: f64 = 0.9;
-/// Lines that are wrapped, from which on their distance is usual.
+/// Lines that are wrapped, from which on their distance is usual, and the share of all such lines that they are; and
+/// how much distances differ that are the same.
 const MANY: usize = 3;
+const SHARE: usize = 4;
+const SAME: f64 = 1.1;
 /// Glyphs of a page; what follows is not read.
 const MAX_GLYPHS: usize = 1_000_000;
 
@@ -75,16 +78,18 @@ impl Glyphs {
     }
 
     /// Returns the distance from which on a line stands apart. Text may be set wide: what counts is how far apart the
-    /// lines of its paragraphs are.
+    /// lines of its paragraphs are, the nearest of those that are usual. Rows and clauses of one line may be further.
     fn apart(&self) -> f64 {
         let mut widths: Vec<f64> = self.lines.iter().map(Line::width).collect();
         widths.sort_by(f64::total_cmp);
         let wide = quantile(&widths, WIDE).unwrap_or_default() * WRAPPED;
-        let pairs = self.lines.iter().zip(self.distances.iter().skip(1));
-        let wrapped = pairs.filter(|(line, distance)| line.width() >= wide && (LINE..NO_DISTANCE).contains(*distance));
+        let pairs = self.lines.windows(2).zip(self.distances.iter().skip(1));
+        let near = pairs.filter(|(_, distance)| (LINE..NO_DISTANCE).contains(*distance));
+        let wrapped = near.filter(|(pair, _)| pair[0].width() >= wide && pair[0].goes_on_in(&pair[1]));
         let mut distances: Vec<f64> = wrapped.map(|(_, distance)| *distance).collect();
         distances.sort_by(f64::total_cmp);
-        let usual = quantile(&distances, 0.5).filter(|_| distances.len() >= MANY);
+        let many = MANY.max(distances.len() / SHARE);
+        let usual = distances.windows(many).find(|same| same[many - 1] <= same[0] * SAME).map(|same| same[0]);
         usual.map_or(APART, |usual| APART.max(usual * APART_OF_USUAL))
     }
 
@@ -327,6 +332,35 @@ mod tests {
         assert_eq!(lines(&[0.0, 1.6, 1.6, 2.6, 1.6, 1.6, 1.6]), "xxx/xxxx");
         assert_eq!(lines(&[0.0, 2.0, 2.0, 2.0, 3.2, 2.0, 2.0]), "xxxx/xxx");
         assert_eq!(lines(&[0.0, 2.0, 2.0]), "x/x/x", "too few to tell");
+    }
+
+    /// Returns the paragraphs of lines that stand so far below each other.
+    fn paragraphs(lines: &[(f64, &str)]) -> Vec<usize> {
+        let (mut glyphs, mut y) = (Glyphs::default(), 0.0);
+        for (distance, line) in lines {
+            y += distance * 10.0;
+            glyphs.begins = true;
+            (0_u32..).zip(line.chars()).for_each(|(at, char)| {
+                glyphs.put(f64::from(at) * 5.0, y, 0.5, 10.0, &char.to_string());
+            });
+        }
+        glyphs.text().split("\n\n").map(|paragraph| paragraph.lines().count()).collect()
+    }
+
+    #[test]
+    fn rows_and_clauses_of_one_line_say_nothing_of_the_distance_of_lines() {
+        let (row, first) = ("Petrel has a crew of twelve 12 34 56 78", "The battery of the island stores energy");
+        let (next, clause) = ("for the long nights of winter and it is", "The dues of the harbour are 12 a day");
+        let text = [(2.2, first), (1.2, next), (1.2, next), (2.2, "Prices"), (2.2, first), (1.2, next), (1.2, next)];
+        let after_rows = [vec![(2.0, row); 8], text.to_vec()].concat();
+        assert_eq!(paragraphs(&after_rows)[7..], [1, 3, 1, 3]);
+        let lower = row.to_lowercase();
+        let after_rows = [vec![(2.0, &*lower); 8], text.to_vec()].concat();
+        assert_eq!(paragraphs(&after_rows)[7..], [1, 3, 1, 3]);
+        let clauses = [(2.2, "First part"), (2.0, clause)].repeat(6);
+        assert_eq!(paragraphs(&clauses), [1; 12]);
+        let wide = [(2.0, first), (2.0, next), (2.0, next), (2.0, next), (3.2, first), (2.0, next)];
+        assert_eq!(paragraphs(&wide), [4, 2]);
     }
 
     #[test]

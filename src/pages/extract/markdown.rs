@@ -6,6 +6,7 @@ use super::{
     outline::Outline,
     text,
 };
+use crate::text::ends_between;
 
 /// Fields of a front matter with the document's date, the surest first.
 const DATES: [&str; 6] = ["date", "updated", "last_modified", "published", "valid_from", "effective"];
@@ -43,13 +44,13 @@ pub(super) fn add(body: &str, outline: &mut Outline) {
         let may_head = std::mem::replace(&mut begins, line.trim().is_empty()) || behind_mark(line) > 0;
         if is_code(line, &mut fence) {
             outline.line(line);
-        } else if let Some(line) = run_in(line).filter(|_| may_head) {
-            outline.line(&line);
         } else if let Some((level, heading)) = atx_heading(line) {
             outline.heading(level, heading);
-        } else if let Some(level) = lines.peek().and_then(|next| underline(line, next)) {
+        } else if let Some(level) = lines.peek().and_then(|next| underline(line, next, may_head)) {
             lines.next();
             outline.heading(level, line.trim());
+        } else if let Some(line) = run_in(line).filter(|_| may_head) {
+            outline.line(&line);
         } else {
             outline.line(line);
         }
@@ -57,7 +58,8 @@ pub(super) fn add(body: &str, outline: &mut Outline) {
 }
 
 /// Returns the first line of a paragraph that begins with its own heading in bold, with a colon behind that: as a
-/// sentence `**First aiders.** There are 17` would say something else, and nothing twice.
+/// sentence `**First aiders.** There are 17` would say something else, and nothing twice. Where no sentence ends, as in
+/// `**Dr.** Lund`, there is no heading, and the line stays as its author wrote it.
 fn run_in(line: &str) -> Option<String> {
     let (mark, text) = line.split_at(behind_mark(line));
     let (heading, rest) = text.strip_prefix("**")?.split_once("**")?;
@@ -68,7 +70,8 @@ fn run_in(line: &str) -> Option<String> {
     let words = heading.split_whitespace().count();
     let is_heading = (1..=MOST_OF_HEADING).contains(&words) && !heading.contains(|char: char| char.is_ascii_digit());
     let goes_on = rest.starts_with(' ') && rest.contains(char::is_alphanumeric);
-    (is_heading && goes_on).then(|| format!("{mark}**{heading}:**{rest}"))
+    let is_sentence = !heading.contains('.') && ends_between(&format!("{heading}."), &plain(rest));
+    (is_heading && goes_on && is_sentence).then(|| format!("{mark}**{heading}:**{rest}"))
 }
 
 /// Returns how many bytes of the line are its indentation and the mark of an item of a list.
@@ -84,7 +87,7 @@ fn behind_mark(line: &str) -> usize {
 pub(super) fn begins_with_heading(body: &str) -> bool {
     let mut lines = body.lines().skip_while(|line| line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
-    atx_heading(first).is_some() || lines.next().is_some_and(|next| underline(first, next).is_some())
+    atx_heading(first).is_some() || lines.next().is_some_and(|next| underline(first, next, true).is_some())
 }
 
 /// Returns the front matter between `---` lines at the very beginning, and what follows.
@@ -141,9 +144,12 @@ fn atx_heading(line: &str) -> Option<(usize, &str)> {
     is_heading.then(|| (level, rest.trim().trim_end_matches('#').trim_end()))
 }
 
-/// Returns the level of a heading that is underlined with `=` or `-`.
-fn underline(line: &str, next: &str) -> Option<usize> {
-    let is_text = line.trim().chars().any(char::is_alphanumeric) && !line.starts_with([' ', '\t', '|', '>', '-', '*']);
+/// Returns the level of a heading that is underlined with `=` or `-`. One that begins in bold is a paragraph of its own:
+/// else it may be the last of several fields.
+fn underline(line: &str, next: &str, begins: bool) -> Option<usize> {
+    let is_bold = begins && line.starts_with("**");
+    let is_mark = line.starts_with([' ', '\t', '|', '>', '-', '*']) && !is_bold;
+    let is_text = line.trim().chars().any(char::is_alphanumeric) && !is_mark;
     let next = next.trim_end();
     let all = |mark: char| next.len() >= 3 && next.chars().all(|char| char == mark);
     match is_text {
@@ -156,6 +162,7 @@ fn underline(line: &str, next: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pages::extract::Format;
 
     fn outline(source: &str) -> Vec<(Option<String>, Option<String>, String)> {
         read(source).sections.into_iter().map(|section| (section.label, section.anchor, section.text)).collect()
@@ -174,6 +181,36 @@ mod tests {
             let (head, rest) = kept.split_once(". ").unwrap_or(("Closed", ""));
             check(format!("**{head}.** {rest}").trim(), kept);
         }
+    }
+
+    #[test]
+    fn a_bold_beginning_that_ends_no_sentence_stays() {
+        let lines = [
+            "U.S. exports rose.",
+            "Dr. Lund chairs the board.",
+            "No. 7 is closed.",
+            "St. Mary is here.",
+            "Approx. 120 places.",
+            "e.g. the boats",
+            "Closed now. but not tomorrow",
+        ];
+        for line in lines {
+            let (head, rest) = line.split_once(". ").unwrap();
+            assert_eq!(read(&format!("- **{head}.** {rest}")).sections[0].text, format!("- {line}"));
+            let html = format!("<p><b>{head}.</b> {rest}</p>");
+            let page = crate::pages::extract::read(Format::Html, html.into_bytes()).unwrap();
+            assert_eq!(page.sections[0].text, line);
+        }
+    }
+
+    #[test]
+    fn a_bold_line_that_is_underlined_is_a_heading() {
+        let labels = |source: &str| outline(source).into_iter().map(|(label, ..)| label).collect::<Vec<_>>();
+        assert_eq!(
+            labels("# Port\n\n**Closed now.** See below\n---\n\nText."),
+            [Some("Closed now. See below".to_owned())]
+        );
+        assert_eq!(labels("# Port\n\nFrom A\n**To:** B\n---\n\nText."), [None]);
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod outline;
 mod package;
 pub mod passages;
 mod pdf;
+mod pdf_forms;
 mod pdf_objects;
 mod pptx;
 mod predefined;
@@ -174,6 +175,9 @@ pub struct Document {
     /// The day on which its file was saved or made, which counts if nothing else is said: see [`Self::date`].
     #[serde(default)]
     pub saved: Option<String>,
+    /// Whether its rows are records, each with dates of its own.
+    #[serde(skip)]
+    pub has_records: bool,
     /// In reading order; none has an empty text. There are some, unless a page does nothing but lead on.
     pub sections: Vec<Section>,
     /// What could not be read of it, for people.
@@ -254,17 +258,29 @@ pub fn read(format: Format, bytes: Vec<u8>) -> Result<Document, Unreadable> {
 
 /// Returns the document with the date that it states in a field of its own, else in its text.
 fn dated(format: Format, document: Document) -> Document {
-    // Records have dates of their own.
     let is_text = !matches!(format, Format::Json | Format::Xml);
-    let lines = || {
-        let sections = document.sections.iter();
-        // What has no path is the number of a page.
-        let texts = sections
-            .flat_map(|section| section.label.iter().filter(|_| !section.path.is_empty()).chain([&section.text]));
-        document.title.iter().chain(texts).flat_map(|text| text.lines())
-    };
-    let published = document.published.clone().or_else(|| is_text.then(|| date::stated(lines())).flatten());
+    let published = document.published.clone().or_else(|| is_text.then(|| stated(&document)).flatten());
     Document { published, ..document }
+}
+
+/// Returns the date that a document states in its title, its headings or its text.
+fn stated(document: &Document) -> Option<String> {
+    let sections = document.sections.iter();
+    // What has no path is the number of a page.
+    let labelled = sections.clone().filter(|section| !section.path.is_empty());
+    let is_log = date::are_entries(labelled.filter_map(|section| section.label.as_deref()));
+    let texts = sections.flat_map(move |section| {
+        let label = section.label.as_deref().filter(|_| !section.path.is_empty() && !is_log);
+        let text = if document.has_records { above_rows(&section.text) } else { &section.text };
+        label.into_iter().chain([text])
+    });
+    date::stated(document.title.as_deref().into_iter().chain(texts).flat_map(str::lines))
+}
+
+/// Returns the lines above the first row of a sheet; without a table, all its lines are rows.
+fn above_rows(text: &str) -> &str {
+    let begins = if text.starts_with('|') { Some(0) } else { text.find("\n|") };
+    begins.map_or("", |at| &text[..at])
 }
 
 fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {
@@ -326,6 +342,26 @@ mod tests {
         let (kinds, _) = kinds.split_once('"').unwrap();
         let endings: Vec<String> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();
         assert_eq!(kinds.split(',').collect::<Vec<_>>(), endings);
+    }
+
+    #[test]
+    fn dates_of_records_and_of_entries_are_not_the_document_s() {
+        let check = |format: Format, text: &str, expected: Option<&str>| {
+            assert_eq!(read(format, text.into()).unwrap().published.as_deref(), expected, "{text}");
+        };
+        check(Format::Csv, "status,since\napproved,2019-05-03\nopen,2030-01-01\n", None);
+        check(Format::Tsv, "signed\t3 May 1950\nborn\t4 May 1951\n", None);
+        check(Format::Csv, "day\n2019-05-03\n", None);
+        check(Format::Csv, "Last updated: 3 May 2031\n\nstatus,since\napproved,2019-05-03\n", Some("2031-05-03"));
+        check(Format::Markdown, "# Log\n\n## 2019-05-03\n\nChecked.\n\n## 2031-02-01\n\nReplaced.\n", None);
+        check(Format::Markdown, "# Log\n\n## 2019-05-03\n\nChecked.\n", Some("2019-05-03"));
+        check(
+            Format::Markdown,
+            "# 3 May 2031\n\n## Version 1, 2019-05-03\n\na\n\n## Version 2, 2020-05-03\n\nb",
+            Some("2031-05-03"),
+        );
+        let history = "<h1>History</h1><h2>3 May 1950</h2><p>It was built.</p><h2>5 June 2031</h2><p>It sank.</p>";
+        check(Format::Html, history, None);
     }
 
     /// A hostile document takes a parser no longer than an innocent one of its length.

@@ -49,8 +49,8 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
             _ => reader.blocks(content, 0),
         }
     }
-    let missing = reader.missing.take();
-    Ok(Document { missing, ..properties.of_document(reader.outline.finish()) })
+    let (missing, has_records) = (reader.missing.take(), body.child("spreadsheet").is_some());
+    Ok(Document { missing, has_records, ..properties.of_document(reader.outline.finish()) })
 }
 
 /// Returns the names of styles that raise what is written in them.

@@ -19,7 +19,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
     let mut document = match kind_of(&mut package)? {
         Kind::Docx(main) => docx::read(&mut package, &main)?,
         Kind::Pptx(main) => pptx::read(&mut package, &main)?,
-        Kind::Xlsx(main) => xlsx::read(&mut package, &main)?,
+        Kind::Xlsx(main) => Document { has_records: true, ..xlsx::read(&mut package, &main)? },
         Kind::Odf => odf::read(&mut package)?,
         Kind::Epub => epub::read(&mut package)?,
     };

@@ -3,7 +3,7 @@
 //! Panics are caught per page, circles found before the parser follows them, and what comes out is checked, because
 //! wrong text is worse than none. What no guard holds ends the parser process.
 
-use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError, Stream};
+use pdf_extract::{Document as Pdf, ObjectId, OutputError};
 
 use super::{
     Document, Section, Unreadable, annotations,
@@ -11,6 +11,7 @@ use super::{
     date,
     glyphs::Glyphs,
     package,
+    pdf_forms::{Forms, MAX_NESTING, own_resources},
     pdf_objects::{decoded, resolve},
     predefined, text, widths,
 };
@@ -18,12 +19,6 @@ use super::{
 const MAX_PAGES: usize = 5_000;
 /// The longest text of a page; more is not something a person wrote.
 const MAX_PAGE_CHARS: usize = 200_000;
-/// Levels of pages trees and of forms within forms; the parser follows both without a bound of its own.
-const MAX_NESTING: usize = 32;
-
-/// Forms within forms, and objects of each, in which an image is looked for.
-const MAX_FORMS: usize = 3;
-const MAX_OBJECTS: usize = 20;
 
 /// Reads a PDF; to be called within [`super::caught::run`]. A page that cannot be read is named in `missing`, its
 /// siblings stay.
@@ -35,10 +30,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
         catch(|| load(bytes)).unwrap_or_else(|| Err(Unreadable::new("could not read this PDF: it is damaged")))?;
     let mut sections = Vec::new();
     let (mut unreadable, mut scanned) = (Vec::new(), Vec::new());
-    let pages = pdf.get_pages();
+    let (pages, mut forms) = (pdf.get_pages(), Forms::new(&pdf));
     for (number, id) in pages.iter().take(MAX_PAGES) {
-        match page_text(&pdf, *number, *id) {
-            Some(text) if text.is_empty() && shows_picture(&pdf, *id) => scanned.push(number.to_string()),
+        match page_text(&pdf, *number, *id, &mut forms) {
+            Some(text) if text.is_empty() && shows_picture(&pdf, *id, &mut forms) => scanned.push(number.to_string()),
             Some(text) if text.is_empty() => {}
             Some(text) => sections.push(section(*number, text)),
             None => unreadable.push(number.to_string()),
@@ -92,10 +87,10 @@ fn named(pages: &[String]) -> Option<String> {
 }
 
 /// Returns whether the page draws something, and one of its resources is an image, or an image is in its content.
-fn shows_picture(pdf: &Pdf, id: ObjectId) -> bool {
+fn shows_picture<'a>(pdf: &'a Pdf, id: ObjectId, forms: &mut Forms<'a>) -> bool {
     let (own, others) = pdf.get_page_resources(id).unwrap_or_default();
     let others = others.into_iter().filter_map(|id| pdf.get_dictionary(id).ok());
-    let is_named = || own.into_iter().chain(others).any(|resources| has_image(pdf, resources, 0));
+    let is_named = || own.into_iter().chain(others).any(|resources| forms.have_image(resources));
     let draws = |content: &[u8], operator: &[u8]| memchr::memmem::find(content, operator).is_some();
     let shows = || {
         let content = pdf.get_page_content(id).unwrap_or_default();
@@ -104,23 +99,9 @@ fn shows_picture(pdf: &Pdf, id: ObjectId) -> bool {
     catch(shows).unwrap_or(false)
 }
 
-fn has_image(pdf: &Pdf, resources: &Dictionary, depth: usize) -> bool {
-    let objects = resources.get(b"XObject").ok().and_then(|objects| resolve(pdf, objects)?.as_dict().ok());
-    let is_image = |object: &Object| {
-        let Some(stream) = resolve(pdf, object).and_then(|object| object.as_stream().ok()) else { return false };
-        match stream.dict.get(b"Subtype").and_then(Object::as_name) {
-            Ok(b"Image") => true,
-            _ => {
-                depth < MAX_FORMS && own_resources(pdf, &stream.dict).is_some_and(|own| has_image(pdf, own, depth + 1))
-            }
-        }
-    };
-    objects.is_some_and(|objects| objects.iter().take(MAX_OBJECTS).any(|(_, object)| is_image(object)))
-}
-
 /// Returns the text of a page; `None` if it cannot be read or is not text.
-fn page_text(pdf: &Pdf, number: u32, id: ObjectId) -> Option<String> {
-    let text = catch(|| is_sane(pdf, id).then(|| extract(pdf, number)))??.ok()?;
+fn page_text<'a>(pdf: &'a Pdf, number: u32, id: ObjectId, forms: &mut Forms<'a>) -> Option<String> {
+    let text = catch(|| is_sane(pdf, id, forms).then(|| extract(pdf, number)))??.ok()?;
     let text = text::tidy(&joined(&text));
     let beside = annotations::of_page(pdf, id);
     let texts = [text, beside].into_iter().filter(|text| !text.is_empty());
@@ -199,7 +180,7 @@ fn property(pdf: &Pdf, name: &[u8]) -> Option<String> {
 
 /// Returns whether neither the page's ancestors nor its forms go in circles: the parser would follow them until the
 /// stack ends, and no guard catches that.
-fn is_sane(pdf: &Pdf, page: ObjectId) -> bool {
+fn is_sane<'a>(pdf: &'a Pdf, page: ObjectId, forms: &mut Forms<'a>) -> bool {
     let Ok(dictionary) = pdf.get_dictionary(page) else { return false };
     let mut ancestor = dictionary;
     let mut height = 0;
@@ -212,36 +193,7 @@ fn is_sane(pdf: &Pdf, page: ObjectId) -> bool {
             return false;
         }
     }
-    let mut visits = 2_000;
-    resources.is_none_or(|resources| forms_end(pdf, resources, 0, &mut visits))
-}
-
-fn own_resources<'a>(pdf: &'a Pdf, dictionary: &'a Dictionary) -> Option<&'a Dictionary> {
-    resolve(pdf, dictionary.get(b"Resources").ok()?)?.as_dict().ok()
-}
-
-fn forms_end(pdf: &Pdf, resources: &Dictionary, depth: usize, visits: &mut usize) -> bool {
-    let forms = resources.get(b"XObject").ok().and_then(|forms| resolve(pdf, forms)?.as_dict().ok());
-    let Some(forms) = forms else { return true };
-    forms.iter().all(|(_, form)| {
-        let Some(form) = resolve(pdf, form).and_then(|form| form.as_stream().ok()) else { return true };
-        if !draws_others(form) {
-            return true;
-        }
-        *visits = visits.saturating_sub(1);
-        let within = own_resources(pdf, &form.dict).unwrap_or(resources);
-        depth < MAX_NESTING && *visits > 0 && forms_end(pdf, within, depth + 1, visits)
-    })
-}
-
-/// Returns whether it is a form (an image is none) whose content uses the operator `Do`.
-fn draws_others(stream: &Stream) -> bool {
-    let is_form = stream.dict.get(b"Subtype").and_then(Object::as_name).is_ok_and(|name| name == b"Form");
-    is_form
-        && match stream.decompressed_content() {
-            Ok(content) => content.windows(2).any(|pair| pair == b"Do"),
-            Err(_) => stream.content.windows(2).any(|pair| pair == b"Do"),
-        }
+    resources.is_none_or(|resources| forms.end(resources))
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ const HEAD_LINES: usize = 10;
 const MOST_ZEROS: usize = 3;
 /// Lines of a title in capitals.
 const TITLE_LINES: usize = 3;
-/// What ends a line beside the usual marks: the vertical tab and the next line of terminals.
-const RARE_LINE_ENDS: [char; 2] = ['\u{b}', '\u{85}'];
+/// What ends a line beside the usual marks: the vertical tab, the form feed and the next line of terminals.
+const RARE_LINE_ENDS: [char; 3] = ['\u{b}', '\u{c}', '\u{85}'];
 
 /// Turns bytes to text: byte order mark, else UTF-8 if it is that, else the likeliest older encoding. Line ends
 /// become `\n`.
@@ -82,7 +82,7 @@ pub(super) fn tidy(text: &str) -> String {
         true => Cow::Owned(text.replace("\r\n", "\n")),
         false => Cow::Borrowed(text),
     };
-    for line in text.split(['\n', '\r', '\u{c}']).flat_map(parted) {
+    for line in text.split(['\n', '\r']).flat_map(parted) {
         let line = line.trim_end();
         empty_lines = if line.is_empty() { empty_lines + 1 } else { 0 };
         if empty_lines > 1 {
@@ -100,9 +100,13 @@ pub(super) fn tidy(text: &str) -> String {
     tidied.trim_start_matches(['\n', '\u{feff}']).trim_end().to_owned()
 }
 
-/// Returns a line as the marks that are rare part it; within the row of a table they are none.
+/// Returns a line as the marks that are rare part it; within a line that may be the row of a table they are none, and
+/// stand for spaces. A page may still begin with it.
 fn parted(line: &str) -> impl Iterator<Item = &str> {
-    let ends: &[char] = if line.trim_start().starts_with('|') { &[] } else { &RARE_LINE_ENDS };
+    // Most lines have none.
+    let row = line.trim_matches(RARE_LINE_ENDS);
+    let is_row = row.contains(RARE_LINE_ENDS) && (row.contains(['|', '\t']) || row.trim().contains("  "));
+    let (line, ends): (_, &[char]) = if is_row { (row, &[]) } else { (line, &RARE_LINE_ENDS) };
     line.split(ends)
 }
 
@@ -248,7 +252,15 @@ mod tests {
             assert!(text.split_whitespace().eq(["12", "34", "tons"]), "{char:?}: {text}");
         }
         assert_eq!(tidied("12\u{b}34\u{85}56\u{1c}78\u{1f}"), "12\n34\n56 78");
-        assert_eq!(tidied("| 12\u{b}34 | 5\u{85}6 |"), "| 12 34 | 5 6 |");
+        for end in RARE_LINE_ENDS {
+            let check = |text: &str, expected: &str| assert_eq!(tidied(&text.replace('/', &end.to_string())), expected);
+            check("| 12/34 | 5/6 |", "| 12 34 | 5 6 |");
+            check("12/34 | 5\n/7 | 8/", "12 34 | 5\n7 | 8");
+            check("1/2    3\n===  ==", "1 2    3\n===  ==");
+            check("1/2\t3", "1 2\t3");
+            check("/Page 2    3\nIt ends./It begins.", "Page 2    3\nIt ends.\nIt begins.");
+            assert_eq!(decode_values(format!("12{end}34,5").as_bytes()).as_deref(), Ok("12 34,5"));
+        }
         assert_eq!(tidied("tu\u{8}rb\0in\u{7f}e \u{1a}\nx"), "turbine\nx");
         assert_eq!(decode("12\u{b}34 tons and 5\u{85}6".as_bytes()).as_deref(), Ok("12\n34 tons and 5\n6"));
     }
