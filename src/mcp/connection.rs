@@ -45,6 +45,9 @@ const CONNECT_TIME: Duration = Duration::from_secs(30);
 const CLOSE_TIME: Duration = Duration::from_secs(2);
 /// How long the end of a program, and of what it said, is waited for once it does not answer.
 const MOMENT: Duration = Duration::from_millis(500);
+/// The time after which the SDK no longer waits for the answer to its first question, whether a server has the newest
+/// protocol, and greets it by the older one.
+const GIVEN_UP: Duration = Duration::from_secs(10);
 /// The largest message.
 pub(super) const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 /// What a server did that sent a larger one.
@@ -211,9 +214,11 @@ type Output = Lines<BufReader<tokio::process::ChildStdout>>;
 type Pipes = AsyncRwTransport<RoleClient, Output, tokio::process::ChildStdin>;
 
 /// What a program writes, a message in a line, whole lines at a time. One that is too long ends the connection: the SDK
-/// would drop it in silence, and its call would wait for the whole time limit.
+/// would drop it in silence, and its call would wait for the whole time limit. The answer of a slow program to the
+/// first question is passed over: the SDK has asked the next one by then, and would take it for the answer to that.
 struct Lines<R> {
     output: R,
+    begun: tokio::time::Instant,
     line: Vec<u8>,
     /// How much of the line was handed on; nothing is, as long as it is not whole.
     passed_on: Option<usize>,
@@ -224,7 +229,14 @@ struct Lines<R> {
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
     fn new(output: R, notices: Arc<Notices>) -> Self {
-        Self { output, line: Vec::new(), passed_on: None, left: MAX_STREAM_BYTES, notices }
+        Self {
+            output,
+            begun: tokio::time::Instant::now(),
+            line: Vec::new(),
+            passed_on: None,
+            left: MAX_STREAM_BYTES,
+            notices,
+        }
     }
 
     /// Reads the line to its end, or to the end of all.
@@ -246,7 +258,11 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, too_much)));
             }
             if end.is_some() || taken == 0 {
-                self.line = raw::readable(std::mem::take(&mut self.line));
+                let line = std::mem::take(&mut self.line);
+                if self.begun.elapsed() >= GIVEN_UP && raw::is_answer_to_first(&line) {
+                    continue;
+                }
+                self.line = raw::readable(line);
                 return Poll::Ready(Ok(()));
             }
         }
@@ -371,6 +387,22 @@ mod tests {
         let mut read = Vec::new();
         let done = Lines { left, ..lines }.read_to_end(&mut read).await.map(|_| read);
         (done, notices.cut_off())
+    }
+
+    /// A program may take its time to start: `npx` fetches it first.
+    #[tokio::test(start_paused = true)]
+    async fn the_late_answer_of_a_slow_program_is_passed_over() {
+        let first = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no such method"}}"#;
+        let others =
+            "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+        let written = format!("{first}\n{others}");
+        for (wait, expected) in [(GIVEN_UP - Duration::from_millis(1), &*written), (GIVEN_UP, others)] {
+            let mut lines = Lines::new(BufReader::with_capacity(7, written.as_bytes()), Arc::default());
+            tokio::time::advance(wait).await;
+            let mut read = String::new();
+            lines.read_to_string(&mut read).await.unwrap();
+            assert_eq!(read, expected);
+        }
     }
 
     #[tokio::test]

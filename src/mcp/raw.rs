@@ -14,6 +14,7 @@ use rmcp::{
         SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
+use serde::{Deserialize, de::IgnoredAny};
 use sse_stream::Sse;
 
 use super::{connection::MAX_MESSAGE_BYTES, listed};
@@ -23,6 +24,18 @@ use crate::net::surrogates;
 /// with what the SDK would lose of it.
 pub(super) fn readable(message: Vec<u8>) -> Vec<u8> {
     listed::marked(surrogates::repair_body(message))
+}
+
+/// Returns whether the message answers the first request of a connection, whose number is 0.
+pub(super) fn is_answer_to_first(message: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Numbered {
+        id: Option<serde_json::Value>,
+        method: Option<IgnoredAny>,
+    }
+    // A request of the server has a method, and a number of its own.
+    let is_it = |message: Numbered| message.method.is_none() && message.id == Some(0.into());
+    serde_json::from_slice(message).is_ok_and(is_it)
 }
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
