@@ -33,7 +33,7 @@ await story(async (page) => {
   assert(!(await phases()).includes("waits for a reply"), `it has its reply: ${await phases()}`);
   const link = page.locator(".sign-ins a");
   assert(await link.isVisible() && await link.getAttribute("href") === signIn.url && (await link.getAttribute("rel")).includes("noopener"), "where to sign in is a link in sight");
-  assert(await page.locator(".sign-ins h2").textContent() === "A tool needs somebody to sign in", "it says what the link is for");
+  assert(await page.getByRole("heading", { name: "A tool needs somebody to sign in" }).isVisible(), "it says what the link is for");
   assert((await page.locator(".read > p").last().textContent()).includes("being written"), "it is being written");
 
   await send(event(10, 2, "run.failed", { problem: { message: "Lost." } }));
