@@ -27,13 +27,13 @@ await story(async (page) => {
 
   const signIn = { server: "register", message: "Sign in to read it.", url: "https://register.test/sign-in?x=1" };
   await send(event(5, 2, "run.created", { question: "That one", options: {} }), event(6, 2, "run.started", {}), event(7, 2, "sign_in.required", signIn));
-  await page.waitForFunction(() => document.querySelector("[role=status]")?.textContent === "A tool needs somebody to sign in");
+  await page.waitForFunction(() => document.querySelector("#spoken").textContent === "A tool needs somebody to sign in");
   await send(event(8, 2, "report.started", { attempt: 1 }), event(9, 2, "report.delta", { attempt: 1, offset: 0, text: "Dues.\n\nAnd" }));
   await page.waitForSelector(".report p");
   assert(!(await phases()).includes("waits for a reply"), `it has its reply: ${await phases()}`);
   const link = page.locator(".sign-ins a");
   assert(await link.isVisible() && await link.getAttribute("href") === signIn.url && (await link.getAttribute("rel")).includes("noopener"), "where to sign in is a link in sight");
-  assert(await page.locator(".sign-ins h2").textContent() === "A tool needs somebody to sign in", "it says what the link is for");
+  assert(await page.getByRole("heading", { name: "A tool needs somebody to sign in" }).isVisible(), "it says what the link is for");
   assert((await page.locator(".read > p").last().textContent()).includes("being written"), "it is being written");
 
   await send(event(10, 2, "run.failed", { problem: { message: "Lost." } }));
