@@ -151,11 +151,15 @@ fn names_itself(line: &str) -> bool {
     name.is_some_and(|(_, word)| is_in(DOCUMENTS, &word))
 }
 
-/// Returns whether the text says by whom something is, and no more: names, and small words.
+/// Returns whether the text says by whom something is, and no more: behind a name, `by Lund shows` goes on.
 fn is_author(text: &str) -> bool {
     let (by, names) = first_word(text);
-    let is_name = |word: &str| !word.starts_with(char::is_lowercase) || is_stop_word_of_any(word);
-    is_in(BY, by) && names.split_whitespace().count() <= MOST_OF_AUTHOR && names.split_whitespace().all(is_name)
+    let names: Vec<&str> = names.split_whitespace().take(MOST_OF_AUTHOR + 1).collect();
+    let is_small = |word: &str| is_stop_word_of_any(word.trim_end_matches(|char: char| !char.is_alphanumeric()));
+    let goes_on = |pair: &[&str]| {
+        pair[0].starts_with(char::is_uppercase) && pair[1].starts_with(char::is_lowercase) && !is_small(pair[1])
+    };
+    is_in(BY, by) && names.len() <= MOST_OF_AUTHOR && !names.windows(2).any(goes_on)
 }
 
 /// Returns the date of a line such as `Norderwarf, den 29. Januar 2031`: short, and nothing after the date.
@@ -328,6 +332,7 @@ mod tests {
         check("It follows the report of 3 May 1950 by Lund and many others.", None);
         check("This replaces the report of 3 May 2035", None);
         check("Report of 3 May 1950 by Lund says that the gate was closed", None);
+        check("Report of 3 May 1950 by Lund shows nothing.", None);
         check("Report IR-34-03 of 30 June 2034, by O. Vance and the board.", Some("2034-06-30"));
         check("He drowned here, 3 May 1950.", None);
         check("Opened Monday, 11 February 1931.", None);

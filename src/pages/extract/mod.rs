@@ -253,7 +253,7 @@ pub fn read(format: Format, bytes: Vec<u8>) -> Result<Document, Unreadable> {
     if document.sections.is_empty() && document.refresh.is_none() {
         return Err(Unreadable::without_text());
     }
-    Ok(bounded(dated(format, document)))
+    Ok(bounded(document))
 }
 
 /// Returns the document with the date that it states in a field of its own, else in its text.
@@ -289,7 +289,7 @@ fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {
         Format::Markdown => markdown::read(&text::decode(bytes)?),
         Format::Html => html::read(&html::decode(bytes)?)?,
         Format::WebPage => html::read_web_page(&html::decode(bytes)?)?,
-        Format::Pdf => return pdf::read(bytes),
+        Format::Pdf => pdf::read(bytes)?,
         Format::Package => office::read(bytes)?,
         Format::Csv => delimited::read(bytes, None)?,
         Format::Tsv => delimited::read(bytes, Some(b'\t'))?,
@@ -297,7 +297,12 @@ fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {
         Format::Xml => xml_document::read(bytes)?,
         Format::Rst => rst::read(&text::decode(bytes)?),
     };
-    Ok(Document { sections: passages::joined(document.sections), ..document })
+    // Once sections are joined, headings are lines of their texts.
+    let document = dated(format, document);
+    Ok(match format {
+        Format::Pdf => document,
+        _ => Document { sections: passages::joined(document.sections), ..document },
+    })
 }
 
 /// Converts HTML, or a piece of it, to plain text. Blocking, and bounded by nothing but the process it runs in.

@@ -101,11 +101,11 @@ pub(super) fn tidy(text: &str) -> String {
 }
 
 /// Returns a line as the marks that are rare part it; within a line that may be the row of a table they are none, and
-/// stand for spaces. A page may still begin with it.
+/// stand for spaces.
 fn parted(line: &str) -> impl Iterator<Item = &str> {
-    // Most lines have none.
     let row = line.trim_matches(RARE_LINE_ENDS);
-    let is_row = row.contains(RARE_LINE_ENDS) && (row.contains(['|', '\t']) || row.trim().contains("  "));
+    let has_gaps = || row.contains(RARE_LINE_ENDS) && (row.contains('\t') || row.trim().contains("  "));
+    let is_row = row.contains('|') || has_gaps();
     let (line, ends): (_, &[char]) = if is_row { (row, &[]) } else { (line, &RARE_LINE_ENDS) };
     line.split(ends)
 }
