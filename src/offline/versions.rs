@@ -510,7 +510,8 @@ mod tests {
     fn another_matter_with_the_same_unit_is_not_overruled() {
         let sources = [source(1, "a", "Safety", "2030-02-10"), source(2, "b", "Waste", "2031-03-04")];
         let check = |older: &str, newer: &str, expected: bool| {
-            let statements = [says(1, older), says(2, newer)];
+            let below = |title: &str, statement: Statement| Statement { group: title.into(), ..statement };
+            let statements = [below("Rules for staff", says(1, older)), below("Prices of the shop", says(2, newer))];
             let score = Score { value: 1.0, answers: true, ..Score::default() };
             let candidates: Vec<(&Statement, Score)> = statements.iter().map(|statement| (statement, score)).collect();
             let versions = Versions::of("How much?", &statements, &sources);
