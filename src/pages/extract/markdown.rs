@@ -147,7 +147,7 @@ fn atx_heading(line: &str) -> Option<(usize, &str)> {
     is_heading.then(|| (level, rest.trim().trim_end_matches('#').trim_end()))
 }
 
-/// Returns the level of a heading that is underlined with `=` or `-`. One that begins in bold is a paragraph of its own:
+/// Returns the level of a heading that is underlined with `=` or `-`. One that begins in bold is a paragraph by itself;
 /// else it may be the last of several fields.
 fn underline(line: &str, next: &str, begins: bool) -> Option<usize> {
     let is_bold = begins && line.starts_with("**");

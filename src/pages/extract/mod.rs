@@ -64,6 +64,9 @@ const MAX_HEADING_CHARS: usize = 300;
 /// The longest headings above a section together, for each stands with every section below it.
 const MAX_PATH_BYTES: usize = 2_000;
 
+/// Sections in which a document says its date, or shows that its headings are those of a log.
+const MOST_SECTIONS: usize = 500;
+
 /// Lines of a sheet among which it says something of itself.
 const MOST_NOTES: usize = 25;
 
@@ -255,7 +258,7 @@ fn dated(format: Format, document: Document) -> Document {
 
 /// Returns the date that a document states in its title, its headings or its text.
 fn stated(document: &Document) -> Option<String> {
-    let sections = document.sections.iter();
+    let sections = document.sections.iter().take(MOST_SECTIONS);
     // What has no path is the number of a page.
     let labelled = sections.clone().filter(|section| !section.path.is_empty());
     let is_log = date::are_entries(labelled.filter_map(|section| section.label.as_deref()));
