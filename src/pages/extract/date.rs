@@ -142,8 +142,13 @@ fn in_head(line: &str) -> Option<String> {
     between().or_else(|| OF_DAYS.into_iter().find_map(behind))
 }
 
-/// Returns whether a line begins with what a document calls itself: `It follows the report` speaks of another one.
+/// Returns whether a line, or a part of it, begins with what a document calls itself: `It follows the report` speaks of
+/// another one.
 fn names_itself(line: &str) -> bool {
+    line.split([':', '–', '—']).any(begins_with_name)
+}
+
+fn begins_with_name(line: &str) -> bool {
     let words = line.split(|char: char| !char.is_alphabetic()).filter(|word| !word.is_empty());
     let mut words = words.map(str::to_lowercase).enumerate();
     let is_other = |at: usize, word: &str| is_in(OF_ANOTHER, word) || (at == 0 && is_stop_word_of_any(word));
@@ -181,9 +186,12 @@ fn first_sentence(line: &str) -> &str {
     line.match_indices(". ").map(|(at, _)| at).find(ends).map_or(line, |at| &line[..at])
 }
 
-/// Returns whether the text may name a place and say no more: `He drowned here` has a word that no place has.
+/// Returns whether the text may name a place and say no more: `He drowned here` has small words that no place has.
 fn is_place(text: &str) -> bool {
-    let is_part = |word: &str| !word.starts_with(char::is_lowercase) || is_in(OF_PLACES, word);
+    let is_part = |word: &str| {
+        let word = word.to_lowercase();
+        is_in(OF_PLACES, &word) || !is_stop_word_of_any(&word)
+    };
     text.split_whitespace().count() <= MOST_OF_PLACE && text.split_whitespace().all(is_part)
 }
 
@@ -239,8 +247,12 @@ fn is_field(rest: &str) -> bool {
 fn says_more(rest: &str) -> bool {
     let near = rest.char_indices().take(AFTER_LABEL).find(|(at, _)| parse(&rest[*at..]).is_some());
     let between = near.map_or(rest, |(at, _)| &rest[..at]);
+    // `Signed H. Lund, 20 March 2034`
+    if between.trim_end().ends_with(',') {
+        return false;
+    }
     let words = between.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
-    let is_small = |word: &str| [OF_DOCUMENTS, LABELS, WEEKDAYS].iter().any(|words| is_in(words, word));
+    let is_small = |word: &str| [OF_DOCUMENTS, LABELS, THINGS, WEEKDAYS].iter().any(|words| is_in(words, word));
     let mut words = words.take_while(|word| !is_in(BY_OR_AT, word));
     words.any(|word| word.chars().all(char::is_alphabetic) && !word.is_empty() && !is_small(word))
 }
@@ -341,6 +353,10 @@ mod tests {
         check("Effective dose was given on 3 May 1950", None);
         check("In force 10 were on duty on 3 May 1950", None);
         check("Last of the boats, sunk 3 May 1950", None);
+        check("Last updated / Stand: 2031-02-20", Some("2031-02-20"));
+        check("Final list, 16 May 2042.", Some("2042-05-16"));
+        check("Season 2034. Signed H. Vauclair, 20 March 2034.", Some("2034-03-20"));
+        check("# Committee for the environment: minutes of 20 March 2034", Some("2034-03-20"));
         check("Updated on Thursday, 3 May 2031", Some("2031-05-03"));
         check("Signed by Lund at Ohl on 3 May 2031", Some("2031-05-03"));
         check("Signed at Ohl on 3 May 2031", Some("2031-05-03"));

@@ -72,12 +72,20 @@ impl Line {
     /// Returns whether its text seems to go on in the next line, as that of a paragraph does: no row of a table, no end
     /// of a sentence, and no capital letter or figure below it.
     pub fn goes_on_in(&self, next: &Self) -> bool {
-        let is_row = self.glyphs.iter().skip(1).any(|glyph| glyph.gap > GAP_OF_COLUMNS);
-        let last = self.glyphs.iter().rfind(|glyph| !glyph.is_blank());
-        let is_end = last.is_none_or(|glyph| glyph.text.ends_with(['.', '!', '?', ':', ';', '。', '！', '？']));
         let first = next.glyphs.iter().find(|glyph| !glyph.is_blank());
         let goes_on = |char: char| char.is_alphabetic() && !char.is_uppercase();
-        !is_row && !is_end && first.is_some_and(|glyph| glyph.text.starts_with(goes_on))
+        !self.is_row() && !self.is_end() && first.is_some_and(|glyph| glyph.text.starts_with(goes_on))
+    }
+
+    /// Returns whether it has gaps as wide as those of columns.
+    pub fn is_row(&self) -> bool {
+        self.glyphs.iter().skip(1).any(|glyph| glyph.gap > GAP_OF_COLUMNS)
+    }
+
+    /// Returns whether a sentence may end with it.
+    pub fn is_end(&self) -> bool {
+        let last = self.glyphs.iter().rfind(|glyph| !glyph.is_blank());
+        last.is_none_or(|glyph| glyph.text.ends_with(['.', '!', '?', ':', ';', '。', '！', '？']))
     }
 
     /// Returns the glyphs as they stand from left to right, with a space where words are apart.

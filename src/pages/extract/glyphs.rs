@@ -24,7 +24,7 @@ const WRAPPED: f64 = 0.8;
 const WIDE: f64 = 0.9;
 /// Lines that are wrapped, from which on their distance is usual, and the share of all such lines that they are; and
 /// how much distances differ that are the same.
-const MANY: usize = 3;
+const MANY: usize = 2;
 const SHARE: usize = 4;
 const SAME: f64 = 1.1;
 /// Glyphs of a page; what follows is not read.
@@ -85,11 +85,17 @@ impl Glyphs {
         let wide = quantile(&widths, WIDE).unwrap_or_default() * WRAPPED;
         let pairs = self.lines.windows(2).zip(self.distances.iter().skip(1));
         let near = pairs.filter(|(_, distance)| (LINE..NO_DISTANCE).contains(*distance));
-        let wrapped = near.filter(|(pair, _)| pair[0].width() >= wide && pair[0].goes_on_in(&pair[1]));
-        let mut distances: Vec<f64> = wrapped.map(|(_, distance)| *distance).collect();
-        distances.sort_by(f64::total_cmp);
-        let many = MANY.max(distances.len() / SHARE);
-        let usual = distances.windows(many).find(|same| same[many - 1] <= same[0] * SAME).map(|same| same[0]);
+        let near: Vec<_> = near.filter(|(pair, _)| pair[0].width() >= wide).collect();
+        let of = |is_wanted: &dyn Fn(&[Line]) -> bool| {
+            near.iter().filter(|(pair, _)| is_wanted(pair)).map(|(_, distance)| **distance).collect::<Vec<f64>>()
+        };
+        let usual = usual(of(&|pair| pair[0].goes_on_in(&pair[1])), MANY).or_else(|| {
+            // Few lines are wrapped: then ends of sentences have to stand further from what is below them.
+            let ended = of(&|pair| pair[0].is_end());
+            let open = of(&|pair| !pair[0].is_end() && !pair[0].is_row());
+            let is_nearer = |open: &f64| ended.iter().any(|ended| *ended > open * APART_OF_USUAL);
+            usual(open.into_iter().filter(is_nearer).collect(), 1)
+        });
         usual.map_or(APART, |usual| APART.max(usual * APART_OF_USUAL))
     }
 
@@ -131,6 +137,13 @@ impl Glyphs {
         }
         self.last = Some((next_end, y, size));
     }
+}
+
+/// Returns the nearest of the distances that are usual among them: so many at least, and a share of all, are the same.
+fn usual(mut distances: Vec<f64>, least: usize) -> Option<f64> {
+    distances.sort_by(f64::total_cmp);
+    let many = least.max(distances.len() / SHARE);
+    distances.windows(many).find(|same| same[many - 1] <= same[0] * SAME).map(|same| same[0])
 }
 
 /// Returns the value that so much of sorted values is below.
@@ -331,7 +344,7 @@ mod tests {
         assert_eq!(lines(&[0.0, 1.2, 1.2, 1.9, 1.2, 1.2]), "xxx/xxx");
         assert_eq!(lines(&[0.0, 1.6, 1.6, 2.6, 1.6, 1.6, 1.6]), "xxx/xxxx");
         assert_eq!(lines(&[0.0, 2.0, 2.0, 2.0, 3.2, 2.0, 2.0]), "xxxx/xxx");
-        assert_eq!(lines(&[0.0, 2.0, 2.0]), "x/x/x", "too few to tell");
+        assert_eq!(lines(&[0.0, 2.0]), "x/x", "too few to tell");
     }
 
     /// Returns the paragraphs of lines that stand so far below each other.
@@ -359,6 +372,13 @@ mod tests {
         assert_eq!(paragraphs(&after_rows)[7..], [1, 3, 1, 3]);
         let clauses = [(2.2, "First part"), (2.0, clause)].repeat(6);
         assert_eq!(paragraphs(&clauses), [1; 12]);
+        let few = [
+            (2.0, "Made by the harbour and I. Penhallow of"),
+            (1.6, "Ohl."),
+            (2.4, "The price is 12 crowns a day in summer."),
+        ];
+        let few = [few.to_vec(), vec![(2.4, "The dues of the harbour end in May 2031.")]].concat();
+        assert_eq!(paragraphs(&few), [2, 1, 1]);
         let wide = [(2.0, first), (2.0, next), (2.0, next), (2.0, next), (3.2, first), (2.0, next)];
         assert_eq!(paragraphs(&wide), [4, 2]);
     }

@@ -70,7 +70,10 @@ fn run_in(line: &str) -> Option<String> {
     let words = heading.split_whitespace().count();
     let is_heading = (1..=MOST_OF_HEADING).contains(&words) && !heading.contains(|char: char| char.is_ascii_digit());
     let goes_on = rest.starts_with(' ') && rest.contains(char::is_alphanumeric);
-    let is_sentence = !heading.contains('.') && ends_between(&format!("{heading}."), &plain(rest));
+    // Behind several words, `block B.` is no initial of a name.
+    let (head, is_long) = (heading.split_whitespace().next_back()?, words > 2);
+    let is_letter = is_long && head.chars().count() == 1 && !plain(rest).trim_start().starts_with(char::is_lowercase);
+    let is_sentence = !heading.contains('.') && (is_letter || ends_between(&format!("{heading}."), &plain(rest)));
     (is_heading && goes_on && is_sentence).then(|| format!("{mark}**{heading}:**{rest}"))
 }
 
@@ -144,7 +147,7 @@ fn atx_heading(line: &str) -> Option<(usize, &str)> {
     is_heading.then(|| (level, rest.trim().trim_end_matches('#').trim_end()))
 }
 
-/// Returns the level of a heading that is underlined with `=` or `-`. One that begins in bold is a paragraph of its own:
+/// Returns the level of a heading that is underlined with `=` or `-`. One that begins in bold is a paragraph by itself;
 /// else it may be the last of several fields.
 fn underline(line: &str, next: &str, begins: bool) -> Option<usize> {
     let is_bold = begins && line.starts_with("**");
@@ -175,6 +178,7 @@ mod tests {
             "1. **First aiders.** There are 17.\n2. **Lift**. Put off.",
             "1. First aiders: There are 17.\n2. Lift: Put off.",
         );
+        check("4. **Lift of block B.** It broke down.", "4. Lift of block B: It broke down.");
         check("Text.\n\n**Parking.** 120 places.", "Text.\n\nParking: 120 places.");
         check("It is in\n**Port.** There it is.", "It is in\nPort. There it is.");
         for kept in ["The gate closes at nine in winter. Then it opens.", "Gate 7. It opens.", "Closed."] {

@@ -48,6 +48,8 @@ mod xlsx;
 mod xml;
 mod xml_document;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::caught;
@@ -61,6 +63,12 @@ const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 const MAX_HEADING_CHARS: usize = 300;
 /// The longest headings above a section together, for each stands with every section below it.
 const MAX_PATH_BYTES: usize = 2_000;
+
+/// Sections in which a document says its date, or shows that its headings are those of a log.
+const MOST_SECTIONS: usize = 500;
+
+/// Lines of a sheet among which it says something of itself.
+const MOST_NOTES: usize = 25;
 
 /// Bytes among which a PDF begins: what printed or sent it may have put something before it.
 const MAX_BEFORE_PDF: usize = 1_024;
@@ -265,22 +273,35 @@ fn dated(format: Format, document: Document) -> Document {
 
 /// Returns the date that a document states in its title, its headings or its text.
 fn stated(document: &Document) -> Option<String> {
-    let sections = document.sections.iter();
+    let sections = document.sections.iter().take(MOST_SECTIONS);
     // What has no path is the number of a page.
     let labelled = sections.clone().filter(|section| !section.path.is_empty());
     let is_log = date::are_entries(labelled.filter_map(|section| section.label.as_deref()));
-    let texts = sections.flat_map(move |section| {
-        let label = section.label.as_deref().filter(|_| !section.path.is_empty() && !is_log);
-        let text = if document.has_records { above_rows(&section.text) } else { &section.text };
-        label.into_iter().chain([text])
-    });
-    date::stated(document.title.as_deref().into_iter().chain(texts).flat_map(str::lines))
+    let texts: Vec<Cow<'_, str>> = sections
+        .flat_map(|section| {
+            let label = section.label.as_deref().filter(|_| !section.path.is_empty() && !is_log);
+            let text =
+                if document.has_records { beside_rows(&section.text).into() } else { section.text.as_str().into() };
+            label.map(Cow::Borrowed).into_iter().chain([text])
+        })
+        .collect();
+    date::stated(document.title.as_deref().into_iter().chain(texts.iter().map(|text| &**text)).flat_map(str::lines))
 }
 
-/// Returns the lines above the first row of a sheet; without a table, all its lines are rows.
-fn above_rows(text: &str) -> &str {
-    let begins = if text.starts_with('|') { Some(0) } else { text.find("\n|") };
-    begins.map_or("", |at| &text[..at])
+/// Returns what a sheet says of itself: the lines above its first row, and notes of several sentences that fill a row.
+/// Without a table, all its lines are rows.
+fn beside_rows(text: &str) -> String {
+    let is_row = |line: &&str| line.starts_with('|');
+    if !text.lines().any(|line| is_row(&line)) {
+        return String::new();
+    }
+    let above = text.lines().take_while(|line| !is_row(line)).take(MOST_NOTES);
+    let note = |row: &str| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).filter(|cell| !cell.is_empty()).take(3).collect();
+        cells.last().filter(|cell| cells.len() < 3 && cell.contains(". ")).map(|cell| (*cell).to_owned())
+    };
+    let notes = text.lines().filter(is_row).take(MOST_NOTES).filter_map(note);
+    above.map(str::to_owned).chain(notes).collect::<Vec<_>>().join("\n")
 }
 
 fn read_as(format: Format, bytes: &[u8]) -> Result<Document, Unreadable> {
@@ -356,6 +377,11 @@ mod tests {
         };
         check(Format::Csv, "status,since\napproved,2019-05-03\nopen,2030-01-01\n", None);
         check(Format::Tsv, "signed\t3 May 1950\nborn\t4 May 1951\n", None);
+        check(
+            Format::Csv,
+            "a,b,c\n1,2,3\nNote,,Without tax. Approved by Ada Lund on 3 May 2031.\n",
+            Some("2031-05-03"),
+        );
         check(Format::Csv, "day\n2019-05-03\n", None);
         check(Format::Csv, "Last updated: 3 May 2031\n\nstatus,since\napproved,2019-05-03\n", Some("2031-05-03"));
         check(Format::Markdown, "# Log\n\n## 2019-05-03\n\nChecked.\n\n## 2031-02-01\n\nReplaced.\n", None);
