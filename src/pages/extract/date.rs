@@ -69,10 +69,11 @@ const HEAD_LINES: usize = 5;
 /// The longest of them, in characters; a longer one says more.
 const LONGEST_HEAD: usize = 90;
 
-/// Words of the place at which a letter was written, `Fait à Lyon`, and the small ones among them.
+/// Words of the place at which a letter was written, `Fait à Lyon`, and those that stand in sentences alone.
 const MOST_OF_PLACE: usize = 3;
-const OF_PLACES: &str =
-    "a à al am an auf aan bei by da de del den der di do du en im in la le les of on sur the und upon";
+const OF_SENTENCES: &str = "\
+    i he she it we you they who which as here there ich er sie es wir wer hier dort je il elle ils elles nous vous qui \
+    ici yo él ella ellos ellas nosotros quien aquí allí";
 
 /// The longest text between a label and its date: `adopted by the board on 16 November 2032`.
 const AFTER_LABEL: usize = 40;
@@ -186,13 +187,10 @@ fn first_sentence(line: &str) -> &str {
     line.match_indices(". ").map(|(at, _)| at).find(ends).map_or(line, |at| &line[..at])
 }
 
-/// Returns whether the text may name a place and say no more: `He drowned here` has small words that no place has.
+/// Returns whether the text may name a place and say no more: `He drowned here` has words of sentences.
 fn is_place(text: &str) -> bool {
-    let is_part = |word: &str| {
-        let word = word.to_lowercase();
-        is_in(OF_PLACES, &word) || !is_stop_word_of_any(&word)
-    };
-    text.split_whitespace().count() <= MOST_OF_PLACE && text.split_whitespace().all(is_part)
+    let mut words = text.split_whitespace();
+    words.clone().count() <= MOST_OF_PLACE && !words.any(|word| is_in(OF_SENTENCES, &word.to_lowercase()))
 }
 
 /// Returns whether the text before a comma ends with a day on which something was: `Opened Monday`.
