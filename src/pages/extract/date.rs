@@ -244,9 +244,9 @@ fn is_field(rest: &str) -> bool {
 /// Returns whether other words than small ones stand between a label and its date, but for those who did it, and where.
 fn says_more(rest: &str) -> bool {
     let near = rest.char_indices().take(AFTER_LABEL).find(|(at, _)| parse(&rest[*at..]).is_some());
-    let between = near.map_or(rest, |(at, _)| &rest[..at]);
+    let (between, date) = rest.split_at(near.map_or(rest.len(), |(at, _)| at));
     // `Signed H. Lund, 20 March 2034`
-    if between.trim_end().ends_with(',') {
+    if date.starts_with(',') {
         return false;
     }
     let words = between.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
