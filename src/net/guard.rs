@@ -102,6 +102,8 @@ pub enum Uncalled {
 }
 
 impl GuardedClients {
+    /// Creates the clients; `ports` are the usual ones.
+    ///
     /// # Errors
     /// As [`guarded`].
     pub fn new(timeouts: Timeouts, reach: Reach, ports: &'static [u16]) -> Result<Self, Error> {

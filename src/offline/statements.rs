@@ -53,7 +53,8 @@ impl Statement {
 
 /// What two sentences are compared by.
 pub(super) struct Fingerprint {
-    /// The name of the row, if it is one, and the codes: those of others are about other things, however alike they are.
+    /// The name of the row, if it is one, and the codes: those of others are about other things, however alike they
+    /// are.
     row: Option<String>,
     codes: HashSet<String>,
     words: HashSet<String>,

@@ -71,8 +71,8 @@ async fn held(cx: &Cx, note: &Note, about: String) -> Result<Vec<Statement>, Err
     aside_with(load, move |(sources, others)| statements(&text, citations, &read(sources, &others), &about)).await
 }
 
-/// Returns what else the run has seen under the addresses of these sources until now, and keeps it for those who look at
-/// the passages.
+/// Returns what else the run has seen under the addresses of these sources until now. It is kept, since passages are
+/// places of it, too.
 async fn other_texts(cx: &Cx, researcher: u32, sources: &[Source]) -> Result<OtherTexts, Stop> {
     let mut known = cx.other_texts();
     let addresses: HashSet<&String> =

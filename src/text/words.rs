@@ -75,7 +75,8 @@ pub fn lower_words(text: &str) -> Vec<String> {
     words(text).into_iter().map(str::to_lowercase).collect()
 }
 
-/// Returns whether a piece of text between spaces is a code that names one thing of many: `HR-2217`, `P7`, `IR-2030-11`.
+/// Returns whether a piece of text between spaces is a code that names one thing of many: `HR-2217`, `P7`,
+/// `IR-2030-11`.
 pub fn is_code(piece: &str) -> bool {
     let piece = piece.trim_matches(|char: char| !char.is_alphanumeric());
     let digits = piece.trim_start_matches(char::is_uppercase);

@@ -34,7 +34,7 @@ const MOST_OF_SPEED: usize = 6;
 /// Percents and points in such scripts.
 const PERCENTS: [&str; 2] = ["パーセント", "퍼센트"];
 const POINTS: [&str; 2] = ["ポイント", "포인트"];
-/// Behind a number of four digits these are of dates, unless words follow by which they last so long.
+/// Behind a number of four digits these are of dates, unless words follow by which they are how long something lasts.
 const YEARS: [&str; 2] = ["年", "년"];
 const YEARS_OF_DATES: Range<i128> = 1_000 * words::ONE..10_000 * words::ONE;
 const BEHIND_LASTING: [&str; 10] =

@@ -9,7 +9,8 @@ use super::units::{self, Unit};
 /// Signs of the longest of these.
 const LONGEST: usize = 9;
 
-/// Units by a word in letters for the same, but for 分 and 분, which are minutes as well as points and marks; none of the words behind `-` is one, but begins as one does.
+/// Units by a word in letters for the same, but for 分 and 분, which are minutes as well as points and marks; none of the
+/// words behind `-` is one, but begins as one does.
 const UNITS: &[(&str, &str)] = &[
     ("nm", "纳米 奈米 ナノメートル 나노미터"),
     ("µm", "微米 マイクロメートル 마이크로미터"),
