@@ -16,6 +16,7 @@ use fathom::{
         QueueLimits, Renewal, RetryOf, RunFilter, Schema, Step, StepKind, Store, Synchronous, ThreadFilter,
     },
 };
+use serde_json::json;
 use test_case::test_case;
 
 use crate::{crash::until, database::TestDatabase};
@@ -711,14 +712,14 @@ async fn progress_and_usage_are_counted_with_the_commits(database: TestDatabase)
             name: "search_web".into(),
             kind: ToolKind::Search,
             server: None,
-            args: serde_json::json!({}),
+            args: json!({}),
         },
         Event::ToolStarted {
             tool_call_id: "f".into(),
             name: "ask_archive".into(),
             kind: ToolKind::External,
             server: None,
-            args: serde_json::json!({}),
+            args: json!({}),
         },
         Event::ResearcherFinished { notes_chars: 1, sources: 1, turns: 1, note: None },
         Event::warning(WarningCode::SearchFailed, "d"),
@@ -1043,6 +1044,38 @@ async fn notes_and_reports_come_back(database: TestDatabase) {
     assert_eq!(store.commit(vec![notes, last]).await, [Ok(()), Ok(())]);
     assert_eq!(store.notes(lease.run_id).await.unwrap(), [note(1), note(2)]);
     assert_eq!(store.report(lease.run_id).await.unwrap(), Some(report));
+}
+
+/// What a note was checked by is part of its source, and what the whole run saw may stand before it.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn passages_of_notes_are_places_of_their_sources(database: TestDatabase) {
+    const FOUND: &str = "Dues of four crowns.";
+    let store = database.open().await;
+    let lease = claimed(&store).await;
+    let support =
+        json!({"source_id": 1001, "verdict": "supported", "passage": {"text": FOUND, "start": 10, "end": 30}});
+    let statement = json!({
+        "text": FOUND, "section": null, "start": 0, "end": 20, "verdict": "supported", "missing": [], "sources": [support]
+    });
+    let kept = |key: &str, value: serde_json::Value| Step { value: value.to_string(), ..step(key) };
+    let note = Note { researcher: 1, topic: String::new(), text: format!("{FOUND} [S1001]"), statements: Vec::new() };
+    let of_note = [kept("statements/r1", json!([statement])), kept("other_texts/r1", json!([["a", FOUND]]))];
+    let (steps, sources, notes) = (of_note.to_vec(), vec![source(1001, "a")], vec![note]);
+    commit_one(&store, Commit { steps, sources, notes, ..Commit::new(lease) }).await.unwrap();
+    let placed = async || {
+        let source = store.source(lease.run_id, SourceId(1001)).await.unwrap().unwrap();
+        let notes = store.placed_notes(lease.run_id).await.unwrap();
+        let passage = notes[0].statements[0].sources[0].passage.clone().unwrap();
+        let there: String = source.snapshot.chars().skip(passage.start).take(passage.end - passage.start).collect();
+        assert_eq!((&*there, &*passage.text), (FOUND, FOUND), "{}", source.snapshot);
+        source.snapshot.to_string()
+    };
+    assert_eq!(placed().await, format!("text of a\n{FOUND}"));
+    let whole = kept("other_texts", json!([["a", "Seen first."], ["a", FOUND], ["b", "Of another page."]]));
+    commit_one(&store, Commit { steps: vec![whole], ..Commit::new(lease) }).await.unwrap();
+    assert_eq!(placed().await, format!("text of a\nSeen first.\n{FOUND}"));
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]

@@ -97,6 +97,8 @@ impl Engine {
         let select = select.bind(run_id.0).bind(Source::OTHER_TEXTS).bind(format!("{}/r%", Source::OTHER_TEXTS));
         let rows = select.fetch_all(&mut *connection).await?;
         let values: Vec<String> = rows.iter().map(|row| row.try_get("value")).collect::<Result<_, _>>()?;
+        // Others may read while these are looked at.
+        drop(connection);
         let texts = move || {
             // Of another release, should it not be read.
             let mut texts: Vec<(String, String)> =

@@ -222,6 +222,7 @@ async fn what_was_read_behind_an_excerpt_holds_later(database: TestDatabase) {
     const CLAIM: &str = "The gate took a loan of 412,000 crowns [S1001].";
     let script = Script::whole_run(Shape { searches: 2, ..Shape::SMALL })
         .always(decides(), reply::follow_up("revise"))
+        .always(When::kind(Kind::Compression), reply::text(CLAIM))
         .always(When::kind(Kind::Report), reply::text(format!("# Loan\n\n{CLAIM}")))
         .always(When::kind(Kind::Revision), reply::text(CLAIM));
     let world = World::start(script).await;
@@ -236,6 +237,9 @@ async fn what_was_read_behind_an_excerpt_holds_later(database: TestDatabase) {
         assert_eq!(story.report().claims[0].verdict, Verdict::Supported, "{}", story.markdown());
     }
     assert_eq!(world.models.count(Kind::Repair), 0);
+    // The note was checked by it before, and says so to those who look.
+    assert_eq!(first.notes[0].statements[0].verdict, Verdict::Supported);
+    assert_eq!(database.rows("SELECT key FROM steps WHERE key = 'other_texts/r1'".to_owned()).await.unwrap(), 1);
     engine.app.close().await;
     world.finish();
 }
