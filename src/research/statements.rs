@@ -92,7 +92,7 @@ async fn other_texts(cx: &Cx, researcher: u32, sources: &[Source]) -> Result<Oth
 /// Returns the texts of the sources that have any: without one, nobody can say what it holds.
 fn read(mut sources: Vec<Source>, others: &OtherTexts) -> Texts {
     sources.retain(|source| !source.snapshot.trim().is_empty() || others.contains_key(&source.url));
-    Texts::read(sources, others)
+    Texts::read_for_note(sources, others)
 }
 
 /// Returns the first ids in brackets as citations of the sources' own ids.

@@ -10,7 +10,7 @@ use super::{
     Standing, Statement,
     figure::{Figure, Number},
     page::Page,
-    related_words,
+    texts::related_words,
     tokens::tokens,
     units, words,
 };

@@ -1,7 +1,12 @@
 //! One figure in the spellings of many hands: what is the same passes, what only looks alike does not.
 
+use std::collections::HashMap;
+
 use super::*;
-use crate::domain::claim::Verdict::{NotSupported, Partly, Supported};
+use crate::domain::{
+    Source, SourceId,
+    claim::Verdict::{NotSupported, Partly, Supported},
+};
 
 /// Enough of a language for its names to be known, in statement and page.
 const FILLER: &str = "The harbour of the island is old, and its people know the sea and the weather very well. ";

@@ -1,7 +1,15 @@
 //! Statements held against sources: what stands there in other words passes, what was altered does not.
 
+use std::collections::HashMap;
+
 use super::*;
-use crate::domain::claim::Verdict::{NotCheckable, NotSupported, Partly, Supported};
+use crate::{
+    domain::{
+        Source, SourceId,
+        claim::Verdict::{NotCheckable, NotSupported, Partly, Supported},
+    },
+    text,
+};
 
 const PAGE: &str = "Petrel, the first turbine, stopped on 14 November 2030. A bearing of the main shaft had failed.\n\
     The repair cost 412,000 crowns, of which the insurer paid 300,000.\n\
