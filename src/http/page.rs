@@ -734,7 +734,7 @@ mod tests {
             "<sub>", "<!--",
         ];
         for shape in shapes {
-            growth::check(shape, 8_000, |text| drop(page(text, &[])));
+            growth::check(shape, 3_000, |text| drop(page(text, &[])));
         }
     }
 }

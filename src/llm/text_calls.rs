@@ -181,7 +181,7 @@ mod tests {
                 let mut text = format!("{{{text}");
                 take(&mut text, |name| name == "search_web");
             };
-            growth::check(shape, 96 * 1024, eat);
+            growth::check(shape, 24 * 1024, eat);
         }
     }
 

@@ -256,12 +256,12 @@ mod tests {
             "<|start|>assistant<|channel|>final<|message|>",
             "analysisA assistant",
         ] {
-            growth::check(shape, 96 * 1024, |text| drop(filtered([text])));
-            growth::check(shape, 96 * 1024, |text| {
+            growth::check(shape, 24 * 1024, |text| drop(filtered([text])));
+            growth::check(shape, 24 * 1024, |text| {
                 let bytes: Vec<_> = text.split_inclusive(|_| true).collect();
                 drop(filtered(bytes));
             });
-            growth::check(shape, 96 * 1024, |text| _ = after_unopened(text).len());
+            growth::check(shape, 24 * 1024, |text| _ = after_unopened(text).len());
         }
     }
 

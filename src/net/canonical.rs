@@ -7,8 +7,7 @@ use super::redact;
 /// Returns the spelling of `url` under which duplicates meet.
 ///
 /// Scheme and host in lower case, no user and password, no default port, no fragment, no tracking parameters (`utm_*`,
-/// `gclid`, `fbclid`, …), no `/` at the end of a path except the root's. The order of the other parameters stays, since
-/// servers may care.
+/// `gclid`, `fbclid`, …). The order of the other parameters stays, and a `/` at the end of the path: servers may care.
 /// What is no `http(s)` URL comes back trimmed and otherwise unchanged: for a local document the fragment
 /// (`#page=3`) tells one passage from another.
 pub fn canonical_url(url: &str) -> String {
@@ -20,8 +19,8 @@ pub fn canonical_url(url: &str) -> String {
 }
 
 /// Returns the key under which addresses of one page meet that are too different to be one spelling: with or without
-/// `www.` or TLS, of a mobile site, of a paper on arXiv as abstract or PDF in any version, of a DOI, with or without
-/// escapes. For comparing only: nothing is found at a key.
+/// `www.` or TLS, or a `/` at the end, of a mobile site, of a paper on arXiv as abstract or PDF in any version, of a DOI,
+/// with or without escapes. For comparing only: nothing is found at a key.
 pub fn same_page(address: &str) -> String {
     let canonical = canonical_url(address);
     let Some((_, rest)) = canonical.split_once("://") else { return canonical };
@@ -29,7 +28,8 @@ pub fn same_page(address: &str) -> String {
     let host = host.strip_prefix("www.").unwrap_or(host).replace(".m.wikipedia.org", ".wikipedia.org");
     let mobile = ["m.", "mobile."].iter().find_map(|start| host.strip_prefix(start));
     let host = mobile.filter(|rest| rest.contains('.')).map(str::to_owned).unwrap_or(host);
-    let path = &unescaped(path);
+    let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
+    let path = &unescaped(&format!("{}{query}", path.trim_end_matches('/')));
     let path = match path.rsplit_once('/').unwrap_or(("", path)) {
         (folder, "index.html" | "index.htm" | "index.php") => folder,
         _ => path,
@@ -85,8 +85,6 @@ fn canonical(mut url: Url) -> String {
         let query = without_tracking(url.query().unwrap_or_default());
         url.set_query((!query.is_empty()).then_some(query.as_str()));
     }
-    let path = url.path().trim_end_matches('/').to_owned();
-    url.set_path(&path);
     url.into()
 }
 
@@ -140,13 +138,13 @@ mod tests {
     #[test]
     fn spellings_of_one_page_meet() {
         let check = |input: &str, expected: &str| assert_eq!(canonical_url(input), expected, "{input}");
-        check("HTTPS://Example.COM:443/a/b/#top", "https://example.com/a/b");
+        check("HTTPS://Example.COM:443/a/b#top", "https://example.com/a/b");
         check("http://example.com:80", "http://example.com/");
         check("http://example.com:8080/", "http://example.com:8080/");
         check("https://example.com/a?utm_source=x&b=2&a=1&fbclid=y", "https://example.com/a?b=2&a=1");
         check("https://example.com/a?UTM_Medium=x", "https://example.com/a");
         check("https://example.com/a?q=a%20b+c", "https://example.com/a?q=a%20b+c");
-        check("https://example.com/A/", "https://example.com/A");
+        check("https://example.com/A/?utm_source=x", "https://example.com/A/");
         check("https://example.com/?q=1#x", "https://example.com/?q=1");
         check("https://bücher.example/ü", "https://xn--bcher-kva.example/%C3%BC");
     }
@@ -155,6 +153,8 @@ mod tests {
     fn addresses_of_one_page_have_one_key() {
         let check = |input: &str, expected: &str| assert_eq!(same_page(input), expected, "{input}");
         check("http://www.example.com/a/?utm_source=x", "example.com/a");
+        check("https://example.com/a/", "example.com/a");
+        check("https://example.com/a/?q=/b", "example.com/a?q=/b");
         check("https://example.com/index.html", "example.com/");
         check("https://example.com/a/index.php", "example.com/a");
         check("https://example.com/book-index.html", "example.com/book-index.html");

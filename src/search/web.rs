@@ -4,6 +4,7 @@
 //! without an address is left out; every other missing field is tolerated.
 
 use std::{
+    collections::HashSet,
     fmt,
     sync::{
         Arc,
@@ -494,6 +495,7 @@ impl<W: Wire> Web<W> {
     /// Returns the results that are wanted. The caller learns of texts for which no parser was free.
     pub(super) async fn hits(&self, found: Vec<RawHit>, limits: &Limits, caller: &dyn CallContext) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
+        let mut addresses = HashSet::new();
         let unparsed = AtomicUsize::new(0);
         for found in found.into_iter().take(MAX_LOOKED_AT) {
             if hits.len() == limits.max_results {
@@ -501,7 +503,7 @@ impl<W: Wire> Web<W> {
             }
             if let Some(hit) = self.hit(found, &unparsed).await.and_then(Hit::bounded)
                 && limits.filters.allow(&hit)
-                && hits.iter().all(|other| other.url != hit.url)
+                && addresses.insert(hit.url.trim_end_matches('/').to_owned())
             {
                 hits.push(hit);
             }
