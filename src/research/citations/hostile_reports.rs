@@ -422,7 +422,7 @@ fn an_address_leads_to_the_page_before_what_a_server_says_of_it() {
 #[test]
 fn work_grows_with_the_length() {
     for shape in SHAPES {
-        growth::check(shape, 2_000, |text| drop(tests::settled(text)));
+        growth::check(shape, 4_000, |text| drop(tests::settled(text)));
         growth::check(shape, 16_000, |text| drop(cited_ids(text)));
     }
     // A word without an end, in an entry of a list.
@@ -434,6 +434,6 @@ fn work_grows_with_the_length() {
         ("## Sources\n[1]", ", [2]"),
         ("## Sources\n", "| [1] x |\n"),
     ] {
-        growth::check(shape, 2_000, |text| drop(tests::settled(&format!("{head}{text}"))));
+        growth::check(shape, 4_000, |text| drop(tests::settled(&format!("{head}{text}"))));
     }
 }

@@ -502,7 +502,7 @@ fn long_texts_take_time_that_grows_with_their_length() {
     }
     for powers in ["10^9 × ", "3 x 10<sup>", "1e9e9", "10⁹⁹", "more than no ", "US$ 5 m2 per hour a ", "Tarn 3.10 "]
     {
-        growth::check(powers, 3_000, |text| checked(&format!("{text} [1]."), text));
+        growth::check(powers, 8_000, |text| checked(&format!("{text} [1]."), text));
     }
     // One behind the other they are no unit, and must not be read into the depth.
     for units in ["metric ", "percent point ", "square ", "US ", "p.", "个", "km in the "] {
