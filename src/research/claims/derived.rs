@@ -157,18 +157,13 @@ impl<'a> Derivation<'a> {
     }
 
     /// Returns whether two amounts of prose are those that the statement is about: what it says most of, and another
-    /// one that it says something of, or that stands next to it. What something grew from may stand a sentence before.
-    fn are_of_statement(&self, [at, next]: [usize; 2], turn: Turn) -> bool {
+    /// one that it says something of, or that stands next to it.
+    fn are_of_statement(&self, [at, next]: [usize; 2]) -> bool {
         let (operands, weights) = (self.operands(), self.weights());
         let own = [at, next].map(|at| weights[at].own);
         let is_most = own.iter().any(|weight| weight.saturating_mul(2) >= weights[at].most);
         let between = operands[at + 1..next].iter().all(|operand| operand.number.is_year());
-        let apart = operands[at].sentence.abs_diff(operands[next].sentence);
-        let turned = || {
-            let values = [operands[at].value, operands[next].value];
-            matches!(turn, Turn::Grew | Turn::Shrank) && !turn.is_denied_by(values)
-        };
-        let are_neighbours = between && (apart == 0 || apart == 1 && turned());
+        let are_neighbours = operands[at].sentence == operands[next].sentence && between;
         is_most && (are_neighbours || own.iter().all(|weight| *weight > 0))
     }
 
@@ -412,7 +407,7 @@ impl Sought<'_, '_> {
             _ if self.way == Way::Times => {
                 self.of.named().allow([at, next], all().filter(|known| operands[*known].is_like(&one)))
             }
-            _ => self.of.are_of_statement([at, next], self.turn),
+            _ => self.of.are_of_statement([at, next]),
         }
     }
 
