@@ -43,7 +43,19 @@ fn percentages_follow_from_neighbours() {
     check("45% of the firms said sales increased", firms, true);
     check("Cloud increased its revenue and now accounts for 50% of the total", cloud, true);
     check("Boats sold fell by 20%", boats, true);
-    for wrong in ["rose by 25%", "rose by 20%", "saw an increase of 20%", "saw a 20% increase", "rose a 20%"] {
+    for wrong in [
+        "rose by 25%",
+        "rose by 20%",
+        "saw an increase of 20%",
+        "saw a 20% increase",
+        "rose a 20%",
+        "rose, the report says, by 20%",
+        "rose in 2022 (20%)",
+        "increased: 20%",
+        "rose in the town, and they did so at a rate of 25%",
+    ] {
         check(&format!("Boats sold {wrong}"), boats, false);
     }
+    check("Boats sold fell sharply in 2022 (20%)", boats, true);
+    check("The decline in boats sold amounted to 20%", boats, true);
 }

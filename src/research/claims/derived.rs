@@ -172,7 +172,7 @@ impl<'a> Derivation<'a> {
         let in_points = number.in_points();
         let number = in_points.as_ref().unwrap_or(number);
         let text = self.statement.text;
-        let (way, turn) = (Way::of(text, place), self.turn.get_or_init(|| Turn::of(text)).at(text, place));
+        let (way, turns) = (Way::of(text, place), self.turn.get_or_init(|| Turn::of(text)).at(text, place));
         // Of two years, or two small numbers, anything follows.
         let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
         let is_said = number.is_percent || way == Way::Times || self.statement.says_it_computes();
@@ -184,7 +184,7 @@ impl<'a> Derivation<'a> {
         }
         let may_follow = allowed && !is_bound && !(number.is_percent && are_points(number, &self.pages));
         let sought = |number: &Number, operands: &[Operand<'_>], is_said: bool| {
-            Sought { of: self, number, way, turn, is_said }.follows(operands)
+            Sought { of: self, number, way, turns: &turns, is_said }.follows(operands)
         };
         may_follow
             && (sought(number, self.operands(), is_said)
@@ -356,7 +356,8 @@ struct Sought<'d, 'a> {
     of: &'d Derivation<'a>,
     number: &'d Number,
     way: Way,
-    turn: Turn,
+    /// What it may say of two amounts.
+    turns: &'d [Turn],
     /// The statement says that it computes.
     is_said: bool,
 }
@@ -385,11 +386,10 @@ impl Sought<'_, '_> {
         let may_add = may_sum && !is_part && (!are_points || self.of.statement.may_add_shares());
         let sum = one.value.checked_add(other.value).filter(|_| may_add && self.way == Way::Any);
         let difference = one.value.checked_sub(other.value).filter(|_| may_sum && !are_points);
-        let may_compare = self.is_said
-            && one.is_amount()
-            && self.may_compare(operands, [at, next])
-            && !self.turned_otherwise(operands, [at, next]);
-        let ratios = if may_compare { ratios(self.number, self.turn, one.value, other.value) } else { [None; 4] };
+        let may_compare = self.is_said && one.is_amount() && self.may_compare(operands, [at, next]);
+        let may_turn = |turn: &&Turn| may_compare && !Self::turned_otherwise(**turn, operands, [at, next]);
+        let turns = self.turns.iter().filter(may_turn);
+        let ratios = turns.flat_map(|turn| ratios(self.number, *turn, one.value, other.value));
         [sum, difference].into_iter().chain(ratios).flatten().any(is_it)
     }
 
@@ -411,19 +411,18 @@ impl Sought<'_, '_> {
         }
     }
 
-    /// Returns whether the years beside two numbers show that they did not turn as the statement says.
-    fn turned_otherwise(&self, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
+    /// Returns whether the years beside two numbers show that they did not turn so.
+    fn turned_otherwise(turn: Turn, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
         let (one, other) = (operands[at], operands[next]);
         let is_near = |operand: &&Operand<'_>| {
             (one.sentence..=other.sentence).contains(&operand.sentence) && std::ptr::eq(operand.page, one.page)
         };
         let years = || operands.iter().filter(is_near).filter(|operand| operand.number.is_year());
         let are_many = years().nth(1).is_some();
-        let is_forward = years().is_sorted_by(|one, next| one.value < next.value);
-        let is_backward = years().is_sorted_by(|one, next| one.value > next.value);
-        are_many
-            && (is_forward && self.turn.is_denied_by([one.value, other.value])
-                || is_backward && self.turn.is_denied_by([other.value, one.value]))
+        let is_forward = are_many && years().is_sorted_by(|one, next| one.value < next.value);
+        let is_backward = are_many && years().is_sorted_by(|one, next| one.value > next.value);
+        is_forward && turn.is_denied_by([one.value, other.value])
+            || is_backward && turn.is_denied_by([other.value, one.value])
     }
 
     fn is_sum_from(&self, operands: &[Operand<'_>], from: usize) -> bool {
