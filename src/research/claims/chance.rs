@@ -59,3 +59,19 @@ fn percentages_follow_from_neighbours() {
     check("Boats sold fell sharply in 2022 (20%)", boats, true);
     check("The decline in boats sold amounted to 20%", boats, true);
 }
+
+/// A word before the second amount counts for more than years, which may be those of anything.
+#[test]
+fn amounts_are_in_the_order_that_words_say() {
+    for page in [
+        "Sales came to 80 million in 2023, against 100 million before, and are to recover in 2024.",
+        "Since the merger in 2015, sales are down to 80 million, from 100 million, the 2020 report says.",
+        "Under the act of 2019, sales drop to $80 million from $100 million in 2021.",
+        "Sales were 80 million, after 100 million.",
+    ] {
+        assert_eq!(judged("Sales fell by 20%", page).0, Supported, "{page}");
+        assert_ne!(judged("Sales rose by 25%", page).0, Supported, "{page}");
+    }
+    let page = "In 2021, 100 boats were counted. After 2022, 80 boats were counted.";
+    assert_eq!(judged("The boats counted fell by 20%", page).0, Supported, "a year stands between");
+}

@@ -43,6 +43,11 @@ const TIMES: &str = "times fold mal fach fache fachen faches fois veces volte ve
 /// Behind a number that is the difference of two shares.
 const POINTS: &str = "point points punkt punkte punkten punto puntos punti ponto pontos punt";
 
+/// Before an amount that is of earlier than the one in front of it.
+const FROM: &str = "from against after gegenüber nach contre après contra tras contro dopo tegen na";
+/// Bytes before it that are read.
+const LONGEST_FROM: usize = 16;
+
 /// What the word behind a number says of how it was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -109,6 +114,14 @@ impl Operand<'_> {
     fn is_amount(&self) -> bool {
         !is_share(self.number) && !self.number.is_year()
     }
+
+    /// Returns whether the word before it says that it is of earlier than the number in front of that.
+    fn is_earlier(&self) -> bool {
+        let (text, end) = (self.page.text(), self.placed.place.start);
+        let before = text.get(text.floor_char_boundary(end.saturating_sub(LONGEST_FROM))..end).unwrap_or_default();
+        let last = before.rsplit(|char: char| !char.is_alphanumeric()).find(|word| !word.is_empty());
+        last.is_some_and(|word| is_in(FROM, word))
+    }
 }
 
 /// The numbers near the best sentences of the pages, from which those of a statement may follow.
@@ -162,8 +175,7 @@ impl<'a> Derivation<'a> {
         let (operands, weights) = (self.operands(), self.weights());
         let own = [at, next].map(|at| weights[at].own);
         let is_most = own.iter().any(|weight| weight.saturating_mul(2) >= weights[at].most);
-        let between = operands[at + 1..next].iter().all(|operand| operand.number.is_year());
-        let are_neighbours = operands[at].sentence == operands[next].sentence && between;
+        let are_neighbours = operands[at].sentence == operands[next].sentence && are_next(operands, [at, next]);
         is_most && (are_neighbours || own.iter().all(|weight| *weight > 0))
     }
 
@@ -208,6 +220,11 @@ impl<'a> Derivation<'a> {
         };
         pages.flat_map(move |(page, _)| of_page(page))
     }
+}
+
+/// Returns whether no numbers but years stand between two.
+fn are_next(operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
+    operands[at + 1..next].iter().all(|operand| operand.number.is_year())
 }
 
 /// Returns whether both count in one unit, as far as they say in which.
@@ -411,7 +428,8 @@ impl Sought<'_, '_> {
         }
     }
 
-    /// Returns whether the years beside two numbers show that they did not turn so.
+    /// Returns whether a word before the second of two numbers, or else the years beside both, show that they did not
+    /// turn so.
     fn turned_otherwise(turn: Turn, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
         let (one, other) = (operands[at], operands[next]);
         let is_near = |operand: &&Operand<'_>| {
@@ -419,8 +437,9 @@ impl Sought<'_, '_> {
         };
         let years = || operands.iter().filter(is_near).filter(|operand| operand.number.is_year());
         let are_many = years().nth(1).is_some();
-        let is_forward = are_many && years().is_sorted_by(|one, next| one.value < next.value);
-        let is_backward = are_many && years().is_sorted_by(|one, next| one.value > next.value);
+        let is_after = other.is_earlier() && are_next(operands, [at, next]);
+        let is_forward = !is_after && are_many && years().is_sorted_by(|one, next| one.value < next.value);
+        let is_backward = is_after || are_many && years().is_sorted_by(|one, next| one.value > next.value);
         is_forward && turn.is_denied_by([one.value, other.value])
             || is_backward && turn.is_denied_by([other.value, one.value])
     }
