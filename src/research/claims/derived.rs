@@ -403,11 +403,12 @@ impl Sought<'_, '_> {
         let may_add = may_sum && !is_part && (!are_points || self.of.statement.may_add_shares());
         let sum = one.value.checked_add(other.value).filter(|_| may_add && self.way == Way::Any);
         let difference = one.value.checked_sub(other.value).filter(|_| may_sum && !are_points);
-        let may_compare = self.is_said && one.is_amount() && self.may_compare(operands, [at, next]);
-        let may_turn = |turn: &&Turn| may_compare && !Self::turned_otherwise(**turn, operands, [at, next]);
-        let turns = self.turns.iter().filter(may_turn);
-        let ratios = turns.flat_map(|turn| ratios(self.number, *turn, one.value, other.value));
-        [sum, difference].into_iter().chain(ratios).flatten().any(is_it)
+        let is_ratio = |turn: &Turn| {
+            let mut ratios = ratios(self.number, *turn, one.value, other.value).into_iter().flatten();
+            ratios.any(is_it) && !Self::turned_otherwise(*turn, operands, [at, next])
+        };
+        let may_be_ratio = self.is_said && one.is_amount() && self.turns.iter().any(is_ratio);
+        [sum, difference].into_iter().flatten().any(is_it) || may_be_ratio && self.may_compare(operands, [at, next])
     }
 
     /// Returns whether the ratio of two numbers may be meant. Those of two cells tell something in one row or column

@@ -47,8 +47,8 @@ impl Turn {
         }
     }
 
-    /// Returns what the number at these bytes may say: beside a word of growth by how much something grew, elsewhere in
-    /// such a statement that, or a part. That something shrank it never says there.
+    /// Returns what the number at these bytes may say: beside a word of growth, by how much something grew; elsewhere in
+    /// a statement that something grew, this or a part. It never says there that something shrank.
     pub fn at(self, text: &str, place: &Range<usize>) -> Vec<Self> {
         let from = text.floor_char_boundary(place.start.saturating_sub(CLAUSE_BYTES));
         let before = text.get(from..place.start).unwrap_or_default().to_lowercase();
