@@ -18,7 +18,7 @@ pub struct Sentence {
     pub heading: String,
     /// Counted from 0; sentences of one paragraph share it, those of a table too.
     pub paragraph: usize,
-    /// It stands behind marks of quotation, or right below a line that does: others may have said it.
+    /// It stands behind marks of quotation, or as text right below a line that does: others may have said it.
     pub quoted: bool,
 }
 
@@ -91,7 +91,7 @@ impl Splitter {
         }
         self.is_quotation |= quoted > 0;
         if let Some(cells) = cells(trimmed) {
-            self.end_paragraph();
+            self.end_text(quoted);
             match is_rule(trimmed) {
                 true => self.is_ruled |= self.table.len() == 1,
                 false => self.table.push(cells),
@@ -100,13 +100,12 @@ impl Splitter {
         }
         self.end_table();
         if trimmed.is_empty() || is_rule(trimmed) {
-            self.end_paragraph();
-            self.is_quotation = quoted > 0;
+            self.end_text(quoted);
         } else if let Some(heading) = heading(trimmed) {
-            self.end_paragraph();
+            self.end_text(quoted);
             self.heading = plain(start(heading, LONGEST_HEADING));
         } else if let Some(item) = item(trimmed) {
-            self.end_paragraph();
+            self.end_text(quoted);
             self.begin(line, item);
         } else if self.continues(trimmed) {
             self.join(line, trimmed);
@@ -166,6 +165,12 @@ impl Splitter {
         self.break_line();
         self.lines = 0;
         self.paragraph += 1;
+    }
+
+    /// Ends a paragraph before a line behind so many marks that goes on with none, nor with a quotation.
+    fn end_text(&mut self, quoted: usize) {
+        self.end_paragraph();
+        self.is_quotation = quoted > 0;
     }
 
     fn end_table(&mut self) {
@@ -440,6 +445,12 @@ mod tests {
         let text = "She wrote.\n> Gates were shut.\nNobody came in.\n\nBoats are here.\n\n>> So it is.\n\nIt was";
         let quoted: Vec<bool> = split(text).into_iter().map(|sentence| sentence.quoted).collect();
         assert_eq!(quoted, [false, true, true, false, true, false]);
+        for own in
+            ["## Gate\nIt is shut.", "- It is shut.", "* It is\n  shut.", "| Gate | shut | now |", "---\nIt is shut."]
+        {
+            let sentences = split(&format!("> Why is it shut?\n{own}"));
+            assert_eq!(sentences.iter().map(|sentence| sentence.quoted).collect::<Vec<_>>(), [true, false], "{own}");
+        }
     }
 
     #[test]

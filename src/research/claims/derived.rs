@@ -43,6 +43,11 @@ const TIMES: &str = "times fold mal fach fache fachen faches fois veces volte ve
 /// Behind a number that is the difference of two shares.
 const POINTS: &str = "point points punkt punkte punkten punto puntos punti ponto pontos punt";
 
+/// Before an amount that is of earlier than the one in front of it.
+const FROM: &str = "from against after gegenüber nach contre après contra tras contro dopo tegen na";
+/// Bytes before it that are read.
+const LONGEST_FROM: usize = 16;
+
 /// What the word behind a number says of how it was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -109,6 +114,14 @@ impl Operand<'_> {
     fn is_amount(&self) -> bool {
         !is_share(self.number) && !self.number.is_year()
     }
+
+    /// Returns whether the word before it says that it is of earlier than the number in front of that.
+    fn is_earlier(&self) -> bool {
+        let (text, end) = (self.page.text(), self.placed.place.start);
+        let before = text.get(text.floor_char_boundary(end.saturating_sub(LONGEST_FROM))..end).unwrap_or_default();
+        let last = before.rsplit(|char: char| !char.is_alphanumeric()).find(|word| !word.is_empty());
+        last.is_some_and(|word| is_in(FROM, word))
+    }
 }
 
 /// The numbers near the best sentences of the pages, from which those of a statement may follow.
@@ -157,18 +170,12 @@ impl<'a> Derivation<'a> {
     }
 
     /// Returns whether two amounts of prose are those that the statement is about: what it says most of, and another
-    /// one that it says something of, or that stands next to it. What something grew from may stand a sentence before.
-    fn are_of_statement(&self, [at, next]: [usize; 2], turn: Turn) -> bool {
+    /// one that it says something of, or that stands next to it.
+    fn are_of_statement(&self, [at, next]: [usize; 2]) -> bool {
         let (operands, weights) = (self.operands(), self.weights());
         let own = [at, next].map(|at| weights[at].own);
         let is_most = own.iter().any(|weight| weight.saturating_mul(2) >= weights[at].most);
-        let between = operands[at + 1..next].iter().all(|operand| operand.number.is_year());
-        let apart = operands[at].sentence.abs_diff(operands[next].sentence);
-        let turned = || {
-            let values = [operands[at].value, operands[next].value];
-            matches!(turn, Turn::Grew | Turn::Shrank) && !turn.is_denied_by(values)
-        };
-        let are_neighbours = between && (apart == 0 || apart == 1 && turned());
+        let are_neighbours = operands[at].sentence == operands[next].sentence && are_next(operands, [at, next]);
         is_most && (are_neighbours || own.iter().all(|weight| *weight > 0))
     }
 
@@ -177,7 +184,7 @@ impl<'a> Derivation<'a> {
         let in_points = number.in_points();
         let number = in_points.as_ref().unwrap_or(number);
         let text = self.statement.text;
-        let (way, turn) = (Way::of(text, place), self.turn.get_or_init(|| Turn::of(text)).at(text, place));
+        let (way, turns) = (Way::of(text, place), self.turn.get_or_init(|| Turn::of(text)).at(text, place));
         // Of two years, or two small numbers, anything follows.
         let is_long = |reading: &Reading| reading.digits(number.multiple) >= 3 && !number.is_year();
         let is_said = number.is_percent || way == Way::Times || self.statement.says_it_computes();
@@ -189,7 +196,7 @@ impl<'a> Derivation<'a> {
         }
         let may_follow = allowed && !is_bound && !(number.is_percent && are_points(number, &self.pages));
         let sought = |number: &Number, operands: &[Operand<'_>], is_said: bool| {
-            Sought { of: self, number, way, turn, is_said }.follows(operands)
+            Sought { of: self, number, way, turns: &turns, is_said }.follows(operands)
         };
         may_follow
             && (sought(number, self.operands(), is_said)
@@ -213,6 +220,11 @@ impl<'a> Derivation<'a> {
         };
         pages.flat_map(move |(page, _)| of_page(page))
     }
+}
+
+/// Returns whether no numbers but years stand between two.
+fn are_next(operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
+    operands[at + 1..next].iter().all(|operand| operand.number.is_year())
 }
 
 /// Returns whether both count in one unit, as far as they say in which.
@@ -361,7 +373,8 @@ struct Sought<'d, 'a> {
     of: &'d Derivation<'a>,
     number: &'d Number,
     way: Way,
-    turn: Turn,
+    /// What it may say of two amounts.
+    turns: &'d [Turn],
     /// The statement says that it computes.
     is_said: bool,
 }
@@ -390,12 +403,12 @@ impl Sought<'_, '_> {
         let may_add = may_sum && !is_part && (!are_points || self.of.statement.may_add_shares());
         let sum = one.value.checked_add(other.value).filter(|_| may_add && self.way == Way::Any);
         let difference = one.value.checked_sub(other.value).filter(|_| may_sum && !are_points);
-        let may_compare = self.is_said
-            && one.is_amount()
-            && self.may_compare(operands, [at, next])
-            && !self.turned_otherwise(operands, [at, next]);
-        let ratios = if may_compare { ratios(self.number, self.turn, one.value, other.value) } else { [None; 4] };
-        [sum, difference].into_iter().chain(ratios).flatten().any(is_it)
+        let is_ratio = |turn: &Turn| {
+            let mut ratios = ratios(self.number, *turn, one.value, other.value).into_iter().flatten();
+            ratios.any(is_it) && !Self::turned_otherwise(*turn, operands, [at, next])
+        };
+        let may_be_ratio = self.is_said && one.is_amount() && self.turns.iter().any(is_ratio);
+        [sum, difference].into_iter().flatten().any(is_it) || may_be_ratio && self.may_compare(operands, [at, next])
     }
 
     /// Returns whether the ratio of two numbers may be meant. Those of two cells tell something in one row or column
@@ -412,23 +425,24 @@ impl Sought<'_, '_> {
             _ if self.way == Way::Times => {
                 self.of.named().allow([at, next], all().filter(|known| operands[*known].is_like(&one)))
             }
-            _ => self.of.are_of_statement([at, next], self.turn),
+            _ => self.of.are_of_statement([at, next]),
         }
     }
 
-    /// Returns whether the years beside two numbers show that they did not turn as the statement says.
-    fn turned_otherwise(&self, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
+    /// Returns whether a word before the second of two numbers, or else the years beside both, show that they did not
+    /// turn so.
+    fn turned_otherwise(turn: Turn, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
         let (one, other) = (operands[at], operands[next]);
         let is_near = |operand: &&Operand<'_>| {
             (one.sentence..=other.sentence).contains(&operand.sentence) && std::ptr::eq(operand.page, one.page)
         };
         let years = || operands.iter().filter(is_near).filter(|operand| operand.number.is_year());
         let are_many = years().nth(1).is_some();
-        let is_forward = years().is_sorted_by(|one, next| one.value < next.value);
-        let is_backward = years().is_sorted_by(|one, next| one.value > next.value);
-        are_many
-            && (is_forward && self.turn.is_denied_by([one.value, other.value])
-                || is_backward && self.turn.is_denied_by([other.value, one.value]))
+        let is_after = other.is_earlier() && are_next(operands, [at, next]);
+        let is_forward = !is_after && are_many && years().is_sorted_by(|one, next| one.value < next.value);
+        let is_backward = is_after || are_many && years().is_sorted_by(|one, next| one.value > next.value);
+        is_forward && turn.is_denied_by([one.value, other.value])
+            || is_backward && turn.is_denied_by([other.value, one.value])
     }
 
     fn is_sum_from(&self, operands: &[Operand<'_>], from: usize) -> bool {

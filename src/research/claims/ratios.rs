@@ -6,9 +6,9 @@ use super::{figure::Number, words::ONE};
 use crate::text::{self, is_in};
 
 /// Say that something grew, that it shrank, or that it is a part. Words of bounds, such as `more`, say none of it.
-const GREW: &str = "grow grows growth increase increased increases rise rises rose risen grew grown climbed jumped gestiegen stieg stiegen wuchs gewachsen zugenommen \
+const GREW: &str = "grow grows growth increase increased increases rise rises rose risen grew grown climbed jumped anstieg wachstum gestiegen stieg stiegen wuchs gewachsen zugenommen \
     augmenté augmentation progressé aumentó subió creció aumentato salito cresciuto aumentou subiu cresceu gestegen steeg stijging вырос выросла выросли";
-const SHRANK: &str = "cut reduced reduction decrease decreased decline declined fell fallen dropped shrank sank sanken gesunken fiel fielen gefallen rückgang \
+const SHRANK: &str = "drop cut reduced reduction decrease decreased decline declined fell fallen dropped shrank sank sanken gesunken fiel fielen gefallen rückgang \
     baissé diminué reculé bajó cayó disminuyó diminuito calato sceso caiu diminuiu gedaald daalde daling снизился снизилась сократился";
 const PART: &str = "share proportion percentage accounted anteil proporción cuota quota parcela доля";
 /// Others by which a number may be more or less than another one.
@@ -16,8 +16,8 @@ const COMPARED: &str = "more less fewer higher lower larger smaller wider gain m
     más menos mayor menor più meno maggiore minore mais maior menor meer minder hoger lager больше меньше выше ниже";
 /// Between what grew and what it came to; the English article is none.
 const UNTIL: &str = "to auf à al para naar до";
-/// Before the number by which something grew, wherever in the clause that is said.
-const BY: &str = "by um de di na met";
+/// Before the number by which something grew, wherever in the statement that is said.
+const BY: &str = "by um";
 /// Words before another number among which one says so.
 const NEAR: usize = 3;
 /// Bytes before a number that are read.
@@ -47,17 +47,9 @@ impl Turn {
         }
     }
 
-    /// Returns what they say of the number at these bytes. What something grew to may be anything, and of what else
-    /// grew, another number says by how much.
-    pub fn at(self, text: &str, place: &Range<usize>) -> Self {
-        match self {
-            Self::Any | Self::Part => self,
-            Self::Grew | Self::Shrank => Self::beside(text, place),
-        }
-    }
-
-    /// Returns what the words right before a number, and the one behind it, say.
-    fn beside(text: &str, place: &Range<usize>) -> Self {
+    /// Returns what the number at these bytes may say: beside a word of growth, by how much something grew; elsewhere in
+    /// a statement that something grew, this or a part. It never says there that something shrank.
+    pub fn at(self, text: &str, place: &Range<usize>) -> Vec<Self> {
         let from = text.floor_char_boundary(place.start.saturating_sub(CLAUSE_BYTES));
         let before = text.get(from..place.start).unwrap_or_default().to_lowercase();
         let clause = before.rsplit([',', ';', ':', '(', ')']).next().unwrap_or_default();
@@ -66,16 +58,13 @@ impl Turn {
         let to = text.floor_char_boundary(place.end.saturating_add(BEHIND_BYTES));
         let behind = text.get(place.end..to).unwrap_or_default().to_lowercase();
         let next = behind.split(|char: char| !char.is_alphabetic()).find(|word| !word.is_empty());
-        let reach = match last {
-            last if is_in(UNTIL, last) => 0,
-            last if is_in(BY, last) => usize::MAX,
-            _ => NEAR,
-        };
-        let has = |list: &str| words().take(reach).chain(next).any(|word| is_in(list, word));
+        let has = |list: &str| words().take(NEAR).chain(next).any(|word| is_in(list, word));
         match [has(GREW), has(SHRANK)] {
-            [true, false] => Self::Grew,
-            [false, true] => Self::Shrank,
-            _ => Self::Any,
+            _ if is_in(UNTIL, last) => vec![self, Self::Part],
+            [true, false] => vec![Self::Grew],
+            [false, true] => vec![Self::Shrank],
+            _ if is_in(BY, last) => vec![self],
+            _ => vec![self, Self::Part],
         }
     }
 
@@ -108,24 +97,29 @@ pub fn ratios(number: &Number, turn: Turn, one: i128, other: i128) -> [Option<i1
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Turn::*, *};
 
     #[test]
     fn words_say_how_a_share_came_about() {
-        let check = |text: &str, expected: Turn| {
+        let check = |text: &str, expected: &[Turn]| {
             let at = text.find(" %").unwrap();
             assert_eq!(Turn::of(text).at(text, &(at - 2..at)), expected, "{text}");
         };
-        check("Sales increased by 25 %", Turn::Grew);
-        check("Sales rose to 25 % of the whole", Turn::Any);
-        check("Der Umsatz sank um 25 %", Turn::Shrank);
-        check("The share of children was 25 %", Turn::Part);
-        check("More than 25 % were children", Turn::Any);
-        check("Sales saw an increase of 25 %", Turn::Grew);
-        check("Sales saw a 25 % decline", Turn::Shrank);
-        check("Sales increased in the north of the country by 25 %", Turn::Grew);
-        check("25 % of the firms said that sales increased", Turn::Any);
-        check("Enrolment rose to 1,500, of whom 60 % were women", Turn::Any);
-        check("Cloud increased its revenue and accounts for 50 % of it", Turn::Any);
+        check("Sales increased by 25 %", &[Grew]);
+        check("Sales rose to 25 % of the whole", &[Grew, Part]);
+        check("Der Umsatz sank um 25 %", &[Shrank]);
+        check("Der Umsatz ist um rund 25 % gestiegen", &[Grew]);
+        check("Der Umsatz stieg in der Stadt, nämlich um 25 %", &[Grew]);
+        check("The share of children was 25 %", &[Part, Part]);
+        check("More than 25 % were children", &[Any, Part]);
+        check("Sales saw an increase of 25 %", &[Grew]);
+        check("Sales saw a 25 % decline", &[Shrank]);
+        check("Sales increased in the north of the country by 25 %", &[Grew]);
+        check("Sales rose, the report says, by 25 %", &[Grew]);
+        check("Sales rose sharply (25 %)", &[Grew, Part]);
+        check("Cars fell by 10 percent, while boats rose by 25 %", &[Grew]);
+        check("25 % of the firms said that sales increased", &[Grew, Part]);
+        check("Enrolment rose to 1,500, of whom 60 % were women", &[Grew, Part]);
+        check("Cloud increased its revenue and accounts for 50 % of it", &[Grew, Part]);
     }
 }

@@ -26,18 +26,6 @@ const PAIRS: &[(&str, &str)] = &[
     ("a", "ese"),
     ("ia", "n"),
 ];
-/// The same behind a common front of so many letters, which is that of no other name.
-const LONG_PAIRS: &[(usize, &str, &str)] = &[
-    (5, "", "istan"),
-    (5, "", "lese"),
-    (5, "um", "an"),
-    (5, "on", "ese"),
-    (6, "al", "uese"),
-    (6, "", "al"),
-    (6, "", "ion"),
-    (6, "a", "e"),
-    (6, "e", "ion"),
-];
 
 /// Sides that tell one name from another, a line for each.
 const SIDES: [&str; 4] =
@@ -110,13 +98,10 @@ fn folded(word: &str) -> String {
 fn are_one(one: &str, other: &str) -> bool {
     let common: usize = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
     let (one, other) = (&one[common..], &other[common..]);
-    let are = |pair: &(&str, &str)| *pair == (one, other) || *pair == (other, one);
-    let are_long = |(least, one, other): &(usize, &str, &str)| common >= *least && are(&(*one, *other));
-    let is_end = match (one, other) {
+    match (one, other) {
         ("", end) | (end, "") => end.is_empty() || is_in(ENDINGS, end),
-        _ => PAIRS.iter().any(are),
-    };
-    is_end || LONG_PAIRS.iter().any(are_long)
+        _ => PAIRS.iter().any(|pair| *pair == (one, other) || *pair == (other, one)),
+    }
 }
 
 /// Returns the side that stands beside a name: before it with a capital, or behind it.
@@ -151,14 +136,6 @@ mod tests {
             ("Austria", "Austrian"),
             ("Canada", "Canadian"),
             ("Johnson", "Johnsons"),
-            ("Belgium", "Belgian"),
-            ("Portugal", "Portuguese"),
-            ("Lebanon", "Lebanese"),
-            ("Argentina", "Argentine"),
-            ("Congo", "Congolese"),
-            ("Afghanistan", "Afghan"),
-            ("Environmental", "Environment"),
-            ("Institute", "Institution"),
         ] {
             assert!(are(one, other), "{one} {other}");
         }
@@ -169,6 +146,11 @@ mod tests {
             ("William", "Williamson"),
             ("Niger", "Nigeria"),
             ("Martine", "Martino"),
+            ("Christina", "Christine"),
+            ("Alexandra", "Alexandre"),
+            ("Corporate", "Corporation"),
+            ("Martin", "Martinal"),
+            ("Reuter", "Reuterion"),
         ] {
             assert!(!are(one, other), "{one} {other}");
         }

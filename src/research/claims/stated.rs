@@ -149,7 +149,8 @@ impl<'a> Statement<'a> {
     pub fn says_it_computes(&self) -> bool {
         let is_computed = || {
             let lower = self.text.to_lowercase();
-            lower.split(|char: char| !char.is_alphabetic()).any(words::is_computed)
+            let is_total = |found: &PlacedFigure| self.text.get(..found.start).is_some_and(words::ends_with_total);
+            lower.split(|char: char| !char.is_alphabetic()).any(words::is_computed) || self.figures.iter().any(is_total)
         };
         *self.computes.get_or_init(is_computed)
     }

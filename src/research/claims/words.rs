@@ -225,6 +225,13 @@ pub fn is_computed(word: &str) -> bool {
     COMPUTED_WORDS.contains(word) || word.starts_with(is_unspaced) && of_signs()
 }
 
+/// Returns whether a text ends with a sign that says of the number behind it that it is a total, and is no part of a
+/// longer word: `は計` and `총`, not `時計`.
+pub fn ends_with_total(text: &str) -> bool {
+    let before = text.trim_end().strip_suffix(['計', '총']);
+    before.is_some_and(|before| !before.ends_with(|char| matches!(char, '\u{4e00}'..='\u{9fff}' | '가'..='힣')))
+}
+
 /// Does the text between two numbers say that the second is a part of the first?
 pub fn begins_part(between: &str) -> bool {
     let lower = if between.len() > LONGEST_JOINT { return false } else { between.to_lowercase() };
@@ -420,13 +427,15 @@ mod tests {
     }
 
     #[test]
-    fn single_signs_say_nothing_of_computing() {
+    fn single_signs_say_something_of_computing_before_numbers_alone() {
         for word in ["合計は", "累计销量", "총계", "占比", "insgesamt"] {
             assert!(is_computed(word), "{word}");
         }
         for word in ["計画は", "統計", "設計者", "총", "총리", "占领"] {
             assert!(!is_computed(word), "{word}");
         }
+        assert!(["会議には計", "회의에는 총 ", "計"].into_iter().all(ends_with_total));
+        assert!(!["時計", "권총 ", "計画は", "총리 "].into_iter().any(ends_with_total));
     }
 
     #[test]
