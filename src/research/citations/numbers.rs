@@ -406,7 +406,7 @@ fn is_of_substance(word: &str, behind: &str) -> bool {
 }
 
 /// Returns whether the text ends with a word that a single letter may belong to: `hepatitis B`, `vitamins C and D`.
-fn ends_with_word(front: &str) -> bool {
+pub(super) fn ends_with_word(front: &str) -> bool {
     let trimmed = front.trim_end_matches(|c: char| c.is_whitespace() || c == '-');
     let is_joint = |word: &str| {
         let letter = word.trim_end_matches(',');
