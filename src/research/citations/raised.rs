@@ -142,7 +142,7 @@ pub(super) fn may_cite(before: &str, numbers: &[u32], behind: &str) -> bool {
     }
     let inner = &text[..text.len() - last.len_utf8()];
     match last {
-        last if last.is_ascii_digit() => is_behind_figure(text, numbers),
+        last if last.is_ascii_digit() => is_behind_figure(text, numbers, behind),
         last if last.is_alphabetic() => is_behind_word(text, numbers),
         ')' => !is_factor(text),
         // `5.2 ft.` and `5"` are measures.
@@ -175,7 +175,7 @@ fn begins_name(text: &str, is_spaced: bool, behind: &str) -> bool {
 
 /// Returns whether the figure that ends the text is no base of a power: a year or season, or one with commas between
 /// thousands unless the number is a 2 or 3. A 1 makes no power, but behind 10 and single digits.
-fn is_behind_figure(text: &str, numbers: &[u32]) -> bool {
+fn is_behind_figure(text: &str, numbers: &[u32], behind: &str) -> bool {
     let front = text.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
     let figure = &text[front.len()..];
     if front.trim_end().ends_with(OPERATORS) || front.ends_with(char::is_alphabetic) {
@@ -189,11 +189,17 @@ fn is_behind_figure(text: &str, numbers: &[u32]) -> bool {
     let is_season = || figure.len() == 2 && front.strip_suffix(['/', '–', '-']).is_some_and(ends_with_year);
     let is_thousands = || figure.contains(',') && !figure.contains('.');
     let is_base = || figure.len() == 1 || figure == "10";
-    is_year(figure)
+    (is_year(figure) && !(is_power(numbers) && is_grid(figure, behind)))
         || is_season()
         || is_of_name()
         || (!is_power(numbers) && is_thousands())
         || (numbers == [1] && !is_base())
+}
+
+/// Returns whether a figure that could be a year of long ago or far away is one of a size, as in `2048³ cells`.
+fn is_grid(figure: &str, behind: &str) -> bool {
+    let is_near = figure.parse().is_ok_and(|year: u32| (1900..2040).contains(&year));
+    !is_near && behind.trim_start().starts_with(char::is_alphabetic)
 }
 
 /// Returns whether the word that ends the text can have a citation: it is no variable or formula, and no unit if the
