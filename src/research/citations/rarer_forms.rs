@@ -153,6 +153,13 @@ fn numbers_of_sections_are_no_citations() {
         };
         check(&format!("{}\n\n{}", text(["1", "2", "3"]), listed.replace('*', "")), &text(["2", "3", "1"]), 0, 3);
     }
+    // A section may be called as a title begins, or as one title out of several.
+    for titles in ["Burden of disease\n[2] Tides", "Burden: of disease\n[2] Tides", "Burden\n[2] The tides"] {
+        let text = "Dues [2].\n\n## [1] Burden\n\nThey rise.\n\n## [2] Tides\n\nThey fall.";
+        let expected = text.replace("Dues [2]", "Dues [1]").replace("## [", "## \\[");
+        let listed = format!("{text}\n\n## References\n[1] {}: {B}\n", titles.replace('\n', &format!(": {A}\n")));
+        check(&listed, &expected, 0, 2);
+    }
     // Items, sentences, and numbers that do not count.
     under("- [3] dues rise\n- [1] tides fall\n- [2] so", "- [1] dues rise\n- [2] tides fall\n- [3] so");
     under("- [1] Dues\n- [2] Tides\n\nSo [3].", "- [1] Dues\n- [2] Tides\n\nSo [3].");
