@@ -236,6 +236,9 @@ fn ranges_examples_and_places_within_a_bracket_are_read() {
     check(&format!("{values} [S1001]."), &format!("{values} [1]."), 0, 0);
     under("Una [1 en 3], [bronnen 1 en 3].", "Una [1 en 3], [1][2].");
     under("Лёд [3 см], слой [2–3 см], рост [см. 3].", "Лёд [3 см], слой [2–3 см], рост [1].");
+    under("Dues [Source 3 Source 2], [Ref. 2 Ref. 1], [2 see 1].", "Dues [1][2], [2][3], [2][3].");
+    under("Dues [Source 3 source 2] （来源2来源1）.", "Dues [1][2] [2][3].");
+    under("Of [2 sources], [3 см, 1], [1 see, 3].", "Of [2 sources], [3 см, 1], [1 see, 3].");
     under("So [3: p. 3], [2: pp. 4–9; 1], [1：第3页].", "So [1], [2][3], [3].");
     for text in ["[e.g. dues]", "[cf. above]", "[e 3]", "[3: dues]", "[3:2]", "[to 3]", "[3 to]", "[see also]", "[G7]"]
     {
