@@ -205,10 +205,11 @@ fn is_grid(figure: &str, behind: &str) -> bool {
 /// Returns whether the word that ends the text can have a citation: it is no variable or formula, and no unit if the
 /// number may be a power.
 fn is_behind_word(text: &str, numbers: &[u32]) -> bool {
-    let front = text.trim_end_matches(char::is_alphabetic);
+    let is_unspaced = text.ends_with(|c: char| c >= '\u{2E80}');
+    // As in `万km`.
+    let front = text.trim_end_matches(|c: char| c.is_alphabetic() && (c >= '\u{2E80}') == is_unspaced);
     let word = &text[front.len()..];
     let letters = word.chars().take(3).count();
-    let is_unspaced = word.starts_with(|c: char| c >= '\u{2E80}');
     if letters == 1 && !is_unspaced {
         return (word == "s" && ends_with_year(front)) || (is_label(front, word) && !is_power(numbers));
     }
@@ -219,7 +220,8 @@ fn is_behind_word(text: &str, numbers: &[u32]) -> bool {
         return false;
     }
     let is_long = letters == 3 || is_unspaced || word.chars().all(char::is_uppercase);
-    !is_power(numbers) || (is_long && !is_measure(word) && !front.trim_end().ends_with(EQUATING))
+    let is_factor = || front.ends_with(OPERATORS) || front.trim_end().ends_with(EQUATING);
+    !is_power(numbers) || (is_long && !is_measure(word) && !is_factor())
 }
 
 /// Returns whether a letter is the name of a kind, as in `hepatitis B`; vitamins are numbered.
@@ -265,7 +267,8 @@ fn is_factor(text: &str) -> bool {
     let is_function = function.chars().count() == 1 || FUNCTIONS.contains(&function);
     let inside = inside.trim_start_matches(['+', '−', '-']);
     let holds_word = inside.split(|c: char| !c.is_alphabetic()).any(|word| word.chars().count() > 1);
-    let says = holds_word || inside.contains(|c: char| "%€$£¥=<>≤≥–".contains(c)) || is_year(inside);
+    let says =
+        holds_word || inside.contains(|c: char| "%€$£¥=<>≤≥–".contains(c)) || inside.get(..4).is_some_and(is_year);
     is_function || UNITS.contains(&inside) || inside.contains(['+', '−', '×', '÷', '^']) || !says
 }
 

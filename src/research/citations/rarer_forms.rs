@@ -75,7 +75,7 @@ fn a_report_that_cites_by_raised_numbers_does_so_behind_any_word() {
     all("Of 70 billion parameters.² A smile³ of 40 square miles.² He walks in.³ 我国种植玉米²，销售小米³。„So“².");
     all("Por Reuters², par Eurostat³, na Europa², per household³, the Nile delta², wind/solar³, oil².");
     all("Of 27 members², 12 million³ in 2020/21², 2019–20³, \"in 2019\"², in 1848², the 1990s³ and COVID-19².");
-    all("Germany² · France³ + Spain² (≥ 65 years)³, (n = 320)², (2019–2023)³, (€5)², hepatitis B¹.");
+    all("Germany² · France³ + Spain² (≥ 65 years)³, (n = 320)², (2019–2023)³, (€5)², (2020/21)³, hepatitis B¹.");
 }
 
 #[test]
@@ -90,7 +90,9 @@ fn powers_units_ions_and_isotopes_are_no_citations() {
     stays("Let $10 + 5 GW²$ be `12%²`.");
     stays("People per mi², 50 Nm³, 5 Mm³, 40 pies², pro Hektar², 5 kN per metre², m per second², N/acre², log² x.");
     stays("SiO², CaCO³, NaNO³, TiO², NH³, ηp², PM², 802.11², 2.4², \"5\"², 20 ft.², (1 + r)³, (x)², (km)², (acres²).");
-    stays("面积为50公里²、5万米²、40米²。A 2048³ grid, 1600² pixels, f(income)², sin(angle)², (1 + growth)³.");
+    stays(
+        "面积为50公里²、5万米²、40米²、37万km²。b·income².A 2048³ grid, 1600² pixels, f(income)², sin(angle)², (1 + growth)³.",
+    );
     stays("16² + 12² = 20², 16 ² + 3, 4 + 1500², and GDP² = 4, income² × age. Vitamin B³, vitamin B², up², in².");
     stays("40 pies<sup>2</sup>, SiO<sup>2</sup>, 16<sup>2</sup> + 12<sup>2</sup>, vitamin B<sup>3</sup>.");
     // Nothing shows that the report cites so, and one of them may be a power.
