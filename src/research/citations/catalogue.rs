@@ -131,13 +131,15 @@ fn titles(sources: &[Source]) -> HashMap<String, Option<usize>> {
     titles
 }
 
+/// Returns whether a title is long enough to be known among other words.
+pub(super) fn is_long_title(title: &str) -> bool {
+    let signs = title.chars().filter(|c| *c >= '\u{2E80}' && c.is_alphabetic()).count();
+    title.split_whitespace().count() >= WORDS_OF_TITLE || signs >= SIGNS_OF_TITLE
+}
+
 fn long_titles<'a>(titles: impl Iterator<Item = &'a String>) -> HashMap<String, Vec<String>> {
-    let is_long = |title: &&String| {
-        let signs = title.chars().filter(|c| *c >= '\u{2E80}' && c.is_alphabetic()).count();
-        title.split_whitespace().count() >= WORDS_OF_TITLE || signs >= SIGNS_OF_TITLE
-    };
     let mut long: HashMap<String, Vec<String>> = HashMap::new();
-    for title in titles.filter(is_long) {
+    for title in titles.filter(|title| is_long_title(title)) {
         let first = title.split(' ').next().unwrap_or_default();
         long.entry(first.to_owned()).or_default().push(title.clone());
     }

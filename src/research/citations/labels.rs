@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{address, entries, lines, numbering::Kind, numbers::Numbers};
+use super::{address, catalogue, entries, lines, numbering::Kind, numbers::Numbers};
 
 /// A title is shorter.
 const LONGEST_TITLE: usize = 120;
@@ -10,8 +10,8 @@ const LONGEST_TITLE: usize = 120;
 const LEVELS: usize = 8;
 
 /// Returns the lines that begin with the number of a section: those of one level count from 1, or from 1 once more, and
-/// say no sentence. A plain line is no title if another one follows, as in a list, and a heading that the entry of that
-/// number has too is that of the source.
+/// say no sentence. A plain line is no title if another one follows, as in a list. Headings that are all titles of the
+/// entries with their numbers are those of the sources.
 pub(super) fn of_sections(lines: &[&str], kinds: &[Kind]) -> HashSet<usize> {
     let mut levels: [Vec<(usize, u32)>; LEVELS] = Default::default();
     let mut last = None;
@@ -31,11 +31,12 @@ pub(super) fn of_sections(lines: &[&str], kinds: &[Kind]) -> HashSet<usize> {
         levels[0].clear();
     }
     let titles = titles(lines, kinds);
-    let is_section = |&(at, number): &(usize, u32)| {
+    let is_of_source = |&(at, number): &(usize, u32)| {
         let heads = |entry: &String| begins_with_title(entry, &title(lines[at]));
-        !titles.get(&number).is_some_and(|entries| entries.iter().any(heads))
+        titles.get(&number).is_some_and(|entries| entries.iter().any(heads))
     };
-    levels.into_iter().filter(|labels| counts(labels)).flatten().filter(is_section).map(|(at, _)| at).collect()
+    let are_sections = |labels: &Vec<(usize, u32)>| counts(labels) && !labels.iter().all(is_of_source);
+    levels.into_iter().filter(are_sections).flatten().map(|(at, _)| at).collect()
 }
 
 /// Returns what the entries of the lists say, by their numbers. A heading that says the same is that of the source.
@@ -59,8 +60,15 @@ fn plain(text: &str) -> String {
     text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()
 }
 
+/// Returns whether the entry has all of the title, with nothing but an address or a year behind it, or a long one with
+/// other words.
 fn begins_with_title(entry: &str, title: &str) -> bool {
-    entry.strip_prefix(title).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    let Some(rest) = entry.strip_prefix(title).filter(|rest| !rest.starts_with(char::is_alphanumeric)) else {
+        return false;
+    };
+    let behind = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let is_whole = behind.is_empty() || behind.starts_with(|c: char| c.is_ascii_digit()) || address::is_address(behind);
+    is_whole || catalogue::is_long_title(title)
 }
 
 /// Returns whether the numbers count: each is the next one, or 1.

@@ -6,7 +6,7 @@ use super::{
     grammar::{DEPTH, Piece, Reader, tail},
     ids::{ids_in_bracket, only_ids},
     numbers::{self, Numbers},
-    raised::{self, Raised},
+    raised,
     scan::{FORMULA_BYTES, PARENTHESES, RAISED_BYTES},
     target::Target,
 };
@@ -124,14 +124,14 @@ impl<'a> Reader<'a, '_> {
 
     /// Reads `<sup>1</sup>`, where the model numbers its sources so.
     fn raised(&mut self, at: usize, to: usize) -> Option<usize> {
-        if self.numbering.raised == Raised::Nowhere {
+        if !self.numbering.raised {
             return None;
         }
         let inner = self.text[at..to].strip_prefix("<sup>")?;
         let close = inner[..inner.floor_char_boundary(64)].find("</sup>")?;
         let read = Numbers::read(&inner[..close])?;
         let end = at + "<sup>".len() + close + "</sup>".len();
-        if !self.numbering.raised.may_cite(&self.behind(at), &read.numbers, &self.text[end..]) {
+        if !raised::may_cite(&self.behind(at), &read.numbers, &self.text[end..]) {
             return None;
         }
         let targets = self.targets(&read.numbers)?;
@@ -202,7 +202,7 @@ impl<'a> Reader<'a, '_> {
         {
             return Some(end);
         }
-        if self.numbering.raised != Raised::Nowhere
+        if self.numbering.raised
             && at >= self.formula
             && let Some(end) = self.superscript(at, rest)
         {
@@ -219,18 +219,13 @@ impl<'a> Reader<'a, '_> {
 
     /// Takes the numbers in superscript digits, or one between carets, `^1^`.
     fn superscript(&mut self, at: usize, rest: &str) -> Option<usize> {
-        let carets = || {
-            let (inside, _) = rest.strip_prefix('^')?.get(..4.min(rest.len() - 1))?.split_once('^')?;
-            Some((vec![inside.parse().ok()?], inside.len() + 2))
-        };
-        let all = raised::superscripts(rest).or_else(carets)?;
+        let all = raised::superscripts(rest).or_else(|| raised::in_carets(rest))?;
         let before = self.behind(at);
         // The rest of a run that is no citation is none either.
         if !rest.starts_with('^') && self.previous(at).is_some_and(raised::is_superscript) {
             return None;
         }
-        let may_cite =
-            |(numbers, bytes): &(Vec<u32>, usize)| self.numbering.raised.may_cite(&before, numbers, &rest[*bytes..]);
+        let may_cite = |(numbers, bytes): &(Vec<u32>, usize)| raised::may_cite(&before, numbers, &rest[*bytes..]);
         let whole = raised::superscript(rest);
         let one = whole.map(|(number, bytes)| (vec![number], bytes));
         let listed = [Some(all), one].into_iter().flatten().filter(may_cite).find_map(|(numbers, bytes)| {
@@ -245,7 +240,7 @@ impl<'a> Reader<'a, '_> {
     fn single_digits(&self, before: &str, rest: &str, bytes: usize) -> Option<(Vec<Target>, usize)> {
         let digit = |sign: char| raised::superscript(sign.encode_utf8(&mut [0; 4])).map(|(number, _)| number);
         let numbers: Vec<u32> = rest[..bytes].chars().map(digit).collect::<Option<_>>()?;
-        let fits = |number: &u32| self.numbering.raised.may_cite(before, &[*number], &rest[bytes..]);
+        let fits = |number: &u32| raised::may_cite(before, &[*number], &rest[bytes..]);
         let targets = self.targets(&numbers).filter(|targets| !targets.contains(&Target::Remark))?;
         numbers.iter().all(fits).then_some((targets, bytes))
     }

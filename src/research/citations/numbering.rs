@@ -15,7 +15,7 @@ use super::{
     labels, lines,
     links::Links,
     numbers::Numbers,
-    raised::{self, Raised},
+    raised,
     scan::OPENING,
     target::Target,
     works::{Cited, Work, Works},
@@ -76,8 +76,8 @@ pub(super) struct Numbering {
     /// Entries of lists without labels.
     unnumbered: u32,
     pub bare: Bare,
-    /// Where raised numbers are citations.
-    pub raised: Raised,
+    /// Whether raised numbers are citations, where they can be.
+    pub raised: bool,
     /// Whether numbers in parentheses are citations.
     pub parentheses: bool,
 }
@@ -230,7 +230,7 @@ struct Reader<'a> {
     /// The last line of a footnote that goes.
     footnote: Option<usize>,
     links: Links,
-    /// Raised numbers of the text that hardly are anything but citations.
+    /// Raised numbers of the text that can be nothing but citations.
     raised: BTreeSet<u32>,
 }
 
@@ -497,18 +497,10 @@ impl<'a> Reader<'a> {
         }
         self.numbering.gone.extend(&self.references);
         let plain = self.used.is_empty() && !self.forms.is_empty();
-        self.numbering.raised = match plain && !self.forms.contains(&Form::Parenthesis) {
-            // One may be a power.
-            true if self.raised.iter().filter(|number| self.is_listed(**number)).count() > 1 => Raised::Anywhere,
-            true => Raised::BehindWords,
-            false => Raised::Nowhere,
-        };
         self.numbering.parentheses = plain && self.forms.contains(&Form::Parenthesis);
+        let cites = self.raised.iter().any(|number| self.numbering.targets.contains_key(&number.to_string()));
+        self.numbering.raised = plain && !self.numbering.parentheses && cites;
         self.numbering
-    }
-
-    fn is_listed(&self, number: u32) -> bool {
-        self.numbering.targets.contains_key(&number.to_string())
     }
 
     /// Takes a list at the very end: it is one of sources when it has all numbers that the text cites, and nothing

@@ -204,7 +204,7 @@ impl Numbers {
         }
         let footnote = list.trim_start().starts_with('^');
         let read = Self { marked: marked || footnote, footnote, ..Self::default() };
-        let mut reader = Reader { read, range: false, behind_number: false };
+        let mut reader = Reader { read, range: false, behind_number: false, waits: false };
         let mut rest = list;
         while let Some(first) = rest.chars().next() {
             if let Some(length) = hint(rest) {
@@ -221,7 +221,7 @@ impl Numbers {
             }
             rest = &rest[length.max(first.len_utf8())..];
         }
-        (!reader.read.numbers.is_empty() && !reader.range).then_some(reader.read)
+        (!reader.read.numbers.is_empty() && !reader.range && !reader.waits).then_some(reader.read)
     }
 }
 
@@ -231,12 +231,15 @@ struct Reader {
     range: bool,
     /// Nothing but spaces stands behind the last number.
     behind_number: bool,
+    /// A word stands right behind a number, and its own has to follow: else it may be a unit, as `см` is.
+    waits: bool,
 }
 
 impl Reader {
     fn separator(&mut self, sign: char) -> Option<()> {
         self.behind_number &= sign.is_whitespace();
         match sign {
+            sign if self.waits => (sign.is_whitespace() || matches!(sign, '.' | ':' | '：')).then_some(()),
             '-' | '–' | '—' => self.begin_range(),
             '~' | '～' | '〜' if self.read.marked => self.begin_range(),
             '^' | ',' | ';' | '&' | '，' | '、' | '；' | '،' | '؛' => Some(()),
@@ -264,13 +267,16 @@ impl Reader {
             return None;
         }
         self.read.numbers.extend(first..=number);
-        self.behind_number = true;
+        (self.behind_number, self.waits) = (true, false);
         Some(())
     }
 
     fn word(&mut self, word: &str) -> Option<()> {
         let word = word.to_lowercase();
         let behind_number = std::mem::take(&mut self.behind_number);
+        if self.waits {
+            return is_citing_word(&word).then_some(());
+        }
         // In Spanish and French, `[1 en 3]` is a share.
         let joins = matches!(word.as_str(), "and" | "und" | "et" | "y" | "和" | "及" | "и" | "و");
         if joins || (word == "en" && self.read.marked) {
@@ -281,8 +287,8 @@ impl Reader {
             return self.begin_range();
         }
         self.read.marked |= self.read.numbers.is_empty();
-        // Behind a number a word may be a unit, as `см` is.
-        (is_citing_word(&word) && !behind_number).then_some(())
+        self.waits = behind_number;
+        is_citing_word(&word).then_some(())
     }
 }
 
@@ -406,7 +412,7 @@ fn is_of_substance(word: &str, behind: &str) -> bool {
 }
 
 /// Returns whether the text ends with a word that a single letter may belong to: `hepatitis B`, `vitamins C and D`.
-fn ends_with_word(front: &str) -> bool {
+pub(super) fn ends_with_word(front: &str) -> bool {
     let trimmed = front.trim_end_matches(|c: char| c.is_whitespace() || c == '-');
     let is_joint = |word: &str| {
         let letter = word.trim_end_matches(',');

@@ -1,79 +1,38 @@
-//! Raised numbers: `¹`, `<sup>1</sup>`, `^1^`. What they are read as, and where they can be citations, rather than
-//! powers (`10⁶`, `x²`), units (`km²`) or the numbers of isotopes.
+//! Raised numbers: `¹`, `<sup>1</sup>`, `^1^`. What they are read as, what shows that a report cites by them, and where
+//! they are powers (`10⁶`, `x²`), units (`km²`) or the numbers of isotopes even there.
 
 use super::{
     grammar::tail,
-    numbers::{ELEMENTS, MOST_NUMBERS, Numbers},
+    numbers::{ELEMENTS, MOST_NUMBERS, Numbers, ends_with_word},
     scan::RAISED_BYTES,
 };
 
 /// The superscript digits by their value.
 pub(super) const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 /// Signs of lengths, which with a raised number are units wherever they stand.
-const UNITS: [&str; 23] = [
-    "m", "km", "hm", "dm", "cm", "mm", "nm", "µm", "μm", "ft", "yd", "м", "км", "см", "мм", "米", "公里", "千米",
-    "分米", "厘米", "毫米", "英里", "英尺",
-];
-/// Ends of words for lengths, in lower case.
-const ENDS_OF_LENGTHS: [&str; 19] = [
-    "meter",
-    "meters",
-    "metern",
-    "metre",
-    "metres",
-    "metro",
-    "metros",
-    "mètre",
-    "mètres",
-    "метра",
-    "метров",
-    "mile",
-    "miles",
-    "feet",
-    "yards",
-    "inches",
-    "米",
-    "公里",
-    "英里",
-];
-/// Words before that of which something is counted, in lower case.
-const PER: [&str; 7] = ["per", "pro", "je", "par", "por", "na", "на"];
-/// Words behind one of them that are no measures, in lower case.
-const NO_MEASURES: [&str; 4] = ["capita", "cent", "ciento", "kopf"];
-/// Names of Greek letters of four letters or more, which are variables.
-const GREEK: [&str; 12] =
-    ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "iota", "kappa", "lambda", "sigma", "omega"];
+const UNITS: [&str; 18] =
+    ["m", "km", "hm", "dm", "cm", "mm", "nm", "µm", "μm", "in", "mi", "ft", "yd", "м", "км", "см", "мм", "米"];
+/// Words for lengths that are parts of longer words where no spaces are written.
+const UNSPACED_UNITS: [&str; 10] = ["公里", "千米", "分米", "厘米", "毫米", "微米", "纳米", "万米", "英里", "英尺"];
+/// Words for measures whose powers are written, in lower case and without a prefix such as `kilo`.
+const MEASURES: &str = "meter meters metern metre metres metros mètre mètres метра метров mile miles foot feet inch inches \
+    yard yards acre acres hektar hectare hectares fathoms pies pulgadas second";
+const PREFIXES: [&str; 8] = ["kilo", "kiló", "centi", "zenti", "milli", "mili", "кило", "санти"];
+/// Names of functions and short ones of measures, behind which a raised number is a power.
+const FUNCTIONS: [&str; 11] = ["sin", "cos", "tan", "sec", "log", "exp", "var", "chi", "eta", "rad", "mol"];
+/// Formulas in capital letters whose numbers are written raised by mistake, as are those of `PM¹⁰` and `CD⁴`.
+const FORMULAS: [&str; 11] = ["CO", "NO", "SO", "PO", "CH", "NH", "HCO", "HNO", "SF", "PM", "CD"];
 /// The symbols of all elements.
 const SYMBOLS: &str = "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br \
     Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W \
     Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn \
     Nh Fl Mc Lv Ts Og";
-/// Signs before or behind a raised number that belongs to a formula.
+/// Signs right before or behind a raised number that belongs to a formula.
 const OPERATORS: [char; 11] = ['=', '+', '−', '×', '·', '⋅', '÷', '≤', '≥', '≈', '^'];
-
-/// Where raised numbers are citations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Raised {
-    /// Nowhere: the model cites in another way.
-    #[default]
-    Nowhere,
-    /// Behind a word or the end of a sentence alone. Nothing shows that the model cites so.
-    BehindWords,
-    /// Behind figures, signs and short words too.
-    Anywhere,
-}
-
-impl Raised {
-    /// Returns whether raised numbers between these texts can be citations.
-    pub(super) fn may_cite(self, before: &str, numbers: &[u32], behind: &str) -> bool {
-        let before = without_raised(before);
-        match self {
-            Self::Nowhere => false,
-            Self::BehindWords => is_behind_word(before, numbers, behind),
-            Self::Anywhere => may_stand(before, numbers, behind),
-        }
-    }
-}
+/// Those of them that, beyond a space, stand in formulas alone.
+const EQUATING: [char; 6] = ['=', '×', '÷', '≤', '≥', '≈'];
+/// Signs at the end of a part of a sentence.
+const ENDS: [char; 12] = ['.', ',', ';', ':', '!', '?', '。', '，', '；', '：', '！', '？'];
 
 /// Returns whether the character is a raised digit.
 pub(super) fn is_superscript(character: char) -> bool {
@@ -113,22 +72,27 @@ pub(super) fn superscripts(text: &str) -> Option<(Vec<u32>, usize)> {
     Some((numbers, bytes))
 }
 
-/// Returns the raised numbers of a line that can hardly be anything but citations: behind a word or the end of a
-/// sentence, or a 1, which makes no power.
+/// Returns the number between carets that `text` begins with, `^1^`, and how many bytes it takes.
+pub(super) fn in_carets(text: &str) -> Option<(Vec<u32>, usize)> {
+    let inner = text.strip_prefix('^')?;
+    let digits = inner.bytes().take(3).take_while(u8::is_ascii_digit).count();
+    let number = inner[..digits].parse().ok().filter(|_| inner[digits..].starts_with('^'))?;
+    Some((vec![number], digits + 2))
+}
+
+/// Returns the raised numbers of a line that show that a report cites so.
 pub(super) fn clear_ones(line: &str) -> Vec<u32> {
     let (mut clear, mut done) = (Vec::new(), 0);
-    let starts = |&(_, c): &(usize, char)| is_superscript(c) || c == '<';
+    let starts = |&(_, c): &(usize, char)| is_superscript(c) || matches!(c, '<' | '^');
     for (at, _) in line.char_indices().filter(starts) {
         if at < done {
             continue;
         }
         let rest = &line[at..];
-        let Some((numbers, bytes)) = superscripts(rest).or_else(|| in_tag(rest)) else { continue };
+        let read = superscripts(rest).or_else(|| in_tag(rest)).or_else(|| in_carets(rest));
+        let Some((numbers, bytes)) = read else { continue };
         done = at + bytes;
-        let before = without_raised(tail(&line[..at]));
-        let behind = &line[done..];
-        let is_clear =
-            is_behind_word(before, &numbers, behind) || numbers == [1] && may_stand(before, &numbers, behind);
+        let is_clear = is_clear(tail(&line[..at]), &numbers, &line[done..]);
         clear.extend(numbers.into_iter().filter(|_| is_clear));
     }
     clear
@@ -158,29 +122,32 @@ fn without_raised(before: &str) -> &str {
     }
 }
 
-/// Returns whether raised numbers stand behind a word of four letters or punctuation.
-fn is_behind_word(before: &str, numbers: &[u32], behind: &str) -> bool {
-    let letters = before.chars().rev().take_while(|c| c.is_alphabetic()).take(4).count();
-    let is_end = before.ends_with(['.', ',', ';', ':', '!', '?', '”', '"', '。', '，', ')']);
-    (letters == 4 || is_end) && may_stand(before, numbers, behind)
+/// Returns whether a raised number can be nothing but a citation: behind the end of a sentence or a part of one, or a
+/// number of which powers are not written, behind anything but a figure.
+fn is_clear(before: &str, numbers: &[u32], behind: &str) -> bool {
+    let text = without_raised(before).trim_end_matches(['*', '_']);
+    let is_no_power = !is_power(numbers) && !text.ends_with(|c: char| c.is_ascii_digit());
+    (text.ends_with(ENDS) || is_no_power) && may_cite(before, numbers, behind)
 }
 
-/// Returns whether nothing speaks against a citation: no power, unit, formula, ion or isotope, nor the front of a line.
-fn may_stand(before: &str, numbers: &[u32], behind: &str) -> bool {
-    let marked = before.trim_end_matches(['*', '_']);
+/// Returns whether raised numbers between these texts can be citations, in a report that cites so: they are no power,
+/// unit, formula, ion or isotope, and do not stand at the front of a line.
+pub(super) fn may_cite(before: &str, numbers: &[u32], behind: &str) -> bool {
+    let marked = without_raised(before).trim_end_matches(['*', '_']);
     let text = marked.trim_end();
     let is_spaced = text.len() < marked.len();
     let Some(last) = text.chars().next_back() else { return false };
     if is_of_formula(behind) || begins_name(text, is_spaced, behind) {
         return false;
     }
+    let inner = &text[..text.len() - last.len_utf8()];
     match last {
-        last if last.is_ascii_digit() => is_behind_figure(text, numbers),
-        last if last.is_alphabetic() => is_word_with(text, numbers, behind),
+        last if last.is_ascii_digit() => is_behind_figure(text, numbers, behind),
+        last if last.is_alphabetic() => is_behind_word(text, numbers),
         ')' => !is_factor(text),
         // `5.2 ft.` and `5"` are measures.
-        '.' => !is_power(numbers) || !ends_with_length(&text[..text.len() - 1]),
-        '"' | '\'' | '”' | '’' => !text[..text.len() - last.len_utf8()].ends_with(|c: char| c.is_ascii_digit()),
+        '.' => !is_power(numbers) || !is_measured(inner),
+        '"' | '\'' | '”' | '’' | '“' => !inner.ends_with(|c: char| c.is_ascii_digit()) || ends_with_year(inner),
         last => ",;:!?%‰°€£¥»。，；：！？、）」』》】".contains(last),
     }
 }
@@ -193,7 +160,9 @@ fn is_power(numbers: &[u32]) -> bool {
 /// Returns whether what stands behind a raised number makes it a part of a formula, or the charge of an ion.
 fn is_of_formula(behind: &str) -> bool {
     let is_operator = |c: char| OPERATORS.contains(&c) && c != '^';
-    behind.trim_start().starts_with(is_operator) || behind.starts_with(['⁺', '⁻', '_', '\\', '{'])
+    behind.starts_with(is_operator)
+        || behind.starts_with(['⁺', '⁻', '_', '\\', '{'])
+        || behind.trim_start().starts_with(EQUATING)
 }
 
 /// Returns whether a name begins or goes on right behind a raised number, as in `¹⁴C` and `H²O`.
@@ -204,70 +173,81 @@ fn begins_name(text: &str, is_spaced: bool, behind: &str) -> bool {
     !name.is_empty() && (is_spaced || ELEMENTS.contains(&name) || (letters < 4 && !is_sentence))
 }
 
-/// Returns whether the figure that ends the text is no base of a power: a year, or one with commas between thousands
-/// unless the number is a 2 or 3. A 1 makes no power, but behind 10 and single digits.
-fn is_behind_figure(text: &str, numbers: &[u32]) -> bool {
+/// Returns whether the figure that ends the text is no base of a power: a year or season, or one with commas between
+/// thousands unless the number is a 2 or 3. A 1 makes no power, but behind 10 and single digits.
+fn is_behind_figure(text: &str, numbers: &[u32], behind: &str) -> bool {
     let front = text.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
     let figure = &text[front.len()..];
     if front.trim_end().ends_with(OPERATORS) || front.ends_with(char::is_alphabetic) {
         return false;
     }
+    // As in `COVID-19`.
+    let is_of_name = || {
+        let name = front.strip_suffix('-').unwrap_or_default();
+        name.chars().rev().take(2).filter(|c| c.is_alphabetic()).count() == 2
+    };
+    let is_season = || figure.len() == 2 && front.strip_suffix(['/', '–', '-']).is_some_and(ends_with_year);
     let is_thousands = || figure.contains(',') && !figure.contains('.');
     let is_base = || figure.len() == 1 || figure == "10";
-    is_year(figure) || (!is_power(numbers) && is_thousands()) || (numbers == [1] && !is_base())
+    (is_year(figure) && !(is_power(numbers) && is_grid(figure, behind)))
+        || is_season()
+        || is_of_name()
+        || (!is_power(numbers) && is_thousands())
+        || (numbers == [1] && !is_base())
+}
+
+/// Returns whether a figure that could be a year of long ago or far away is one of a size, as in `2048³ cells`.
+fn is_grid(figure: &str, behind: &str) -> bool {
+    let is_near = figure.parse().is_ok_and(|year: u32| (1900..2040).contains(&year));
+    !is_near && behind.trim_start().starts_with(char::is_alphabetic)
 }
 
 /// Returns whether the word that ends the text can have a citation: it is no variable or formula, and no unit if the
 /// number may be a power.
-fn is_word_with(text: &str, numbers: &[u32], behind: &str) -> bool {
-    let front = text.trim_end_matches(char::is_alphabetic);
+fn is_behind_word(text: &str, numbers: &[u32]) -> bool {
+    let is_unspaced = text.ends_with(|c: char| c >= '\u{2E80}');
+    // As in `万km`.
+    let front = text.trim_end_matches(|c: char| c.is_alphabetic() && (c >= '\u{2E80}') == is_unspaced);
     let word = &text[front.len()..];
-    let letters = word.chars().take(4).count();
-    let is_unspaced = word.starts_with(|c: char| c >= '\u{2E80}');
+    let letters = word.chars().take(3).count();
     if letters == 1 && !is_unspaced {
-        return false;
+        return (word == "s" && ends_with_year(front)) || (is_label(front, word) && !is_power(numbers));
     }
     if numbers == [1] {
         return true;
     }
-    // The numbers of substances such as `CH⁴` are written raised by mistake. So is that of `PM¹⁰`.
-    let is_symbol = letters < 3 && word.starts_with(char::is_uppercase);
-    if is_symbol || is_formula(word) || UNITS.contains(&word) || (word == "in" && is_measure(front)) {
+    if is_formula(word) || UNITS.contains(&word) || FUNCTIONS.contains(&word) {
         return false;
     }
-    !is_power(numbers) || ((letters == 4 || is_unspaced) && !is_of_measure(front, word, behind))
+    let is_long = letters == 3 || is_unspaced || word.chars().all(char::is_uppercase);
+    let is_factor = || front.ends_with(OPERATORS) || front.trim_end().ends_with(EQUATING);
+    !is_power(numbers) || (is_long && !is_measure(word) && !is_factor())
 }
 
-/// Returns whether the word behind `front` is a measure, as in `40 acres`, `per acre`, `N/acre` and `(acre²)`, or a
-/// variable.
-fn is_of_measure(front: &str, word: &str, behind: &str) -> bool {
+/// Returns whether a letter is the name of a kind, as in `hepatitis B`; vitamins are numbered.
+fn is_label(front: &str, letter: &str) -> bool {
+    let is_vitamin = |word: &str| word.to_lowercase().starts_with("vitamin");
+    matches!(letter, "A" | "B" | "C" | "D") && ends_with_word(front) && !front.split_whitespace().any(is_vitamin)
+}
+
+/// Returns whether powers of what the word names are written.
+fn is_measure(word: &str) -> bool {
     let lower = word.to_lowercase();
-    let last = front.split_whitespace().next_back().unwrap_or_default().to_lowercase();
-    let is_per = PER.contains(&last.as_str()) && !NO_MEASURES.contains(&lower.as_str());
-    let is_alone = front.ends_with('(') && behind.starts_with(')');
-    let is_mixed = word.chars().skip(1).any(char::is_uppercase) && word.chars().any(char::is_lowercase);
-    let of_figure = is_measure(front) || front.ends_with(|c: char| c.is_ascii_digit());
-    let is_multiplied = || front.trim_end().ends_with(OPERATORS) || front.trim_end().ends_with(['/', '*']);
-    is_per
-        || is_alone
-        || is_mixed
-        || of_figure
-        || is_multiplied()
-        || GREEK.contains(&lower.as_str())
-        || ends_with_length(word)
+    let base = PREFIXES.iter().find_map(|prefix| lower.strip_prefix(prefix)).unwrap_or(&lower);
+    MEASURES.split_whitespace().any(|measure| measure == base) || UNSPACED_UNITS.iter().any(|unit| word.ends_with(unit))
 }
 
-/// Returns whether a word for a length or its sign ends the text.
-fn ends_with_length(text: &str) -> bool {
-    let word = &text[text.trim_end_matches(char::is_alphabetic).len()..];
-    let lower = word.to_lowercase();
-    UNITS.contains(&word)
-        || matches!(lower.as_str(), "in" | "mi" | "ha" | "sq")
-        || ENDS_OF_LENGTHS.iter().any(|end| lower.ends_with(end))
+/// Returns whether a number and the sign of a length end the text, as in `20 ft`.
+fn is_measured(text: &str) -> bool {
+    let front = text.trim_end_matches(char::is_alphabetic);
+    UNITS.contains(&&text[front.len()..]) && front.trim_end().ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// Returns whether the word is nothing but symbols of elements.
+/// Returns whether the word is a formula: in small letters too, nothing but symbols of elements.
 fn is_formula(word: &str) -> bool {
+    if word.chars().all(char::is_uppercase) {
+        return FORMULAS.contains(&word);
+    }
     let mut rest = word;
     while !rest.is_empty() {
         let ends = rest.char_indices().skip(1).find(|(_, c)| c.is_uppercase()).map_or(rest.len(), |(at, _)| at);
@@ -279,20 +259,22 @@ fn is_formula(word: &str) -> bool {
     true
 }
 
-/// Returns whether the parentheses that end the text are a factor, such as `(1 + r)` and `(x)`, and hold no words.
+/// Returns whether the parentheses that end the text are a factor, such as `(1 + r)`, `(x)` and `f(income)`.
 fn is_factor(text: &str) -> bool {
-    let inside = text.trim_end_matches(')');
-    let inside = &inside[inside.rfind('(').map_or(0, |at| at + 1)..];
-    let is_calculation = inside.contains(OPERATORS) || inside.contains(" - ");
-    let holds_word = inside.split(|c: char| !c.is_alphabetic()).any(|word| word.chars().count() >= 3);
-    is_calculation || ends_with_length(inside) || !(holds_word || inside.ends_with('%') || is_year(inside))
+    let closed = text.trim_end_matches(')');
+    let (front, inside) = closed.rsplit_once('(').unwrap_or(("", closed));
+    let function = &front[front.trim_end_matches(char::is_alphabetic).len()..];
+    let is_function = function.chars().count() == 1 || FUNCTIONS.contains(&function);
+    let inside = inside.trim_start_matches(['+', '−', '-']);
+    let holds_word = inside.split(|c: char| !c.is_alphabetic()).any(|word| word.chars().count() > 1);
+    let says =
+        holds_word || inside.contains(|c: char| "%€$£¥=<>≤≥–".contains(c)) || inside.get(..4).is_some_and(is_year);
+    is_function || UNITS.contains(&inside) || inside.contains(['+', '−', '×', '÷', '^']) || !says
 }
 
-/// Returns whether a number that is no year ends the text, with a space behind it.
-fn is_measure(front: &str) -> bool {
-    let text = front.trim_end();
-    let number = &text[text.trim_end_matches(|c: char| c.is_numeric() && !is_superscript(c)).len()..];
-    text.len() < front.len() && !number.is_empty() && !is_year(number)
+/// Returns whether a year ends the text.
+fn ends_with_year(text: &str) -> bool {
+    is_year(&text[text.trim_end_matches(|c: char| c.is_ascii_digit()).len()..])
 }
 
 fn is_year(number: &str) -> bool {

@@ -60,9 +60,22 @@ fn raised_numbers_cite_wherever_nothing_speaks_against_it() {
     );
     under(
         "Dues 12%<sup>1</sup>, in 2023<sup>3</sup> more<sup>2</sup>, at 5 GW<sup>1</sup><sup>3</sup>, so, <sup>2</sup> <sup>3</sup>.",
-        "Dues 12%[1], in 2023[2] more[3], at 5 GW[1]<sup>3</sup>, so, [3] [2].",
+        "Dues 12%[1], in 2023[2] more[3], at 5 GW[1][2], so, [3] [2].",
     );
     under("病例上升12%¹。死亡下降²，面积为50公里²。", "病例上升12%[1]。死亡下降[2]，面积为50公里²。");
+}
+
+#[test]
+fn a_report_that_cites_by_raised_numbers_does_so_behind_any_word() {
+    let read = |text: &str, expected: &str| {
+        under(&format!("Dues¹, tides², gates³. {text}"), &format!("Dues[1], tides[2], gates[3]. {expected}"));
+    };
+    let all = |text: &str| read(text, &text.replace('¹', "[1]").replace('²', "[2]").replace('³', "[3]"));
+    all("**Germany**² and *Nature*³, OpenAI², McKinsey³ and BioNTech², the EU² and the US³, (EU)¹ and (Reuters³).");
+    all("Of 70 billion parameters.² A smile³ of 40 square miles.² He walks in.³ 我国种植玉米²，销售小米³。„So“².");
+    all("Por Reuters², par Eurostat³, na Europa², per household³, the Nile delta², wind/solar³, oil².");
+    all("Of 27 members², 12 million³ in 2020/21², 2019–20³, \"in 2019\"², in 1848², the 1990s³ and COVID-19².");
+    all("Germany² · France³ + Spain² (≥ 65 years)³, (n = 320)², (2019–2023)³, (€5)², (2020/21)³, hepatitis B¹.");
 }
 
 #[test]
@@ -75,18 +88,21 @@ fn powers_units_ions_and_isotopes_are_no_citations() {
     stays("Of CO² and SO³, Ca²⁺, Fe³⁺, SO₄²⁻, ¹H and ³He, H²O, ³C NMR.");
     stays("It has 12 km<sup>2</sup>, 10<sup>3</sup>, x<sup>2</sup>, <sup>3</sup>He and CO<sub>3</sub><sup>2</sup>.");
     stays("Let $10 + 5 GW²$ be `12%²`.");
-    stays("People per mi², 50 Nm³, 5 Mm³, 40 pies², pro Hektar², 5 kN per metre², je Morgen², N/acre², 3 volts².");
-    stays("SiO², CaCO³, NaNO³, TiO², NH³, ηp², PM², 802.11², 2.4², \"5\"², 20 ft.², (1 + r)³, (x)², (acres²), omega².");
+    stays("People per mi², 50 Nm³, 5 Mm³, 40 pies², pro Hektar², 5 kN per metre², m per second², N/acre², log² x.");
+    stays("SiO², CaCO³, NaNO³, TiO², NH³, ηp², PM², 802.11², 2.4², \"5\"², 20 ft.², (1 + r)³, (x)², (km)², (acres²).");
+    stays(
+        "面积为50公里²、5万米²、40米²、37万km²。b·income².A 2048³ grid, 1600² pixels, f(income)², sin(angle)², (1 + growth)³.",
+    );
     stays("16² + 12² = 20², 16 ² + 3, 4 + 1500², and GDP² = 4, income² × age. Vitamin B³, vitamin B², up², in².");
     stays("40 pies<sup>2</sup>, SiO<sup>2</sup>, 16<sup>2</sup> + 12<sup>2</sup>, vitamin B<sup>3</sup>.");
     // Nothing shows that the report cites so, and one of them may be a power.
     let other = "Dues [1] rise by 12%², in 2023³ up², fast².";
     under(other, other);
     check("Dues [S1001] rise by 12%¹, in 2023¹.", "Dues [1] rise by 12%¹, in 2023¹.", 0, 0);
-    let few = "It gave 5 GW¹ in 2023³.";
-    under(few, few);
+    let powers = "Dues follow from income² and distance³ (mean error)².";
+    under(powers, powers);
     under("Dues rise fast². It gave 12%¹ in 2023³.", "Dues rise fast[1]. It gave 12%[2] in 2023[3].");
-    under("Dues rise fast³. It gave 12%² in 2023³.", "Dues rise fast[1]. It gave 12%² in 2023³.");
+    under("Dues rise fast.³ It gave 12%² in 2023³.", "Dues rise fast.[1] It gave 12%[2] in 2023[1].");
     // Numbers that the list does not have.
     stays("It rose 12%⁷ in 2023⁴. Of CH⁷ and 10⁷.");
 }
@@ -138,6 +154,13 @@ fn numbers_of_sections_are_no_citations() {
             format!("Gates [{c}].\n\n{first}\n\nThey rise.\n\n{second}\n\nThey fall.\n\n{open}Gates{close}\n\nSo.")
         };
         check(&format!("{}\n\n{}", text(["1", "2", "3"]), listed.replace('*', "")), &text(["2", "3", "1"]), 0, 3);
+    }
+    // A section may be called as a title begins, or as one title out of several.
+    for titles in ["Burden of disease\n[2] Tides", "Burden: of disease\n[2] Tides", "Burden\n[2] The tides"] {
+        let text = "Dues [2].\n\n## [1] Burden\n\nThey rise.\n\n## [2] Tides\n\nThey fall.";
+        let expected = text.replace("Dues [2]", "Dues [1]").replace("## [", "## \\[");
+        let listed = format!("{text}\n\n## References\n[1] {}: {B}\n", titles.replace('\n', &format!(": {A}\n")));
+        check(&listed, &expected, 0, 2);
     }
     // Items, sentences, and numbers that do not count.
     under("- [3] dues rise\n- [1] tides fall\n- [2] so", "- [1] dues rise\n- [2] tides fall\n- [3] so");
@@ -215,6 +238,9 @@ fn ranges_examples_and_places_within_a_bracket_are_read() {
     check(&format!("{values} [S1001]."), &format!("{values} [1]."), 0, 0);
     under("Una [1 en 3], [bronnen 1 en 3].", "Una [1 en 3], [1][2].");
     under("Лёд [3 см], слой [2–3 см], рост [см. 3].", "Лёд [3 см], слой [2–3 см], рост [1].");
+    under("Dues [Source 3 Source 2], [Ref. 2 Ref. 1], [2 see 1].", "Dues [1][2], [2][3], [2][3].");
+    under("Dues [Source 3 source 2] （来源2来源1）.", "Dues [1][2] [2][3].");
+    under("Of [2 sources], [3 см, 1], [1 see, 3].", "Of [2 sources], [3 см, 1], [1 see, 3].");
     under("So [3: p. 3], [2: pp. 4–9; 1], [1：第3页].", "So [1], [2][3], [3].");
     for text in ["[e.g. dues]", "[cf. above]", "[e 3]", "[3: dues]", "[3:2]", "[to 3]", "[3 to]", "[see also]", "[G7]"]
     {
