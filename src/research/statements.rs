@@ -77,7 +77,7 @@ async fn held(cx: &Cx, note: &Note, about: String) -> Result<Vec<Statement>, Err
 async fn other_texts(cx: &Cx, researcher: u32, sources: &[Source]) -> Result<OtherTexts, Stop> {
     let (key, known) = (Note::other_texts_key(researcher), of_sources(cx.other_texts(), sources));
     let mut kept = OtherTexts::new();
-    if known.is_empty() {
+    if known.is_empty() && !cx.journal().has(&key) {
         return Ok(kept);
     }
     for (url, text) in cx.journal().mark_value(&key, || known, Vec::new()).await? {
