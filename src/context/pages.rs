@@ -1,10 +1,6 @@
 //! The run's sources and pages: each page and each text is one source, and is read once.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::sync::OnceCell;
 
@@ -31,8 +27,6 @@ pub const SUMMARY_TIME: Duration = Duration::from_secs(60);
 /// Bytes of texts of one address that are kept beside its source's, and one text in any case: a long page is read on in
 /// pieces of 8,000 characters.
 const OTHER_TEXT_BYTES: usize = 256 * 1024;
-/// Bytes of such texts of all addresses.
-const OTHER_TEXTS_BYTES: usize = 8 << 20;
 
 impl Cx {
     /// Adds a retrieved source (without its text, which is kept elsewhere), or its id to the one of the same URL; the
@@ -73,21 +67,11 @@ impl Cx {
         keep(texts.entry(url.to_owned()).or_default(), hash, text);
     }
 
-    /// Returns the texts kept by [`Cx::keep_other_text`], by address, as far as there is room for them.
+    /// Returns the texts kept by [`Cx::keep_other_text`], by address.
     pub fn other_texts(&self) -> OtherTexts {
         let texts = self.run.other_texts.lock();
-        // In the order of the addresses, so that what there is no room for does not depend on who was first.
-        let all: BTreeMap<_, _> = texts.iter().collect();
-        let all = all.into_iter().flat_map(|(url, known)| known.iter().map(move |(_, text)| (url, text)));
-        let mut room = OTHER_TEXTS_BYTES;
-        let mut kept = OtherTexts::new();
-        for (url, text) in all {
-            if let Some(left) = room.checked_sub(text.len()) {
-                room = left;
-                kept.entry(url.clone()).or_default().push(Arc::clone(text));
-            }
-        }
-        kept
+        let without_hashes = |known: &[(String, Arc<str>)]| known.iter().map(|(_, text)| Arc::clone(text)).collect();
+        texts.iter().map(|(url, known)| (url.clone(), without_hashes(known))).collect()
     }
 
     /// Returns the text of a page that an earlier life of the run retrieved, by [`text_path`].

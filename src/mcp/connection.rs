@@ -86,7 +86,7 @@ impl Connection {
                 let (mut process, transport) = Process::start(server, Arc::clone(&notices))?;
                 match greet(handler, transport).await {
                     Ok(service) => (Ok(service), Some(process)),
-                    Err(failed) => return Err(secrets.scrub(process.explain(failed).await)),
+                    Err(failed) => return Err(secrets.scrub(process.explain(failed.error, failed.by_server).await)),
                 }
             }
         };
@@ -101,6 +101,14 @@ impl Connection {
 
     pub fn is_closed(&self) -> bool {
         self.service.is_closed() || self.service.is_transport_closed()
+    }
+
+    /// Returns why it is of no use any more: how its program ended and what that said last, if it has one.
+    pub async fn explain(mut self, error: Error) -> Error {
+        match (&mut self.process, error) {
+            (Some(process), error @ Error::Unavailable(_)) => process.explain(error, true).await,
+            (_, error) => error,
+        }
     }
 
     /// Ends it in order: the session is given back, a program sees the end of its input and has a moment.
@@ -325,7 +333,7 @@ impl Process {
     }
 
     /// Returns the error with what the program said last; that alone explains a program that ended.
-    async fn explain(&mut self, failed: Ungreeted) -> Error {
+    async fn explain(&mut self, error: Error, by_server: bool) -> Error {
         if let Some(what) = self.notices.cut_off() {
             return error::cut_off(what);
         }
@@ -337,8 +345,8 @@ impl Process {
         let last = last_lines(self.last_words.lock().make_contiguous());
         let said = if last.is_empty() { String::new() } else { format!("; it said: {last}") };
         match ended {
-            Ok(Ok(status)) if failed.by_server => Error::Unavailable(format!("its program ended ({status}){said}")),
-            _ => Error::Unavailable(format!("{}{said}", failed.error)),
+            Ok(Ok(status)) if by_server => Error::Unavailable(format!("its program ended ({status}){said}")),
+            _ => Error::Unavailable(format!("{error}{said}")),
         }
     }
 }

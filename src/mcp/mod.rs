@@ -160,8 +160,11 @@ impl Slot {
     }
 
     async fn offer(&self) -> Result<Offer, Error> {
-        let offer = offer::list(&self.connected().await?.peer, &self.server, &self.secrets).await;
-        offer.map_err(|error| self.secrets.scrub(error))
+        let open = self.connected().await?;
+        match offer::list(&open.peer, &self.server, &self.secrets).await {
+            Err(error @ Error::Unavailable(_)) => Err(self.secrets.scrub(self.lost(error, &open).await)),
+            offer => offer.map_err(|error| self.secrets.scrub(error)),
+        }
     }
 
     /// Returns the address of a resource as the server has it. A process that goes on with a run has not seen the
@@ -242,7 +245,7 @@ impl Slot {
     async fn may_repeat(&self, error: &ServiceError, open: &Open, done: &mut Repeats) -> bool {
         if !done.reconnected && never_sent(error) {
             done.reconnected = true;
-            self.forget(open).await;
+            drop(self.forget(open).await);
             return true;
         }
         if !done.reconnected && self.server.renews() && is_refused(error) {
@@ -313,19 +316,25 @@ impl Slot {
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => true,
             _ => cut_off.is_some(),
         };
-        if lost {
-            self.forget(open).await;
-        }
-        match (error, cut_off) {
+        let error = match (error, cut_off) {
             (error @ (ServiceError::McpError(_) | ServiceError::Timeout { .. }), _) | (error, None) => meaning(error),
             (_, Some(what)) => error::cut_off(what),
+        };
+        if lost { self.lost(error, open).await } else { error }
+    }
+
+    /// Gives up a connection, and returns the error with what is known of its end.
+    async fn lost(&self, error: Error, open: &Open) -> Error {
+        match self.forget(open).await {
+            Some(connection) => connection.explain(error).await,
+            None => error,
         }
     }
 
-    /// Gives up this connection, but not one that another call has opened since.
-    async fn forget(&self, open: &Open) {
+    /// Takes away this connection, but not one that another call has opened since.
+    async fn forget(&self, open: &Open) -> Option<Connection> {
         let is_it = |connection: &mut Connection| Arc::ptr_eq(&connection.notices, &open.notices);
-        drop(self.state.lock().await.connection.take_if(is_it));
+        self.state.lock().await.connection.take_if(is_it)
     }
 
     /// Drops the connection, so that the next one signs in again. The token has run out, which says nothing about the
@@ -436,6 +445,25 @@ mod tests {
         assert!(!said.contains("ended") && !said.is_empty(), "{said}");
         let said = refusal("echo no database >&2; exit 3").await;
         assert!(said.contains("its program ended (exit status: 3)") && said.contains("no database"), "{said}");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_program_that_dies_after_its_greeting_says_why() {
+        let greeting =
+            r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"a","version":"1"}}"#;
+        let script = format!(
+            r#"read a; echo '{{"jsonrpc":"2.0","id":0,"error":{{"code":-32601,"message":"no"}}}}'
+            read a; echo '{{"jsonrpc":"2.0","id":1,"result":{greeting}}}'
+            read a; read a; echo no database >&2; exit 3"#
+        );
+        let server = json!([{"name": "a", "command": "sh", "args": ["-c", script]}]);
+        let clients = Clients::new(read(&server, &|_| None).unwrap());
+        let listed = clients.offers().await.remove(0).1.unwrap_err();
+        let called = clients.call("a", "tell", JsonObject::new(), &|_| {}).await.unwrap_err();
+        for error in [listed, called] {
+            assert_eq!(error.to_string(), "its program ended (exit status: 3); it said: no database");
+        }
     }
 
     #[tokio::test]

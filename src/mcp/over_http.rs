@@ -296,3 +296,27 @@ fn events(request: &Value, result: Value) -> Response {
     let data = message.replace("HALF", r"\ud83d").replacen(",", ",\ndata: ", 1);
     with_status(200, "text/event-stream", format!("event: message\ndata: {data}\n\n"))
 }
+
+/// As one that is started for its first request.
+#[tokio::test]
+async fn a_server_that_does_not_answer_the_first_question_is_greeted_by_the_older_protocol() {
+    for kind in ["application/json", "text/event-stream"] {
+        let pending = move || axum::body::Body::from_stream(futures::stream::pending::<Result<String, fmt::Error>>());
+        let fake = Fake::start(move |request, _, _| {
+            (request["method"] == "server/discover").then(|| with_status(200, kind, pending()))
+        });
+        let fake = fake.await;
+        let clients = fake.clients(json!({}));
+        let wait = async {
+            while fake.count("server/discover") == 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            tokio::time::pause();
+            tokio::time::advance(raw::DISCOVERY_TIME).await;
+            tokio::time::resume();
+        };
+        let (reply, ()) = tokio::join!(tell(&clients, "dues"), wait);
+        assert_eq!(reply.unwrap().pieces[0].text, "dues", "{kind}");
+        assert_eq!((fake.count("server/discover"), fake.count("initialize")), (1, 1), "{kind}");
+    }
+}

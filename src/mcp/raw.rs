@@ -4,21 +4,26 @@
 //! An answer over HTTP that is JSON and no stream of events is read by the SDK itself, which refuses at once what it
 //! cannot read.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
+use futures::{StreamExt as _, TryFutureExt as _, TryStreamExt as _, stream::BoxStream};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::{
-    model::ClientJsonRpcMessage,
+    model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage},
     transport::streamable_http_client::{
         SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
 use serde::{Deserialize, de::IgnoredAny};
 use sse_stream::Sse;
+use tokio::time::timeout;
 
 use super::{connection::MAX_MESSAGE_BYTES, listed};
 use crate::net::surrogates;
+
+/// The time for the answer to whether a server over HTTP has the newest protocol. It is shorter than the SDK's own: its
+/// greeting by the older protocol waits behind this question, and would take a later answer for its own.
+pub(super) const DISCOVERY_TIME: Duration = Duration::from_secs(9);
 
 /// Returns the message without halves of surrogate pairs, as programs write them that cut texts without looking, and
 /// with what the SDK would lose of it.
@@ -44,6 +49,12 @@ type HttpError = StreamableHttpError<reqwest::Error>;
 /// The SDK's client, whose events are made readable.
 #[derive(Clone)]
 pub(super) struct Client(pub reqwest::Client);
+
+/// Returns the number of the question whether a server has the newest protocol.
+fn discovery(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    matches!(request.request, ClientRequest::DiscoverRequest(_)).then(|| request.id.clone())
+}
 
 fn readable_events(events: Events) -> Events {
     let readable = |data: String| String::from_utf8(readable(data.into_bytes())).ok();
@@ -73,13 +84,21 @@ impl StreamableHttpClient for Client {
         headers: HashMap<HeaderName, HeaderValue>,
         largest: usize,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let discovery = discovery(&message);
         let sent = self.0.post_message_with_max_sse_event_size(uri, message, session, bearer, headers, largest);
-        Ok(match sent.await? {
+        let answer = sent.map_ok(|answer| match answer {
             StreamableHttpPostResponse::Sse(events, session) => {
                 StreamableHttpPostResponse::Sse(readable_events(events), session)
             }
             answer => answer,
-        })
+        });
+        let Some(id) = discovery else { return answer.await };
+        let answer = answer.and_then(StreamableHttpPostResponse::expect_initialized::<reqwest::Error>);
+        let (answer, session) = timeout(DISCOVERY_TIME, answer).await.unwrap_or_else(|_| {
+            let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "it did not answer in time", None);
+            Ok((ServerJsonRpcMessage::error(error, Some(id)), None))
+        })?;
+        Ok(StreamableHttpPostResponse::Json(answer, session))
     }
 
     async fn delete_session(

@@ -156,9 +156,12 @@ struct ServerEntry {
     env: BTreeMap<String, String>,
     #[serde(alias = "cwd")]
     folder: Option<PathBuf>,
-    /// Some programs say by these names that it is Streamable HTTP.
-    #[serde(alias = "httpUrl", alias = "serverUrl")]
     url: Option<String>,
+    /// Some programs say by these names that it is Streamable HTTP; they may write `url` beside them.
+    #[serde(rename = "httpUrl")]
+    http_url: Option<String>,
+    #[serde(rename = "serverUrl")]
+    server_url: Option<String>,
     /// How it is reached, as other programs say it; some write it as `transport`. What else there is says the same.
     #[serde(rename = "type")]
     kind: Option<Value>,
@@ -294,10 +297,12 @@ fn server_name(name: &str) -> String {
 fn way(given: ServerEntry, variables: Variables<'_>) -> Result<Way, String> {
     let secret = |text: &str| filled(text, variables).map(SecretString::from);
     let says_sse = |kind: &Value| kind.as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("sse"));
-    if [&given.kind, &given.transport].into_iter().flatten().any(says_sse) {
-        return Err(NO_SSE.to_owned());
-    }
-    match (given.url, given.command) {
+    // An `httpUrl` first: where `url` stands beside it, that may be the address of the older transport.
+    let addresses = [given.http_url, given.url, given.server_url];
+    match (addresses.into_iter().flatten().find(|url| !url.is_empty()), given.command) {
+        (Some(_), None) if [&given.kind, &given.transport].into_iter().flatten().any(says_sse) => {
+            Err(NO_SSE.to_owned())
+        }
         (Some(url), None) => {
             let url = web_address("url", &url, variables)?;
             let headers = given.headers.iter().map(|(name, value)| header(name, &filled(value, variables)?));
@@ -417,6 +422,24 @@ mod tests {
         }
         let text = r#"{"mcpServers": {"a": {"httpUrl": "https://w.example/mcp"}, "b": {"serverUrl": "https://w.example/mcp"}}}"#;
         assert_eq!(read_json(text, &variables).unwrap().len(), 2);
+    }
+
+    /// Programs pass over what they do not know, so a file may serve several of them.
+    #[test]
+    fn other_names_of_an_address_may_stand_beside_it() {
+        let with = |more: Value| {
+            let mut server = json!({"url": "https://w.example/a"});
+            server.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            match read_json(&json!({"mcpServers": {"w": server}}).to_string(), &variables).unwrap().remove(0).way {
+                Way::Http { url, .. } => url.path().to_owned(),
+                Way::Stdio { .. } => panic!(),
+            }
+        };
+        assert_eq!(with(json!({"httpUrl": "https://w.example/b"})), "/b");
+        assert_eq!(with(json!({"serverUrl": "https://w.example/b"})), "/a");
+        assert_eq!(with(json!({"httpUrl": null, "serverUrl": ""})), "/a");
+        let program = r#"{"mcpServers": {"p": {"command": "python3", "type": "sse", "httpUrl": null}}}"#;
+        assert!(matches!(read_json(program, &variables).unwrap()[0].way, Way::Stdio { .. }));
     }
 
     #[test]

@@ -37,6 +37,8 @@ const MAX_NOTES: usize = 64;
 const MAX_NOTE_BYTES: usize = 1 << 20;
 /// Bytes of texts beside those of the sources, in sum.
 const MAX_OTHER_BYTES: usize = 2 << 20;
+/// Bytes of such texts that one step keeps, in sum.
+const MAX_KEPT_BYTES: usize = 8 << 20;
 
 /// What the thread's runs left behind: the newest one with a report or an answer, or one after it that could not
 /// finish.
@@ -147,10 +149,12 @@ pub async fn keep_other_texts(cx: &Cx) -> Result<(), Stop> {
     cx.journal().mark_value(Source::OTHER_TEXTS, || by_address(texts), Vec::new()).await.map(drop)
 }
 
-/// Returns the texts in the order of their addresses.
+/// Returns the texts that a step keeps, in the order of their addresses: what there is no room for must not depend on
+/// who was first.
 pub fn by_address(texts: OtherTexts) -> Vec<(String, Arc<str>)> {
     let texts: BTreeMap<_, _> = texts.into_iter().collect();
-    texts.into_iter().flat_map(|(url, texts)| texts.into_iter().map(move |text| (url.clone(), text))).collect()
+    let texts = texts.into_iter().flat_map(|(url, texts)| texts.into_iter().map(move |text| (url.clone(), text)));
+    within(texts.collect(), usize::MAX, MAX_KEPT_BYTES, |(_, text): &(String, Arc<str>)| text.len())
 }
 
 /// Returns what there is room for: notes, and sources that the reports and then the notes cite; all sources when

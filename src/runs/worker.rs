@@ -330,9 +330,7 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
     let newest = |outcome| before.iter().position(|run| run.outcome == Some(outcome));
     let unfinished = unfinished(parts, before).await?;
     let Some(report) = newest(Outcome::Report) else {
-        let Some((sources, notes)) = unfinished else { return Ok(None) };
-        let earlier = Earlier { texts: Vec::new(), sources, notes, other_texts: Vec::new(), is_latest: false };
-        return Ok((!earlier.sources.is_empty()).then_some(earlier));
+        return Ok(unfinished.filter(|earlier| !earlier.sources.is_empty()));
     };
     let answer = newest(Outcome::Answer).filter(|&answer| answer < report);
     let mut texts = Vec::new();
@@ -343,16 +341,18 @@ async fn earlier(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkE
     let newest = answer.unwrap_or(report);
     let newest_id = before[newest].id;
     let (mut sources, mut notes) = (parts.store.snapshots(newest_id).await?, parts.store.notes(newest_id).await?);
-    let other_texts = parts.store.other_texts(newest_id).await?;
+    let mut other_texts = parts.store.other_texts(newest_id).await?;
     let mut found_more = false;
-    if let Some((more, newer)) = unfinished {
+    if let Some(more) = unfinished {
         let is_known =
             |note: &Note| notes.iter().any(|known| known.researcher == note.researcher && known.text == note.text);
-        found_more = !newer.iter().all(is_known);
+        found_more = !more.notes.iter().all(is_known);
         // It took over what the report rests on, and went on numbering from there; otherwise the report's own count.
-        let is_known = |known: &Source| more.iter().any(|source| is_same(source, known));
+        let is_known = |known: &Source| more.sources.iter().any(|source| is_same(source, known));
         if sources.iter().all(|known| !texts_cite(&texts, known) || is_known(known)) {
-            (sources, notes) = (more, newer);
+            (sources, notes) = (more.sources, more.notes);
+            // What it took over of them it did not keep once more.
+            other_texts = more.other_texts.into_iter().chain(other_texts).collect();
         }
     }
     // What was cancelled before it found anything is no step of the conversation: the report is still what is talked
@@ -369,12 +369,13 @@ fn is_same(one: &Source, other: &Source) -> bool {
 
 /// Returns what the newest run with notes left behind that came after the last report or answer: it could not finish,
 /// or asked back. Runs that came to no note may stand between, those that it retried among them.
-async fn unfinished(parts: &Parts, before: &[Run]) -> Result<Option<(Vec<Source>, Vec<Note>)>, WorkError> {
+async fn unfinished(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkError> {
     let since = before.iter().take_while(|run| !matches!(run.outcome, Some(Outcome::Report | Outcome::Answer)));
     for run in since.filter(|run| run.is_retryable() || run.outcome == Some(Outcome::Clarification)) {
         let notes = parts.store.notes(run.id).await?;
         if !notes.is_empty() {
-            return Ok(Some((parts.store.snapshots(run.id).await?, notes)));
+            let (sources, other_texts) = (parts.store.snapshots(run.id).await?, parts.store.other_texts(run.id).await?);
+            return Ok(Some(Earlier { texts: Vec::new(), sources, notes, other_texts, is_latest: false }));
         }
     }
     Ok(None)

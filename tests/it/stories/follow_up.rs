@@ -244,6 +244,30 @@ async fn what_was_read_behind_an_excerpt_holds_later(database: TestDatabase) {
     world.finish();
 }
 
+/// So are those of a run that came to its notes and to no report.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_unfinished_run_read_behind_an_excerpt_holds_later() {
+    const CLAIM: &str = "The gate took a loan of 412,000 crowns [S1001].";
+    let database = TestDatabase::sqlite();
+    let script = Script::whole_run(Shape { searches: 2, ..Shape::SMALL })
+        .first(When::kind(Kind::Report), [reply::status(401)])
+        .always(When::kind(Kind::Compression), reply::text(CLAIM))
+        .always(When::kind(Kind::Report), reply::text(format!("# Loan\n\n{CLAIM}")));
+    let world = World::start(script).await;
+    let page = |text| Page::new("https://harbour.test/dues", "Dues", text);
+    let found = [page("The gate is paid by harbour dues.").without_text(), page(CLAIM)];
+    world.web.first("", found.map(|page| Found::Pages(vec![page])));
+    world.web.always("", Found::Pages(Vec::new()));
+    let engine = Engine::start(&world, &database, &["read_pages=false"]).await;
+    let failed = engine.research(QUESTION).await;
+    failed.failed_with(FailureCode::ModelAuth);
+    let story = next(&engine, &failed, "Try again.").await;
+    assert_eq!(story.notes[0].statements[0].verdict, Verdict::Supported);
+    assert_eq!(story.report().claims[0].verdict, Verdict::Supported, "{}", story.markdown());
+    engine.app.close().await;
+    world.finish();
+}
+
 /// New findings beside the old ones: numbers of researchers and ids of sources go on where those end.
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fathom::{
-    domain::{Outcome, RunStatus, WarningCode},
+    domain::{Outcome, RunStatus, WarningCode, claim::Verdict},
     runs::Ended,
     store::{Clock, Database},
 };
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::engine::{Engine, QUESTION};
 use crate::{
     database::TestDatabase,
-    world::{Kind, Script, Shape, When, World, reply},
+    world::{Found, Kind, Page, Script, Shape, When, World, reply},
 };
 
 /// Waits until the condition holds.
@@ -142,6 +142,37 @@ async fn an_interrupted_run_goes_on_without_a_call_made_twice(database: TestData
     let stored = story.steps.iter().filter(|step| step.call.is_some()).count();
     assert_eq!(world.models.total(), stored, "each call is made once, and its answer stored");
     last.app.close().await;
+    world.finish();
+}
+
+/// What another researcher saw of a page need not be there yet when a note is checked once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_note_is_checked_by_the_texts_that_an_earlier_life_kept_for_it() {
+    let database = TestDatabase::sqlite();
+    let script = Script::whole_run(Shape::SMALL)
+        .always(When::kind(Kind::Compression), reply::text("The gate took a loan of 412,000 crowns [S1001]."))
+        .always(When::kind(Kind::Report), reply::text("# Dues\n\nThe gate is paid by harbour dues [S1001]."));
+    let world = World::start(script).await;
+    let page = Page::new("https://harbour.test/dues", "Dues", "The gate is paid by harbour dues.").without_text();
+    world.web.always("", Found::Pages(vec![page]));
+    let first = Engine::start(&world, &database, &["read_pages=false"]).await;
+    let run = first.submit(QUESTION).await.unwrap();
+    let cancel = CancellationToken::new();
+    let stop = async {
+        until("the first turn", || world.models.count(Kind::Researcher) > 0).await;
+        cancel.cancel();
+    };
+    let (ended, ()) = tokio::join!(first.app.runs.work(run.id, &cancel), stop);
+    assert!(matches!(ended, Ok(Ended::Interrupted)), "{ended:?}");
+    first.app.close().await;
+    let kept = "INSERT INTO steps (run_id, key, kind, request_hash, value, started_at, finished_at) \
+        SELECT id, 'other_texts/r1', 'mark', '', \
+        '[[\"https://harbour.test/dues\", \"The gate took a loan of 412,000 crowns.\"]]', 0, 0 FROM runs";
+    database.execute(kept).await;
+    let engine = Engine::start(&world, &database, &["read_pages=false"]).await;
+    let story = engine.tell(run).await;
+    assert_eq!(story.notes[0].statements[0].verdict, Verdict::Supported);
+    engine.app.close().await;
     world.finish();
 }
 
