@@ -18,6 +18,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use flate2::{Compression as Level, write::GzEncoder};
+use futures::stream;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -107,7 +108,8 @@ fn not_modified(response: Response) -> Response {
     let (mut parts, _) = response.into_parts();
     parts.status = StatusCode::NOT_MODIFIED;
     parts.headers.remove(header::CONTENT_TYPE);
-    Response::from_parts(parts, Body::empty())
+    // Of a body that is known to be empty, the length would be sent: the wrong one (RFC 9110, 8.6).
+    Response::from_parts(parts, Body::from_stream(stream::empty::<io::Result<Bytes>>()))
 }
 
 impl Compression {

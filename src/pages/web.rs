@@ -10,7 +10,7 @@ mod reader;
 mod reply;
 mod robots;
 
-use std::{collections::HashSet, net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::HashSet, net::IpAddr, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use reqwest::{StatusCode, header::ACCEPT};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -225,18 +225,19 @@ impl Web {
     }
 
     /// Reads the page at an address, or the one that it leads to; `None` when it is as it was when its server sent the
-    /// validators. Where pages lead in a circle (one that shows itself again, a series of slides) the first that has
-    /// text is meant.
+    /// validators. Where pages lead in a circle (one that shows itself again, a series of slides) or too far, the first
+    /// that has text is meant.
     async fn follow(&self, mut url: Url, known: Option<&Validators>) -> Result<Option<Reading>, NotRead> {
-        let (mut seen, mut first) = (HashSet::new(), None::<Reading>);
+        let (mut seen, mut calls, mut first) = (HashSet::new(), 0..=MAX_REDIRECTS, None::<Reading>);
         loop {
-            let Answer::Page(fetched) = self.fetch(url, known).await? else { return Ok(None) };
+            seen.insert(url.clone());
+            let Answer::Page(fetched) = self.fetch(url, known, &mut calls).await? else { return Ok(None) };
             seen.insert(fetched.url.clone());
             let mut reading = self.reading(*fetched).await;
             let Some(next) = reading.next.take() else { return Ok(Some(reading)) };
             let is_better = first.as_ref().is_none_or(|first| first.page.is_err() && reading.page.is_ok());
             first = if is_better { Some(reading) } else { first };
-            if seen.len() > MAX_REDIRECTS || seen.contains(&next) {
+            if calls.is_empty() || seen.contains(&next) {
                 return Ok(first);
             }
             url = next;
@@ -268,9 +269,14 @@ impl Web {
         Ok(WebPage { read_by: Some(reader.name()), ..page })
     }
 
-    /// Follows redirects to the page itself; `known` is said of one that was read before.
-    async fn fetch(&self, mut url: Url, known: Option<&Validators>) -> Result<Answer<'_>, NotRead> {
-        for _ in 0..=MAX_REDIRECTS {
+    /// Follows redirects to the page itself, in the calls that are left; `known` is said of one that was read before.
+    async fn fetch(
+        &self,
+        mut url: Url,
+        known: Option<&Validators>,
+        calls: &mut RangeInclusive<usize>,
+    ) -> Result<Answer<'_>, NotRead> {
+        for _ in calls {
             let client = self.client_for(&url)?;
             let host = self.inner.hosts.of(&url);
             if self.inner.robots {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     Router,
     http::{StatusCode, Uri, header},
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
     routing::get,
 };
 use fathom::{
@@ -46,6 +46,8 @@ fn page(path: &str) -> String {
         "/place" => leads("0; url=#/home", text),
         "/slide/1" => leads("5; url=/slide/2", text),
         "/slide/2" => leads("5; url=/slide/1", "<p>The mill made 8 MWh in May.</p>"),
+        "/app/" => leads("5; url=/app", text),
+        "/loop" => leads("0; url=/check", text),
         "/gone" => leads("0; url=/nowhere", ""),
         "/round" => leads("0; url=/round", ""),
         path => leads(&format!("0; url={path}x"), text),
@@ -71,6 +73,13 @@ impl Site {
         let html = (header::CONTENT_TYPE, "text/html".to_owned());
         match path {
             "/nowhere" => StatusCode::NOT_FOUND.into_response(),
+            "/app" => Redirect::permanent("/app/").into_response(),
+            "/check" => Redirect::to("/loop").into_response(),
+            // Five redirects, then a page that leads on to such a row of redirects.
+            row if row.starts_with("/row/") => match row.len() % 6 {
+                4 => ([html], leads(&format!("0; url={row}x"), "<p>The mill made 9 MWh in May.</p>")).into_response(),
+                _ => Redirect::to(&format!("{row}x")).into_response(),
+            },
             "/header" => ([html, (header::REFRESH, "0;url=/here".to_owned())], "<p>Moved.</p>").into_response(),
             "/latin" => {
                 let (bytes, ..) =
@@ -104,12 +113,20 @@ async fn a_page_that_only_leads_on_stands_for_the_other_one() {
         let text = read(path).await;
         assert!(text.starts_with(&format!("{path} {own}")), "{path}: {text}");
     }
-    // It leads to itself, to another one and back, or ever on.
-    for path in ["/again", "/place", "/slide/1", "/x"] {
+    // It leads to itself, to another one and back, to what is redirected back, or ever on.
+    for path in ["/again", "/place", "/slide/1", "/app/", "/loop", "/x"] {
         assert_eq!(read(path).await, format!("{path} {own}"), "{path}");
     }
     assert_eq!(read("/gone").await, "there is no such page (status 404)");
     assert_eq!(read("/round").await, "it could not be read: there is no text in it");
+}
+
+/// Redirects and pages that lead on are counted together.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_page_takes_more_than_five_redirects_in_all() {
+    let (site, web) = (Site::start().await, web());
+    assert!(web.read(&format!("{}/row/", site.base)).await.unwrap().text.starts_with("The mill made 9 MWh"));
+    assert_eq!(site.asked.lock().len(), 6);
 }
 
 /// Several queries of a search may find the same page.

@@ -75,6 +75,9 @@ const OF_SENTENCES: &str = "\
     i he she it we you they who which as here there ich er sie es wir wer hier dort je il elle ils elles nous vous qui \
     ici yo él ella ellos ellas nosotros quien aquí allí";
 
+/// Characters of a line that is text although no sentence ends with it.
+const SHORTEST_WRAPPED: usize = 60;
+
 /// The longest text between a label and its date: `adopted by the board on 16 November 2032`.
 const AFTER_LABEL: usize = 40;
 
@@ -85,17 +88,16 @@ const LONGEST_LINE: usize = 1_000;
 const MAX_LINES: usize = 25;
 
 /// Returns `YYYY-MM-DD` when a line near the beginning states the document's date: behind a label, or in a line that
-/// says little else. A date within a sentence is that of what the sentence tells, and where several dates stand alone,
-/// each is that of what stands below it.
-pub(super) fn stated<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
-    let short = |line: &'a str| line.trim().get(..line.trim().floor_char_boundary(LONGEST_LINE)).unwrap_or_default();
-    let all = lines.map(short).filter(|line| !line.is_empty());
-    let mut lines: Vec<&str> = all.clone().take(MAX_LINES).collect();
+/// says little else. A date within a sentence is that of what the sentence tells, and where dates stand alone again and
+/// again, each is that of what stands below it.
+pub(super) fn stated<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
+    let all: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
+    let short = |line: &&'a str| line.get(..line.floor_char_boundary(LONGEST_LINE)).unwrap_or_default();
+    let mut lines: Vec<&str> = all.iter().take(MAX_LINES).map(short).collect();
     lines.dedup();
     let each = || lines.iter().copied();
-    let is_log = each().take(HEAD_LINES).any(|line| alone(line).is_some()) && are_several(all.filter_map(alone));
-    let alone = |line| alone(line).filter(|_| !is_log);
-    let head = |line| alone(line).or_else(|| below_letterhead(line)).or_else(|| in_head(line));
+    let dated = |line| alone(line).filter(|_| !is_log(&all));
+    let head = |line| dated(line).or_else(|| below_letterhead(line)).or_else(|| in_head(line));
     each()
         .find_map(stated_in_line)
         .or_else(|| each().take(HEAD_LINES).find_map(head))
@@ -104,11 +106,17 @@ pub(super) fn stated<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option
 
 /// Returns whether several of the headings of a document have dates, as those of a log have.
 pub(super) fn are_entries<'a>(headings: impl Iterator<Item = &'a str>) -> bool {
-    are_several(headings.filter_map(|heading| stated(std::iter::once(heading))))
+    let mut dates = headings.filter_map(|heading| stated(std::iter::once(heading)));
+    dates.next().is_some_and(|first| dates.any(|date| date != first))
 }
 
-fn are_several(mut dates: impl Iterator<Item = String>) -> bool {
-    dates.next().is_some_and(|first| dates.any(|date| date != first))
+/// Returns whether the second date that stands alone parts texts, as in a log: behind a sentence, and above another
+/// text. A day above a signature, or on which a sentence ends, does not.
+fn is_log(lines: &[&str]) -> bool {
+    let first = lines.iter().find_map(|line| alone(line));
+    let second = lines.windows(3).find(|near| alone(near[1]).is_some_and(|date| first.as_ref() != Some(&date)));
+    let ends = |line: &str| line.ends_with(['.', '!', '?', '。', '！', '？']);
+    second.is_some_and(|near| ends(near[0]) && (ends(near[2]) || near[2].chars().count() >= SHORTEST_WRAPPED))
 }
 
 /// Returns the date that is all of a line.
@@ -361,6 +369,17 @@ mod tests {
         check("Boats and crew\nYear Boats Crew\n2030 10 12\n2031 11 14", None);
         check("Chronicle\n\n3 May 1950\n\nIt was built.\n\n5 June 2031\n\nIt sank.", None);
         check("# Stand\n\n3 May 2031\n\nIt is built.\n\n3 May 2031", Some("2031-05-03"));
+        let long = "It was built by the harbour board and by everybody who lived near it,\nin a year.";
+        check(&format!("Chronicle\n\n3 May 1950\n\n{long}\n\n5 June 2031\n\n{long}"), None);
+        for later in [
+            "Applications are due by\n\n5 June 2031\n\nLate ones are not read.",
+            "It is closed.\n\n5 June 2031\n\nAda Lund, Registrar",
+            "It is let.\n\nFirst day\n\n5 June 2031\n\nThe rent is due each month.",
+            "It is a gate.\n\nAda Lund\n\n5 June 2031\n\nA fine gate.\n\nO. Vance\n\n6 June 2031\n\nSo it is.",
+            "It is old.\n\nHistory\n\n5 June 1950\n\nIt was built.\n\n6 June 1960\n\nIt sank.",
+        ] {
+            check(&format!("# Gate\n\n3 May 2031\n\n{later}"), Some("2031-05-03"));
+        }
         check("a\n\nb\n\nc\n\nd\n\ne\n\nSee the report of 3 May 2035", None);
         check("Last updated: 04/05/2031. All rights reserved.", None);
         check("Date of birth: 3 May 1950", None);

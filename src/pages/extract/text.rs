@@ -100,13 +100,12 @@ pub(super) fn tidy(text: &str) -> String {
     tidied.trim_start_matches(['\n', '\u{feff}']).trim_end().to_owned()
 }
 
-/// Returns a line as the marks that are rare part it; within a line that may be the row of a table they are none, and
-/// stand for spaces.
+/// Returns a line as the marks that are rare part it; between bars or tabs, within the row of a table, they are none,
+/// and stand for spaces.
 fn parted(line: &str) -> impl Iterator<Item = &str> {
-    let row = line.trim_matches(RARE_LINE_ENDS);
-    let has_gaps = || row.contains(RARE_LINE_ENDS) && (row.contains('\t') || row.trim().contains("  "));
-    let is_row = row.contains('|') || has_gaps();
-    let (line, ends): (_, &[char]) = if is_row { (row, &[]) } else { (line, &RARE_LINE_ENDS) };
+    let is_row = line.trim().contains(['|', '\t']);
+    let (line, ends): (_, &[char]) =
+        if is_row { (line.trim_matches(RARE_LINE_ENDS), &[]) } else { (line, &RARE_LINE_ENDS) };
     line.split(ends)
 }
 
@@ -256,8 +255,9 @@ mod tests {
             let check = |text: &str, expected: &str| assert_eq!(tidied(&text.replace('/', &end.to_string())), expected);
             check("| 12/34 | 5/6 |", "| 12 34 | 5 6 |");
             check("12/34 | 5\n/7 | 8/", "12 34 | 5\n7 | 8");
-            check("1/2    3\n===  ==", "1 2    3\n===  ==");
             check("1/2\t3", "1 2\t3");
+            check("She left it.  They came./CHAPTER TWO", "She left it.  They came.\nCHAPTER TWO");
+            check("\tThey came./CHAPTER TWO", "They came.\nCHAPTER TWO");
             check("/Page 2    3\nIt ends./It begins.", "Page 2    3\nIt ends.\nIt begins.");
             assert_eq!(decode_values(format!("12{end}34,5").as_bytes()).as_deref(), Ok("12 34,5"));
         }

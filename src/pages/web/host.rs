@@ -30,9 +30,10 @@ const MAX_FAILURES: u32 = 3;
 const REST: Duration = Duration::from_secs(300);
 /// The longest rest that a host may ask for; who asks for more gets this.
 const LONGEST_REST: Duration = Duration::from_secs(3_600);
-/// Why a host is left alone.
+/// Why a host is not called.
 const ASKED: &str = "its host asks to be left alone for a while";
 const FAILED: &str = "its host did not answer three times in a row, and is left alone for a while";
+const AWAITED: &str = "others wait for its host, which is called only now and then";
 /// Hosts remembered; those in use are never forgotten.
 const MAX_HOSTS: usize = 2_000;
 
@@ -61,8 +62,8 @@ struct Rules {
 #[derive(Debug)]
 struct State {
     next: Instant,
-    /// Why it is left alone until then, if it is.
-    rests: &'static str,
+    /// Until when it was last left alone, and why.
+    rest: (Instant, &'static str),
     pause: Duration,
     failures: u32,
 }
@@ -72,8 +73,14 @@ impl State {
     fn rest(&mut self, time: Duration, why: &'static str) {
         let end = Instant::now() + time;
         if end > self.next {
-            (self.next, self.rests) = (end, why);
+            (self.next, self.rest) = (end, (end, why));
         }
+    }
+
+    /// Returns why a call would wait for long.
+    fn waits(&self) -> &'static str {
+        let (end, why) = self.rest;
+        if end > Instant::now() { why } else { AWAITED }
     }
 }
 
@@ -90,7 +97,8 @@ impl Hosts {
             known.retain(|_, host| Arc::strong_count(host) > 1);
         }
         let host = || {
-            let state = State { next: Instant::now(), rests: ASKED, pause: PAUSE, failures: 0 };
+            let now = Instant::now();
+            let state = State { next: now, rest: (now, ASKED), pause: PAUSE, failures: 0 };
             Arc::new(Host {
                 slots: Semaphore::new(AT_ONCE),
                 state: Mutex::new(state),
@@ -105,7 +113,7 @@ impl Host {
     /// Waits for the host's turn.
     ///
     /// # Errors
-    /// The host asked for a longer rest, or has failed too often.
+    /// The host asked for a longer rest, or has failed too often, or others wait for it.
     pub(super) async fn turn(&self) -> Result<Turn<'_>, NotRead> {
         // The semaphore is never closed.
         let slot = self.slots.acquire().await.ok();
@@ -113,7 +121,7 @@ impl Host {
             let mut state = self.state.lock();
             let begins = state.next.max(Instant::now());
             if begins.saturating_duration_since(Instant::now()) > LONGEST_WAIT {
-                return Err(NotRead::new(state.rests));
+                return Err(NotRead::new(state.waits()));
             }
             state.next = begins + state.pause;
             begins
@@ -299,6 +307,10 @@ mod tests {
         let busy = http::Response::builder().status(429).header("retry-after", "60").body("").unwrap();
         turn.answered(&busy.into());
         assert_eq!(left_alone(&host).await, ASKED);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        host.state.lock().pause = LONGEST_PAUSE;
+        let waiting = futures::join!(left_alone(&host), left_alone(&host), left_alone(&host));
+        assert_eq!(waiting, (String::new(), String::new(), AWAITED.to_owned()), "its rests are over");
     }
 
     #[tokio::test]

@@ -26,8 +26,8 @@ use crate::{
     search::Opened,
 };
 
-/// Raised whenever the tables, or the passages made of a document, change.
-const VERSION: i64 = 6;
+/// Raised whenever the tables, or what is made of a document, change: a test of this file knows what that is.
+const VERSION: i64 = 7;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A document as the index keeps it.
@@ -175,10 +175,10 @@ impl Index {
                  headings text not null, body text not null, hash text not null);
              create index passages_of_document on passages (path);
              create virtual table words using fts5 (title, headings, body, content = '', contentless_delete = 1,
-                 tokenize = 'porter unicode61 remove_diacritics 2');
-             pragma user_version = 6",
+                 tokenize = 'porter unicode61 remove_diacritics 2');",
         )
         .await?;
+        tx.execute(&*format!("pragma user_version = {VERSION}")).await?;
         Ok(tx.commit().await?)
     }
 
@@ -365,7 +365,64 @@ fn remove(file: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::hash;
+    use super::*;
+    use crate::{
+        pages::{Format, extract},
+        search::engines::local::refresh::filled,
+    };
+
+    /// What the index of this version holds of the documents below.
+    const KNOWN: (i64, &str) = (7, "ef04529e60925da0");
+
+    const FOLDERS: [&str; 2] = ["tests/formats", "examples/library"];
+    const TEXTS: [(&str, &str); 3] = [
+        ("gate.md", "- **Dr.** Lund chairs the board of the gate.\n- **Dues**\n  are 4 crowns."),
+        ("orders.csv", "status,since\napproved,2019-05-03\n"),
+        (
+            "decision.txt",
+            "DECISION\n\n3 May 2031\n\nIt is closed.  So it stays.\x0cPage 2\n\n5 June 2031\n\nAda Lund\n",
+        ),
+    ];
+
+    /// Returns the names and bytes of what is read of a folder, in order.
+    fn documents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        let document = |path: PathBuf| match path.is_dir() {
+            true => documents(&path),
+            false => vec![(path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap())],
+        };
+        paths.into_iter().flat_map(document).collect()
+    }
+
+    /// Returns all that the index would hold of a document.
+    fn kept(name: &str, bytes: Vec<u8>) -> Option<String> {
+        let format = Format::of_extension(name.rsplit_once('.')?.1)?;
+        let entry = Entry { path: name.to_owned(), title: name.to_owned(), ..Entry::default() };
+        let entry = filled(entry, extract::read(format, bytes).unwrap_or_else(|error| panic!("{name}: {error}")));
+        let passages = entry.passages.iter().flat_map(|passage| {
+            let section = passage.section.clone().unwrap_or_default();
+            [passage.url.clone(), section, spaced(&passage.headings), spaced(&passage.body), hash(&passage.body)]
+        });
+        let own = [Some(entry.path), Some(entry.title), entry.author, entry.published, entry.skipped];
+        Some(own.map(Option::unwrap_or_default).into_iter().chain(passages).collect::<Vec<_>>().join("\0"))
+    }
+
+    /// An index of another version is made again; one that is not keeps the passages and dates of the program before.
+    #[test]
+    fn what_documents_become_has_a_version() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let texts = TEXTS.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
+        let all = FOLDERS.iter().flat_map(|folder| documents(&root.join(folder))).chain(texts);
+        let kept: Vec<String> = all.filter_map(|(name, bytes)| kept(&name, bytes)).collect();
+        let digest = hex(&sha256(kept.join("\0").as_bytes())[..8]);
+        assert_eq!(
+            (VERSION, digest.as_str()),
+            KNOWN,
+            "what is made of documents, or VERSION, has changed alone: if the index would hold something else of the \
+             same documents, raise VERSION (once per release is enough); then write both into KNOWN",
+        );
+    }
 
     #[test]
     fn copies_have_the_same_numbers() {
