@@ -18,6 +18,13 @@ pub fn canonical_url(url: &str) -> String {
     }
 }
 
+/// Returns the address without a `/` at the end of its path, with and without which most servers have the same page. For
+/// comparing only.
+pub fn without_last_slash(url: &str) -> String {
+    let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    format!("{}{query}", path.trim_end_matches('/'))
+}
+
 /// Returns the key under which addresses of one page meet that are too different to be one spelling: with or without
 /// `www.` or TLS, or a `/` at the end, of a mobile site, of a paper on arXiv as abstract or PDF in any version, of a DOI,
 /// with or without escapes. For comparing only: nothing is found at a key.
@@ -28,8 +35,7 @@ pub fn same_page(address: &str) -> String {
     let host = host.strip_prefix("www.").unwrap_or(host).replace(".m.wikipedia.org", ".wikipedia.org");
     let mobile = ["m.", "mobile."].iter().find_map(|start| host.strip_prefix(start));
     let host = mobile.filter(|rest| rest.contains('.')).map(str::to_owned).unwrap_or(host);
-    let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
-    let path = &unescaped(&format!("{}{query}", path.trim_end_matches('/')));
+    let path = &unescaped(&without_last_slash(path));
     let path = match path.rsplit_once('/').unwrap_or(("", path)) {
         (folder, "index.html" | "index.htm" | "index.php") => folder,
         _ => path,

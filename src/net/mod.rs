@@ -29,7 +29,7 @@ use time::{OffsetDateTime, format_description::well_known::Rfc2822};
 use url::{Host, Url};
 
 pub use backoff::{LONGEST_BACKOFF, RetryPolicy, Trouble, jittered};
-pub use canonical::{canonical_url, same_page};
+pub use canonical::{canonical_url, same_page, without_last_slash};
 pub use circuit::Circuit;
 pub use elements::Elements;
 pub use gate::{Gate, Open, Rest};

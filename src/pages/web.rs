@@ -226,12 +226,18 @@ impl Web {
 
     /// Reads the page at an address, or the one that it leads to; `None` when it is as it was when its server sent the
     /// validators. Where pages lead in a circle (one that shows itself again, a series of slides) or too far, the first
-    /// that has text is meant.
+    /// that has text is meant, also where they end in redirects.
     async fn follow(&self, mut url: Url, known: Option<&Validators>) -> Result<Option<Reading>, NotRead> {
         let (mut seen, mut calls, mut first) = (HashSet::new(), 0..=MAX_REDIRECTS, None::<Reading>);
         loop {
             seen.insert(url.clone());
-            let Answer::Page(fetched) = self.fetch(url, known, &mut calls).await? else { return Ok(None) };
+            let fetched = match self.fetch(url, known, &mut calls).await {
+                Err(_) if calls.is_empty() && first.as_ref().is_some_and(|first| first.page.is_ok()) => {
+                    return Ok(first);
+                }
+                answer => answer?,
+            };
+            let Answer::Page(fetched) = fetched else { return Ok(None) };
             seen.insert(fetched.url.clone());
             let mut reading = self.reading(*fetched).await;
             let Some(next) = reading.next.take() else { return Ok(Some(reading)) };

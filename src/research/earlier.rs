@@ -37,6 +37,8 @@ const MAX_NOTES: usize = 64;
 const MAX_NOTE_BYTES: usize = 1 << 20;
 /// Bytes of texts beside those of the sources, in sum.
 const MAX_OTHER_BYTES: usize = 2 << 20;
+/// What their step is numbered by: researchers count from one.
+const BEFORE_ALL_RESEARCHERS: u32 = 0;
 /// Bytes of such texts that one step keeps, in sum.
 const MAX_KEPT_BYTES: usize = 8 << 20;
 
@@ -75,7 +77,7 @@ pub struct EarlierFindings {
     pub standing: LeftOpen,
     /// Sources and notes that were cited, and had no room.
     left_out: usize,
-    /// [`Earlier::other_texts`]; empty once the run has them.
+    /// [`Earlier::other_texts`], as older releases kept them; now they have a step of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     other_texts: Vec<(String, String)>,
 }
@@ -111,19 +113,19 @@ impl EarlierFindings {
 ///
 /// # Errors
 /// [`Error::Stop`].
-pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<EarlierFindings, Error> {
+pub async fn take_over(cx: &Cx, mut earlier: Earlier) -> Result<EarlierFindings, Error> {
     let runs: Vec<_> = earlier.texts.iter().map(|(run_id, _)| run_id).collect();
     let hash = digest::sha256_json(&runs);
     let mut statements: HashMap<u32, Vec<Statement>> =
         earlier.notes.iter().map(|note| (note.researcher, note.statements.clone())).collect();
+    let other_texts = mem::take(&mut earlier.other_texts);
     let mut known: EarlierFindings =
         cx.journal().step("earlier", StepKind::Value, hash, async { Ok(with_events(cx, chosen(earlier))) }).await?;
     for source in &mut known.sources {
         cx.register(source);
     }
-    for (url, text) in mem::take(&mut known.other_texts) {
-        cx.keep_other_text(&url, digest::sha256_hex(text.as_bytes()), text.into());
-    }
+    let of_older_release = mem::take(&mut known.other_texts);
+    take_over_texts(cx, if of_older_release.is_empty() { other_texts } else { of_older_release }).await?;
     for note in &mut known.notes {
         let taken = statements.remove(&note.researcher).unwrap_or_default();
         let key = Note::statements_key(note.researcher);
@@ -137,32 +139,72 @@ pub async fn take_over(cx: &Cx, earlier: Earlier) -> Result<EarlierFindings, Err
     Ok(known)
 }
 
-/// Keeps the texts that are not those of their sources, by which the runs are checked that follow up on this one.
+/// Keeps [`Earlier::other_texts`] as this run's, so that it hands them on even if it cannot finish.
+async fn take_over_texts(cx: &Cx, texts: Vec<(String, String)>) -> Result<(), Stop> {
+    let key = Note::other_texts_key(BEFORE_ALL_RESEARCHERS);
+    if texts.is_empty() && !cx.journal().has(&key) {
+        return Ok(());
+    }
+    let texts = || within(texts, usize::MAX, MAX_OTHER_BYTES, |(_, text): &(String, String)| text.len());
+    for (url, text) in cx.journal().mark_value(&key, texts, Vec::new()).await? {
+        cx.keep_other_text(&url, digest::sha256_hex(text.as_bytes()), text.into());
+    }
+    Ok(())
+}
+
+/// Keeps the texts that are not those of their sources: first those by which a text was checked that cites these
+/// sources, since its passages are places of them, and then the others, for runs that follow up on this one.
 ///
 /// # Errors
 /// [`Stop`].
-pub async fn keep_other_texts(cx: &Cx) -> Result<(), Stop> {
+pub async fn keep_other_texts(cx: &Cx, cited: &[Source]) -> Result<(), Stop> {
     let texts = cx.other_texts();
     if texts.is_empty() {
         return Ok(());
     }
-    cx.journal().mark_value(Source::OTHER_TEXTS, || by_address(texts), Vec::new()).await.map(drop)
+    cx.journal().mark_value(Source::OTHER_TEXTS, || in_one_step(texts, cited), Vec::new()).await.map(drop)
 }
 
-/// Returns the texts that a step keeps, in the order of their addresses: what there is no room for must not depend on
-/// who was first.
-pub fn by_address(texts: OtherTexts) -> Vec<(String, Arc<str>)> {
-    let texts: BTreeMap<_, _> = texts.into_iter().collect();
-    let texts = texts.into_iter().flat_map(|(url, texts)| texts.into_iter().map(move |text| (url.clone(), text)));
+/// Returns the texts under the addresses of these sources, as far as one step keeps them.
+pub fn texts_of_sources(mut texts: OtherTexts, sources: &[Source]) -> Vec<(String, Arc<str>)> {
+    let addresses = addresses(sources);
+    texts.retain(|url, _| addresses.contains(url.as_str()));
+    in_one_step(texts, sources)
+}
+
+/// Returns the texts that a step keeps: those of these sources and then the others, in the order of their addresses.
+/// What there is no room for must not depend on who was first.
+fn in_one_step(texts: OtherTexts, sources: &[Source]) -> Vec<(String, Arc<str>)> {
+    let addresses = addresses(sources);
+    let mut texts: Vec<_> =
+        texts.into_iter().map(|(url, texts)| (!addresses.contains(url.as_str()), url, texts)).collect();
+    texts.sort_unstable_by(|(other, url, _), (than, address, _)| (other, url).cmp(&(than, address)));
+    let texts = texts.into_iter().flat_map(|(_, url, texts)| texts.into_iter().map(move |text| (url.clone(), text)));
     within(texts.collect(), usize::MAX, MAX_KEPT_BYTES, |(_, text): &(String, Arc<str>)| text.len())
+}
+
+fn addresses(sources: &[Source]) -> HashSet<&str> {
+    sources
+        .iter()
+        .flat_map(|source| std::iter::once(&source.url).chain(&source.addresses))
+        .map(String::as_str)
+        .collect()
+}
+
+/// Returns the texts by their addresses.
+pub fn by_address(texts: Vec<(String, Arc<str>)>) -> OtherTexts {
+    let mut by_address = OtherTexts::new();
+    for (url, text) in texts {
+        by_address.entry(url).or_default().push(text);
+    }
+    by_address
 }
 
 /// Returns what there is room for: notes, and sources that the reports and then the notes cite; all sources when
 /// nothing is cited.
 fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
     let researchers = highest_researcher(&earlier);
-    let Earlier { texts, sources, mut notes, other_texts, .. } = earlier;
-    let other_texts = within(other_texts, usize::MAX, MAX_OTHER_BYTES, |(_, text): &(String, String)| text.len());
+    let Earlier { texts, sources, mut notes, .. } = earlier;
     let noted = notes.len();
     notes.sort_by_key(|note| Reverse(note.researcher));
     let mut notes = within(notes, MAX_NOTES, MAX_NOTE_BYTES, |note| note.text.len());
@@ -186,7 +228,7 @@ fn chosen(earlier: Earlier) -> Entry<EarlierFindings> {
         researchers,
         standing: texts.first().map(|(_, report)| LeftOpen::of(report)).unwrap_or_default(),
         left_out,
-        other_texts,
+        other_texts: Vec::new(),
     };
     Entry { sources, notes, ..Entry::new(known) }
 }
@@ -298,6 +340,20 @@ mod tests {
 
     fn ids(sources: &[Source]) -> Vec<u32> {
         sources.iter().map(|source| source.id.0).collect()
+    }
+
+    #[test]
+    fn what_else_was_seen_of_cited_pages_is_kept_before_all_others() {
+        let source = Source::example(1001, "https://z.test/", "Gate");
+        let of = |url: &str| (url.to_owned(), vec![Arc::from("x".repeat(1 << 20))]);
+        let mut known: OtherTexts = (0..9).map(|n| of(&format!("https://a.test/{n}"))).collect();
+        known.extend([of(&source.url)]);
+        let sources = std::slice::from_ref(&source);
+        let urls = |kept: Vec<(String, Arc<str>)>| kept.into_iter().map(|(url, _)| url).collect::<Vec<_>>();
+        assert_eq!(urls(texts_of_sources(known.clone(), sources)), [source.url.clone()]);
+        let of_run = urls(in_one_step(known.clone(), sources));
+        assert_eq!((of_run.len(), &of_run[0], &*of_run[7]), (8, &source.url, "https://a.test/6"));
+        assert_eq!(urls(in_one_step(known, &[]))[7], "https://a.test/7");
     }
 
     #[test]

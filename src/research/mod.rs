@@ -34,6 +34,8 @@ mod turns;
 mod verify;
 mod writer;
 
+use std::collections::HashSet;
+
 use futures::FutureExt;
 use tracing::Instrument as _;
 
@@ -42,8 +44,8 @@ pub use crate::context::Error;
 pub use crate::tools::{self, Toolbox};
 use crate::{
     domain::{
-        CollectionId, Event, FollowUpAction, Message, MessageRole, Note, RunId, WarningCode, event::Phase,
-        report::Report,
+        CollectionId, Event, FollowUpAction, Message, MessageRole, Note, RunId, Source, SourceId, WarningCode,
+        event::Phase, report::Report,
     },
     journal::Stop,
     prompts::{Flexible, untrusted},
@@ -134,8 +136,15 @@ pub struct Findings {
 pub async fn research(cx: &Cx, conversation: Conversation, toolbox: &Toolbox) -> Result<Ending, Error> {
     note_missing_collections(cx, &conversation.missing_collections).await?;
     let ending = ending(cx, conversation, toolbox).await?;
-    earlier::keep_other_texts(cx).await?;
+    earlier::keep_other_texts(cx, &cited(cx, &ending)).await?;
     Ok(ending)
+}
+
+/// Returns the sources that a report or an answer cites.
+fn cited(cx: &Cx, ending: &Ending) -> Vec<Source> {
+    let (Ending::Report(report) | Ending::Answer(report)) = ending else { return Vec::new() };
+    let ids: HashSet<SourceId> = report.citations.iter().map(|citation| citation.source_id).collect();
+    cx.sources().into_iter().filter(|source| source.ids().any(|id| ids.contains(&id))).collect()
 }
 
 /// Returns how the newest message is answered, with what earlier runs found.

@@ -4,11 +4,7 @@
 //! checked. What came of it is a step of the journal, so that supervisor, writer and readers of the API see the same,
 //! however often the run is replayed.
 
-use std::{
-    collections::{HashMap, HashSet},
-    ops::Range,
-    sync::Arc,
-};
+use std::{collections::HashMap, ops::Range};
 
 use serde_json::{Value, json};
 
@@ -16,7 +12,7 @@ use super::{
     citations, claims,
     claims::Texts,
     draft::with_ids,
-    earlier::{by_address, own_ids},
+    earlier::{by_address, own_ids, texts_of_sources},
 };
 use crate::{
     aside::aside_with,
@@ -75,23 +71,11 @@ async fn held(cx: &Cx, note: &Note, about: String) -> Result<Vec<Statement>, Err
 /// Returns what else the run has seen under the addresses of these sources until now. It is kept, since passages are
 /// places of it, too.
 async fn other_texts(cx: &Cx, researcher: u32, sources: &[Source]) -> Result<OtherTexts, Stop> {
-    let (key, known) = (Note::other_texts_key(researcher), of_sources(cx.other_texts(), sources));
-    let mut kept = OtherTexts::new();
+    let (key, known) = (Note::other_texts_key(researcher), texts_of_sources(cx.other_texts(), sources));
     if known.is_empty() && !cx.journal().has(&key) {
-        return Ok(kept);
+        return Ok(OtherTexts::new());
     }
-    for (url, text) in cx.journal().mark_value(&key, || known, Vec::new()).await? {
-        kept.entry(url).or_default().push(text);
-    }
-    Ok(kept)
-}
-
-/// Returns those of the addresses of these sources, as far as there is room for them.
-fn of_sources(mut known: OtherTexts, sources: &[Source]) -> Vec<(String, Arc<str>)> {
-    let addresses: HashSet<&String> =
-        sources.iter().flat_map(|source| std::iter::once(&source.url).chain(&source.addresses)).collect();
-    known.retain(|url, _| addresses.contains(url));
-    by_address(known)
+    cx.journal().mark_value(&key, || known, Vec::new()).await.map(by_address)
 }
 
 /// Returns the texts of the sources that have any: without one, nobody can say what it holds.
@@ -267,16 +251,6 @@ mod tests {
         let ids: Vec<u32> = one.sources.iter().map(|support| support.source_id.0).collect();
         assert_eq!((ids, one.verdict, &one.section), (vec![1001, 1002], Verdict::Supported, &None));
         assert_eq!(other.verdict, Verdict::NotCheckable, "nobody has the text");
-    }
-
-    #[test]
-    fn what_else_was_seen_of_other_pages_takes_no_room_from_a_note() {
-        let source = Source::example(1001, "https://z.test/", "Gate");
-        let of = |url: &str| (url.to_owned(), vec![Arc::from("x".repeat(1 << 20))]);
-        let mut known: OtherTexts = (0..9).map(|n| of(&format!("https://a.test/{n}"))).collect();
-        known.extend([of(&source.url)]);
-        let kept = of_sources(known, std::slice::from_ref(&source));
-        assert_eq!(kept.iter().map(|(url, _)| url).collect::<Vec<_>>(), [&source.url]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::{
     citations::cited_ids,
     claims::{self, Texts},
     draft::{Draft, rewritten, with_ids},
+    earlier::{by_address, texts_of_sources},
 };
 use crate::{
     aside::{aside, aside_with},
@@ -111,7 +112,11 @@ async fn first_check(
     let mut ids: Vec<SourceId> = draft.report.citations.iter().map(|citation| citation.source_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    let load = async { Ok::<_, Error>((cx.snapshots(ids).await?, cx.other_texts())) };
+    let load = async {
+        let sources = cx.snapshots(ids).await?;
+        let others = by_address(texts_of_sources(cx.other_texts(), &sources));
+        Ok::<_, Error>((sources, others))
+    };
     let unchecked = Unchecked::of(draft, question);
     let (checked, texts) = aside_with(load, move |(sources, others)| {
         let texts = Texts::read(sources, &others);

@@ -36,7 +36,7 @@ use super::{
 use crate::{
     aside::aside,
     domain::WaitKind,
-    net::{self, ApiClients, Attempt, CallContext, Circuit, RetryAdvice, Trouble, canonical_url},
+    net::{self, ApiClients, Attempt, CallContext, Circuit, RetryAdvice, Trouble, canonical_url, without_last_slash},
     pages::{self, Parser, extract},
 };
 
@@ -503,7 +503,7 @@ impl<W: Wire> Web<W> {
             }
             if let Some(hit) = self.hit(found, &unparsed).await.and_then(Hit::bounded)
                 && limits.filters.allow(&hit)
-                && addresses.insert(hit.url.trim_end_matches('/').to_owned())
+                && addresses.insert(without_last_slash(&hit.url))
             {
                 hits.push(hit);
             }

@@ -629,7 +629,7 @@ mod tests {
         assert_eq!(address(Some("javascript:alert(1)"), 0), "mcp:files/javascript:alert(1)");
         assert_eq!(address(Some("file:///a b"), 0), "mcp:files/file:///a_b");
         assert_eq!(address(Some("postgres://app:pa55w0rd@h/db"), 0), "mcp:files/postgres://(hidden)@h/db");
-        assert_eq!(address(Some("https://a.example/x/#y"), 0), "https://a.example/x#mcp:files");
+        assert_eq!(address(Some("https://a.example/x/#y"), 0), "https://a.example/x/#mcp:files");
         assert_eq!(address(Some("https://a.example/x?n=1&token=t"), 0), "https://a.example/x?n=1#mcp:files");
         assert_eq!(location("https://a.example/x"), "a.example");
         assert_eq!(location("mcp:files/file:///a"), "mcp:files/file:///a");

@@ -26,7 +26,7 @@ use crate::{
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, digest},
     journal::{Entry, Fingerprint, StepKind},
     llm::{ToolCall, ToolSpec},
-    net::same_page,
+    net::{same_page, without_last_slash},
     pages::Web,
     search::{self, Corpus, Engine, Filters, Hit, Limits},
     telemetry::metrics,
@@ -256,7 +256,7 @@ async fn search(cx: &Cx, search: Search<'_>, queries: &[String]) -> Result<ToolO
     for (query, outcome) in queries.iter().zip(outcomes) {
         match outcome? {
             Ok(more) => {
-                let new = more.into_iter().filter(|hit| seen.insert(hit.hit.url.clone()));
+                let new = more.into_iter().filter(|hit| seen.insert(without_last_slash(&hit.hit.url)));
                 hits.extend(new);
                 found_by.resize(hits.len(), query.as_str());
             }

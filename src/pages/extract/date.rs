@@ -78,6 +78,9 @@ const OF_SENTENCES: &str = "\
 /// Characters of a line that is text although no sentence ends with it.
 const SHORTEST_WRAPPED: usize = 60;
 
+/// Signs behind the end of a sentence.
+const CLOSING: [char; 9] = ['"', '”', '“', '»', '’', '\'', ')', '*', '_'];
+
 /// The longest text between a label and its date: `adopted by the board on 16 November 2032`.
 const AFTER_LABEL: usize = 40;
 
@@ -115,8 +118,10 @@ pub(super) fn are_entries<'a>(headings: impl Iterator<Item = &'a str>) -> bool {
 fn is_log(lines: &[&str]) -> bool {
     let first = lines.iter().find_map(|line| alone(line));
     let second = lines.windows(3).find(|near| alone(near[1]).is_some_and(|date| first.as_ref() != Some(&date)));
-    let ends = |line: &str| line.ends_with(['.', '!', '?', '。', '！', '？']);
-    second.is_some_and(|near| ends(near[0]) && (ends(near[2]) || near[2].chars().count() >= SHORTEST_WRAPPED))
+    let is_item = |line: &str| line.starts_with(['-', '*', '•']);
+    let ends = |line: &str| line.trim_end_matches(CLOSING).ends_with(['.', '!', '?', '…', '。', '！', '？']);
+    let is_text = |line: &str| is_item(line) || ends(line);
+    second.is_some_and(|near| is_text(near[0]) && (is_text(near[2]) || near[2].chars().count() >= SHORTEST_WRAPPED))
 }
 
 /// Returns the date that is all of a line.
