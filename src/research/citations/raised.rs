@@ -80,8 +80,8 @@ pub(super) fn in_carets(text: &str) -> Option<(Vec<u32>, usize)> {
     Some((vec![number], digits + 2))
 }
 
-/// Returns the raised numbers of a line that show that a report cites so.
-pub(super) fn clear_ones(line: &str) -> Vec<u32> {
+/// Returns the raised numbers of a line that show that a report cites so, and whether each of them does so alone.
+pub(super) fn clear_ones(line: &str) -> Vec<(u32, bool)> {
     let (mut clear, mut done) = (Vec::new(), 0);
     let starts = |&(_, c): &(usize, char)| is_superscript(c) || matches!(c, '<' | '^');
     for (at, _) in line.char_indices().filter(starts) {
@@ -92,8 +92,10 @@ pub(super) fn clear_ones(line: &str) -> Vec<u32> {
         let read = superscripts(rest).or_else(|| in_tag(rest)).or_else(|| in_carets(rest));
         let Some((numbers, bytes)) = read else { continue };
         done = at + bytes;
-        let is_clear = is_clear(tail(&line[..at]), &numbers, &line[done..]);
-        clear.extend(numbers.into_iter().filter(|_| is_clear));
+        let (before, behind) = (tail(&line[..at]), &line[done..]);
+        let alone = is_clear(before, &numbers, behind);
+        let shows = alone || (ends_part(before, behind) && may_cite(before, &numbers, behind));
+        clear.extend(numbers.into_iter().filter(|_| shows).map(|number| (number, alone)));
     }
     clear
 }
@@ -123,11 +125,17 @@ fn without_raised(before: &str) -> &str {
 }
 
 /// Returns whether a raised number can be nothing but a citation: behind the end of a sentence or a part of one, or a
-/// number of which powers are not written, behind anything but a figure.
+/// number of which powers are not written, behind anything but a figure. Of a 1 they are written nowhere.
 fn is_clear(before: &str, numbers: &[u32], behind: &str) -> bool {
     let text = without_raised(before).trim_end_matches(['*', '_']);
     let is_no_power = !is_power(numbers) && !text.ends_with(|c: char| c.is_ascii_digit());
-    (text.ends_with(ENDS) || is_no_power) && may_cite(before, numbers, behind)
+    (text.ends_with(ENDS) || is_no_power || numbers == [1]) && may_cite(before, numbers, behind)
+}
+
+/// Returns whether what stands between the texts is behind a word of four letters, and right before the end of a
+/// sentence or a part of one.
+fn ends_part(before: &str, behind: &str) -> bool {
+    before.chars().rev().take(4).filter(|c| c.is_alphabetic()).count() == 4 && behind.starts_with(ENDS)
 }
 
 /// Returns whether raised numbers between these texts can be citations, in a report that cites so: they are no power,

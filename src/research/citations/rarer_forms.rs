@@ -103,6 +103,11 @@ fn powers_units_ions_and_isotopes_are_no_citations() {
     under(powers, powers);
     under("Dues rise fast². It gave 12%¹ in 2023³.", "Dues rise fast[1]. It gave 12%[2] in 2023[3].");
     under("Dues rise fast.³ It gave 12%² in 2023³.", "Dues rise fast.[1] It gave 12%[2] in 2023[1].");
+    under("- Dues are $139¹\n- Tides fall²\n- Gates hold³", "- Dues are $139[1]\n- Tides fall[2]\n- Gates hold[3]");
+    under("In 2023<sup>1</sup> dues rose<sup>2</sup>.", "In 2023[1] dues rose[2].");
+    under("Dues rise fast². Tides fall, as they said³.", "Dues rise fast[1]. Tides fall, as they said[2].");
+    under("储能成本下降²。锂价下跌³。", "储能成本下降[1]。锂价下跌[2]。");
+    under("They follow income². A power² is no income².", "They follow income². A power² is no income².");
     // Numbers that the list does not have.
     stays("It rose 12%⁷ in 2023⁴. Of CH⁷ and 10⁷.");
 }
