@@ -228,8 +228,18 @@ fn is_behind_word(text: &str, numbers: &[u32]) -> bool {
         return false;
     }
     let is_long = letters == 3 || is_unspaced || word.chars().all(char::is_uppercase);
-    let is_factor = || front.ends_with(OPERATORS) || front.trim_end().ends_with(EQUATING);
+    let is_factor = || front.ends_with(OPERATORS) || front.trim_end().ends_with(EQUATING) || is_division(front);
     !is_power(numbers) || (is_long && !is_measure(word) && !is_factor())
+}
+
+/// Returns whether a lone 1 or a sign of one or two consonants is divided by what follows: `1/distance²`, `kg/height²`,
+/// but not `$1/month²`, `5 kg/person²`, `he/she²` and `wind/solar²`.
+fn is_division(front: &str) -> bool {
+    let Some(text) = front.strip_suffix('/') else { return false };
+    let (before, dividend) = text.rsplit_once([' ', '(']).unwrap_or(("", text));
+    let is_consonant = |byte: u8| byte.is_ascii_lowercase() && !b"aeiou".contains(&byte);
+    let is_sign = matches!(dividend.len(), 1 | 2) && dividend.bytes().all(is_consonant);
+    dividend == "1" || (is_sign && !before.ends_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns whether a letter is the name of a kind, as in `hepatitis B`; vitamins are numbered.
@@ -277,7 +287,25 @@ fn is_factor(text: &str) -> bool {
     let holds_word = inside.split(|c: char| !c.is_alphabetic()).any(|word| word.chars().count() > 1);
     let says =
         holds_word || inside.contains(|c: char| "%€$£¥=<>≤≥–".contains(c)) || inside.get(..4).is_some_and(is_year);
-    is_function || UNITS.contains(&inside) || inside.contains(['+', '−', '×', '÷', '^']) || !says
+    let is_unit = |word: &str| UNITS.contains(&word) || is_measure(word);
+    let is_of_unit = UNITS.contains(&inside) || inside.rsplit_once(" in ").is_some_and(|(_, unit)| is_unit(unit));
+    is_function || is_of_unit || is_calculation(inside) || !says
+}
+
+/// Returns whether the text calculates, with signs of the keyboard too: `observed - expected`, `2000/10`, but not
+/// `2020/21`, `Jan - Mar` and `5 - 10 years`.
+fn is_calculation(text: &str) -> bool {
+    let is_difference = |(from, less): (&str, &str)| {
+        less.starts_with(char::is_lowercase) && from.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit())
+    };
+    let is_quotient = |(divided, by): (&str, &str)| {
+        let (Ok(from), Ok(to)) = (divided.parse::<u16>(), by.parse::<u16>()) else { return false };
+        let is_season = is_year(by) || from.wrapping_add(1) % 100 == to;
+        !(is_year(divided) && is_season)
+    };
+    text.contains(['+', '−', '×', '÷', '^'])
+        || text.split_once(" - ").is_some_and(is_difference)
+        || text.split_once('/').is_some_and(is_quotient)
 }
 
 /// Returns whether a year ends the text.
