@@ -10,16 +10,21 @@ use super::{
 /// The superscript digits by their value.
 pub(super) const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 /// Signs of lengths, which with a raised number are units wherever they stand.
-const UNITS: [&str; 18] =
-    ["m", "km", "hm", "dm", "cm", "mm", "nm", "µm", "μm", "in", "mi", "ft", "yd", "м", "км", "см", "мм", "米"];
+const UNITS: [&str; 21] = [
+    "m", "km", "hm", "dm", "cm", "mm", "nm", "µm", "μm", "in", "mi", "ft", "yd", "kpc", "Mpc", "Gpc", "м", "км", "см",
+    "мм", "米",
+];
 /// Words for lengths that are parts of longer words where no spaces are written.
-const UNSPACED_UNITS: [&str; 10] = ["公里", "千米", "分米", "厘米", "毫米", "微米", "纳米", "万米", "英里", "英尺"];
+const UNSPACED_UNITS: [&str; 12] =
+    ["公里", "千米", "分米", "厘米", "毫米", "微米", "纳米", "万米", "英里", "英尺", "メートル", "미터"];
 /// Words for measures whose powers are written, in lower case and without a prefix such as `kilo`.
 const MEASURES: &str = "meter meters metern metre metres metros mètre mètres метра метров mile miles foot feet inch inches \
-    yard yards acre acres hektar hectare hectares fathoms pies pulgadas second";
-const PREFIXES: [&str; 8] = ["kilo", "kiló", "centi", "zenti", "milli", "mili", "кило", "санти"];
-/// Names of functions and short ones of measures, behind which a raised number is a power.
-const FUNCTIONS: [&str; 11] = ["sin", "cos", "tan", "sec", "log", "exp", "var", "chi", "eta", "rad", "mol"];
+    yard yards acre acres hektar hectare hectares fathoms pies pulgadas second metri miglia ettari piedi pollici millas \
+    yardas hectáreas milhas jardas polegadas pieds pouces deg arcmin arcsec pixels volts";
+const PREFIXES: &str = "kilo kiló chilo quilo quiló quilô centi centí zenti milli mili milí кило санти";
+/// Names of functions, variables and short ones of measures, behind which a raised number is a power.
+const FUNCTIONS: &str = "sin cos tan sec log exp var rad mol alpha beta gamma epsilon zeta eta theta iota kappa lambda \
+    rho sigma tau phi chi psi omega";
 /// Formulas in capital letters whose numbers are written raised by mistake, as are those of `PM¹⁰` and `CD⁴`.
 const FORMULAS: [&str; 11] = ["CO", "NO", "SO", "PO", "CH", "NH", "HCO", "HNO", "SF", "PM", "CD"];
 /// The symbols of all elements.
@@ -224,7 +229,7 @@ fn is_behind_word(text: &str, numbers: &[u32]) -> bool {
     if numbers == [1] {
         return true;
     }
-    if is_formula(word) || UNITS.contains(&word) || FUNCTIONS.contains(&word) {
+    if is_formula(word) || UNITS.contains(&word) || is_variable(word) {
         return false;
     }
     let is_long = letters == 3 || is_unspaced || word.chars().all(char::is_uppercase);
@@ -248,10 +253,15 @@ fn is_label(front: &str, letter: &str) -> bool {
     matches!(letter, "A" | "B" | "C" | "D") && ends_with_word(front) && !front.split_whitespace().any(is_vitamin)
 }
 
+/// Returns whether the word is the name of a function or a variable.
+fn is_variable(word: &str) -> bool {
+    FUNCTIONS.split_whitespace().any(|name| name == word)
+}
+
 /// Returns whether powers of what the word names are written.
 fn is_measure(word: &str) -> bool {
     let lower = word.to_lowercase();
-    let base = PREFIXES.iter().find_map(|prefix| lower.strip_prefix(prefix)).unwrap_or(&lower);
+    let base = PREFIXES.split_whitespace().find_map(|prefix| lower.strip_prefix(prefix)).unwrap_or(&lower);
     MEASURES.split_whitespace().any(|measure| measure == base) || UNSPACED_UNITS.iter().any(|unit| word.ends_with(unit))
 }
 
@@ -282,7 +292,7 @@ fn is_factor(text: &str) -> bool {
     let closed = text.trim_end_matches(')');
     let (front, inside) = closed.rsplit_once('(').unwrap_or(("", closed));
     let function = &front[front.trim_end_matches(char::is_alphabetic).len()..];
-    let is_function = function.chars().count() == 1 || FUNCTIONS.contains(&function);
+    let is_function = function.chars().count() == 1 || is_variable(function);
     let inside = inside.trim_start_matches(['+', '−', '-']);
     let holds_word = inside.split(|c: char| !c.is_alphabetic()).any(|word| word.chars().count() > 1);
     let says =

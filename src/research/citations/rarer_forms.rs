@@ -75,6 +75,7 @@ fn a_report_that_cites_by_raised_numbers_does_so_behind_any_word() {
     all("Of 70 billion parameters.² A smile³ of 40 square miles.² He walks in.³ 我国种植玉米²，销售小米³。„So“².");
     all("Por Reuters², par Eurostat³, na Europa², per household³, the Nile delta², wind/solar³, oil².");
     all("Of 27 members², 12 million³ in 2020/21², 2019–20³, \"in 2019\"², in 1848², the 1990s³ and COVID-19².");
+    all("The MPC² met. Six Sigma³ at Omega², a Pixel³, the Chevrolet Volt², 1.5 degrees³, quilombos².");
     all("At $1/month², 5 kg/person³, US/China², he/she², (wind/solar)³, (5 - 10 years)², (Jan - Mar)³.");
     all("Germany² · France³ + Spain² (≥ 65 years)³, (n = 320)², (2019–2023)³, (€5)², (2020/21)³, hepatitis B¹.");
 }
@@ -97,6 +98,8 @@ fn powers_units_ions_and_isotopes_are_no_citations() {
     stays("16² + 12² = 20², 16 ² + 3, 4 + 1500², and GDP² = 4, income² × age. Vitamin B³, vitamin B², up², in².");
     stays("40 pies<sup>2</sup>, SiO<sup>2</sup>, 16<sup>2</sup> + 12<sup>2</sup>, vitamin B<sup>3</sup>.");
     stays("(observed - expected)², (1 - share)³, (2000/10)², weight (kg) / (height in m)², kg/height², 1/distance².");
+    stays("14,000 deg², 300 Mpc³, 20 arcsec², 20 pixels², 10 volts², tau², sigma², omega², 20メートル³, 20미터².");
+    stays("50 chilometri², 50 quilômetros², 50 quilómetros², 50 centímetros², 50 pouces², 5 piedi³.");
     // Nothing shows that the report cites so, and one of them may be a power.
     let other = "Dues [1] rise by 12%², in 2023³ up², fast².";
     under(other, other);
