@@ -194,9 +194,9 @@ fn is_behind_figure(text: &str, numbers: &[u32], behind: &str) -> bool {
     if front.trim_end().ends_with(OPERATORS) || front.ends_with(char::is_alphabetic) {
         return false;
     }
-    // As in `COVID-19`.
+    // As in `COVID-19`, but not `mid-10⁶`.
     let is_of_name = || {
-        let name = front.strip_suffix('-').unwrap_or_default();
+        let name = front.strip_suffix('-').filter(|_| figure != "10").unwrap_or_default();
         name.chars().rev().take(2).filter(|c| c.is_alphabetic()).count() == 2
     };
     let is_season = || figure.len() == 2 && front.strip_suffix(['/', '–', '-']).is_some_and(ends_with_year);

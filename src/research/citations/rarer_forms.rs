@@ -86,7 +86,7 @@ fn powers_units_ions_and_isotopes_are_no_citations() {
         under(&format!("Dues rise fast¹, tides fall³. {text}"), &format!("Dues rise fast[1], tides fall[2]. {text}"));
     };
     stays("It has 12 km², 5 m², 3 cm³, 9.8 m/s², 40 metres², 12 in², 5 fathoms³ and 80 kg/m².");
-    stays("At 10³ and 2³ and 1.5×10² cells, x² + y² = 2, R² was 0.9, E = mc².");
+    stays("At mid-10³, sub-10² and ~10³, 10³ and 2³ and 1.5×10² cells, x² + y² = 2, R² was 0.9, E = mc².");
     stays("Of CO² and SO³, Ca²⁺, Fe³⁺, SO₄²⁻, ¹H and ³He, H²O, ³C NMR.");
     stays("It has 12 km<sup>2</sup>, 10<sup>3</sup>, x<sup>2</sup>, <sup>3</sup>He and CO<sub>3</sub><sup>2</sup>.");
     stays("Let $10 + 5 GW²$ be `12%²`.");
