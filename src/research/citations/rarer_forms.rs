@@ -165,6 +165,14 @@ fn numbers_of_sections_are_no_citations() {
         };
         check(&format!("{}\n\n{}", text(["1", "2", "3"]), listed.replace('*', "")), &text(["2", "3", "1"]), 0, 3);
     }
+    let text = "## [1] Tides\n\nThey fall.\n\n## [2] Dues\n\nThey rise.";
+    for [before, behind] in [[" – ", ", "], [" — ", ", "], [". ", ", 2024. "], [" (", ") "]] {
+        let listed = format!("[1] Tides{before}IEA{behind}{A}\n[2] Dues{before}Reuters{behind}{B}\n");
+        check(&format!("{text}\n\n## References\n{listed}"), &text, 0, 2);
+    }
+    let text = "## [1] Dues\n\nSo.\n\n## [2] Tides\n\nSo.\n\n## [3] Gates\n\nSo.\n\n## [4] Crew of C\n\nSo.";
+    let listed = format!("[1] Dues: {A}\n[2] Tides: {B}\n[3] Gates: {C}\n[4] Crew: {A}\n");
+    check(&format!("{text}\n\n## References\n{listed}"), &text.replace("[4]", "[1]"), 0, 4);
     // A section may be called as a title begins, or as one title out of several.
     for titles in ["Burden of disease\n[2] Tides", "Burden: of disease\n[2] Tides", "Burden\n[2] The tides"] {
         let text = "Dues [2].\n\n## [1] Burden\n\nThey rise.\n\n## [2] Tides\n\nThey fall.";
