@@ -10,8 +10,8 @@ const LONGEST_TITLE: usize = 120;
 const LEVELS: usize = 8;
 
 /// Returns the lines that begin with the number of a section: those of one level count from 1, or from 1 once more, and
-/// say no sentence. A plain line is no title if another one follows, as in a list. Headings that are all titles of the
-/// entries with their numbers are those of the sources.
+/// say no sentence. A plain line is no title if another one follows, as in a list. Headings of which three
+/// in four are titles of the entries with their numbers are those of the sources.
 pub(super) fn of_sections(lines: &[&str], kinds: &[Kind]) -> HashSet<usize> {
     let mut levels: [Vec<(usize, u32)>; LEVELS] = Default::default();
     let mut last = None;
@@ -35,7 +35,9 @@ pub(super) fn of_sections(lines: &[&str], kinds: &[Kind]) -> HashSet<usize> {
         let heads = |entry: &String| begins_with_title(entry, &title(lines[at]));
         titles.get(&number).is_some_and(|entries| entries.iter().any(heads))
     };
-    let are_sections = |labels: &Vec<(usize, u32)>| counts(labels) && !labels.iter().all(is_of_source);
+    let are_of_sources =
+        |labels: &[(usize, u32)]| labels.iter().filter(|label| !is_of_source(label)).count() <= labels.len() / 4;
+    let are_sections = |labels: &Vec<(usize, u32)>| counts(labels) && !are_of_sources(labels);
     levels.into_iter().filter(are_sections).flatten().map(|(at, _)| at).collect()
 }
 
@@ -60,15 +62,16 @@ fn plain(text: &str) -> String {
     text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()
 }
 
-/// Returns whether the entry has all of the title, with nothing but an address or a year behind it, or a long one with
-/// other words.
+/// Returns whether the entry has all of the title, with nothing but an address, a year or a publisher behind it, or a
+/// long one with other words.
 fn begins_with_title(entry: &str, title: &str) -> bool {
     let Some(rest) = entry.strip_prefix(title).filter(|rest| !rest.starts_with(char::is_alphanumeric)) else {
         return false;
     };
     let behind = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
     let is_whole = behind.is_empty() || behind.starts_with(|c: char| c.is_ascii_digit()) || address::is_address(behind);
-    is_whole || catalogue::is_long_title(title)
+    let names_publisher = || [". ", " – ", " — ", " - ", " ("].iter().any(|sign| rest.starts_with(sign));
+    is_whole || names_publisher() || catalogue::is_long_title(title)
 }
 
 /// Returns whether the numbers count: each is the next one, or 1.

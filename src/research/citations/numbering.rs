@@ -230,8 +230,8 @@ struct Reader<'a> {
     /// The last line of a footnote that goes.
     footnote: Option<usize>,
     links: Links,
-    /// Raised numbers of the text that can be nothing but citations.
-    raised: BTreeSet<u32>,
+    /// Raised numbers of the text that show that it cites so, and whether each does so alone.
+    raised: BTreeSet<(u32, bool)>,
 }
 
 impl<'a> Reader<'a> {
@@ -498,7 +498,9 @@ impl<'a> Reader<'a> {
         self.numbering.gone.extend(&self.references);
         let plain = self.used.is_empty() && !self.forms.is_empty();
         self.numbering.parentheses = plain && self.forms.contains(&Form::Parenthesis);
-        let cites = self.raised.iter().any(|number| self.numbering.targets.contains_key(&number.to_string()));
+        let is_listed = |(number, _): &&(u32, bool)| self.numbering.targets.contains_key(&number.to_string());
+        let shown = || self.raised.iter().filter(is_listed);
+        let cites = shown().any(|(_, alone)| *alone) || shown().count() > 1;
         self.numbering.raised = plain && !self.numbering.parentheses && cites;
         self.numbering
     }

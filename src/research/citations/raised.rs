@@ -10,16 +10,21 @@ use super::{
 /// The superscript digits by their value.
 pub(super) const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 /// Signs of lengths, which with a raised number are units wherever they stand.
-const UNITS: [&str; 18] =
-    ["m", "km", "hm", "dm", "cm", "mm", "nm", "µm", "μm", "in", "mi", "ft", "yd", "м", "км", "см", "мм", "米"];
+const UNITS: [&str; 21] = [
+    "m", "km", "hm", "dm", "cm", "mm", "nm", "µm", "μm", "in", "mi", "ft", "yd", "kpc", "Mpc", "Gpc", "м", "км", "см",
+    "мм", "米",
+];
 /// Words for lengths that are parts of longer words where no spaces are written.
-const UNSPACED_UNITS: [&str; 10] = ["公里", "千米", "分米", "厘米", "毫米", "微米", "纳米", "万米", "英里", "英尺"];
+const UNSPACED_UNITS: [&str; 12] =
+    ["公里", "千米", "分米", "厘米", "毫米", "微米", "纳米", "万米", "英里", "英尺", "メートル", "미터"];
 /// Words for measures whose powers are written, in lower case and without a prefix such as `kilo`.
 const MEASURES: &str = "meter meters metern metre metres metros mètre mètres метра метров mile miles foot feet inch inches \
-    yard yards acre acres hektar hectare hectares fathoms pies pulgadas second";
-const PREFIXES: [&str; 8] = ["kilo", "kiló", "centi", "zenti", "milli", "mili", "кило", "санти"];
-/// Names of functions and short ones of measures, behind which a raised number is a power.
-const FUNCTIONS: [&str; 11] = ["sin", "cos", "tan", "sec", "log", "exp", "var", "chi", "eta", "rad", "mol"];
+    yard yards acre acres hektar hectare hectares fathoms pies pulgadas second metri miglia ettari piedi pollici millas \
+    yardas hectáreas milhas jardas polegadas pieds pouces deg arcmin arcsec pixels volts";
+const PREFIXES: &str = "kilo kiló chilo quilo quiló quilô centi centí zenti milli mili milí кило санти";
+/// Names of functions, variables and short ones of measures, behind which a raised number is a power.
+const FUNCTIONS: &str = "sin cos tan sec log exp var rad mol alpha beta gamma epsilon zeta eta theta iota kappa lambda \
+    rho sigma tau phi chi psi omega";
 /// Formulas in capital letters whose numbers are written raised by mistake, as are those of `PM¹⁰` and `CD⁴`.
 const FORMULAS: [&str; 11] = ["CO", "NO", "SO", "PO", "CH", "NH", "HCO", "HNO", "SF", "PM", "CD"];
 /// The symbols of all elements.
@@ -80,8 +85,8 @@ pub(super) fn in_carets(text: &str) -> Option<(Vec<u32>, usize)> {
     Some((vec![number], digits + 2))
 }
 
-/// Returns the raised numbers of a line that show that a report cites so.
-pub(super) fn clear_ones(line: &str) -> Vec<u32> {
+/// Returns the raised numbers of a line that show that a report cites so, and whether each of them does so alone.
+pub(super) fn clear_ones(line: &str) -> Vec<(u32, bool)> {
     let (mut clear, mut done) = (Vec::new(), 0);
     let starts = |&(_, c): &(usize, char)| is_superscript(c) || matches!(c, '<' | '^');
     for (at, _) in line.char_indices().filter(starts) {
@@ -92,8 +97,10 @@ pub(super) fn clear_ones(line: &str) -> Vec<u32> {
         let read = superscripts(rest).or_else(|| in_tag(rest)).or_else(|| in_carets(rest));
         let Some((numbers, bytes)) = read else { continue };
         done = at + bytes;
-        let is_clear = is_clear(tail(&line[..at]), &numbers, &line[done..]);
-        clear.extend(numbers.into_iter().filter(|_| is_clear));
+        let (before, behind) = (tail(&line[..at]), &line[done..]);
+        let alone = is_clear(before, &numbers, behind);
+        let shows = alone || (ends_part(before, behind) && may_cite(before, &numbers, behind));
+        clear.extend(numbers.into_iter().filter(|_| shows).map(|number| (number, alone)));
     }
     clear
 }
@@ -123,11 +130,17 @@ fn without_raised(before: &str) -> &str {
 }
 
 /// Returns whether a raised number can be nothing but a citation: behind the end of a sentence or a part of one, or a
-/// number of which powers are not written, behind anything but a figure.
+/// number of which powers are not written, behind anything but a figure. Of a 1 they are written nowhere.
 fn is_clear(before: &str, numbers: &[u32], behind: &str) -> bool {
     let text = without_raised(before).trim_end_matches(['*', '_']);
     let is_no_power = !is_power(numbers) && !text.ends_with(|c: char| c.is_ascii_digit());
-    (text.ends_with(ENDS) || is_no_power) && may_cite(before, numbers, behind)
+    (text.ends_with(ENDS) || is_no_power || numbers == [1]) && may_cite(before, numbers, behind)
+}
+
+/// Returns whether what stands between the texts is behind a word of four letters, and right before the end of a
+/// sentence or a part of one.
+fn ends_part(before: &str, behind: &str) -> bool {
+    before.chars().rev().take(4).filter(|c| c.is_alphabetic()).count() == 4 && behind.starts_with(ENDS)
 }
 
 /// Returns whether raised numbers between these texts can be citations, in a report that cites so: they are no power,
@@ -181,9 +194,9 @@ fn is_behind_figure(text: &str, numbers: &[u32], behind: &str) -> bool {
     if front.trim_end().ends_with(OPERATORS) || front.ends_with(char::is_alphabetic) {
         return false;
     }
-    // As in `COVID-19`.
+    // As in `COVID-19`, but not `mid-10⁶`.
     let is_of_name = || {
-        let name = front.strip_suffix('-').unwrap_or_default();
+        let name = front.strip_suffix('-').filter(|_| figure != "10").unwrap_or_default();
         name.chars().rev().take(2).filter(|c| c.is_alphabetic()).count() == 2
     };
     let is_season = || figure.len() == 2 && front.strip_suffix(['/', '–', '-']).is_some_and(ends_with_year);
@@ -216,12 +229,22 @@ fn is_behind_word(text: &str, numbers: &[u32]) -> bool {
     if numbers == [1] {
         return true;
     }
-    if is_formula(word) || UNITS.contains(&word) || FUNCTIONS.contains(&word) {
+    if is_formula(word) || UNITS.contains(&word) || is_variable(word) {
         return false;
     }
     let is_long = letters == 3 || is_unspaced || word.chars().all(char::is_uppercase);
-    let is_factor = || front.ends_with(OPERATORS) || front.trim_end().ends_with(EQUATING);
+    let is_factor = || front.ends_with(OPERATORS) || front.trim_end().ends_with(EQUATING) || is_division(front);
     !is_power(numbers) || (is_long && !is_measure(word) && !is_factor())
+}
+
+/// Returns whether a lone 1 or a sign of one or two consonants is divided by what follows: `1/distance²`, `kg/height²`,
+/// but not `$1/month²`, `5 kg/person²`, `he/she²` and `wind/solar²`.
+fn is_division(front: &str) -> bool {
+    let Some(text) = front.strip_suffix('/') else { return false };
+    let (before, dividend) = text.rsplit_once([' ', '(']).unwrap_or(("", text));
+    let is_consonant = |byte: u8| byte.is_ascii_lowercase() && !b"aeiou".contains(&byte);
+    let is_sign = matches!(dividend.len(), 1 | 2) && dividend.bytes().all(is_consonant);
+    dividend == "1" || (is_sign && !before.ends_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns whether a letter is the name of a kind, as in `hepatitis B`; vitamins are numbered.
@@ -230,10 +253,15 @@ fn is_label(front: &str, letter: &str) -> bool {
     matches!(letter, "A" | "B" | "C" | "D") && ends_with_word(front) && !front.split_whitespace().any(is_vitamin)
 }
 
+/// Returns whether the word is the name of a function or a variable.
+fn is_variable(word: &str) -> bool {
+    FUNCTIONS.split_whitespace().any(|name| name == word)
+}
+
 /// Returns whether powers of what the word names are written.
 fn is_measure(word: &str) -> bool {
     let lower = word.to_lowercase();
-    let base = PREFIXES.iter().find_map(|prefix| lower.strip_prefix(prefix)).unwrap_or(&lower);
+    let base = PREFIXES.split_whitespace().find_map(|prefix| lower.strip_prefix(prefix)).unwrap_or(&lower);
     MEASURES.split_whitespace().any(|measure| measure == base) || UNSPACED_UNITS.iter().any(|unit| word.ends_with(unit))
 }
 
@@ -264,12 +292,30 @@ fn is_factor(text: &str) -> bool {
     let closed = text.trim_end_matches(')');
     let (front, inside) = closed.rsplit_once('(').unwrap_or(("", closed));
     let function = &front[front.trim_end_matches(char::is_alphabetic).len()..];
-    let is_function = function.chars().count() == 1 || FUNCTIONS.contains(&function);
+    let is_function = function.chars().count() == 1 || is_variable(function);
     let inside = inside.trim_start_matches(['+', '−', '-']);
     let holds_word = inside.split(|c: char| !c.is_alphabetic()).any(|word| word.chars().count() > 1);
     let says =
         holds_word || inside.contains(|c: char| "%€$£¥=<>≤≥–".contains(c)) || inside.get(..4).is_some_and(is_year);
-    is_function || UNITS.contains(&inside) || inside.contains(['+', '−', '×', '÷', '^']) || !says
+    let is_unit = |word: &str| UNITS.contains(&word) || is_measure(word);
+    let is_of_unit = UNITS.contains(&inside) || inside.rsplit_once(" in ").is_some_and(|(_, unit)| is_unit(unit));
+    is_function || is_of_unit || is_calculation(inside) || !says
+}
+
+/// Returns whether the text calculates, with signs of the keyboard too: `observed - expected`, `2000/10`, but not
+/// `2020/21`, `Jan - Mar` and `5 - 10 years`.
+fn is_calculation(text: &str) -> bool {
+    let is_difference = |(from, less): (&str, &str)| {
+        less.starts_with(char::is_lowercase) && from.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit())
+    };
+    let is_quotient = |(divided, by): (&str, &str)| {
+        let (Ok(from), Ok(to)) = (divided.parse::<u16>(), by.parse::<u16>()) else { return false };
+        let is_season = is_year(by) || from.wrapping_add(1) % 100 == to;
+        !(is_year(divided) && is_season)
+    };
+    text.contains(['+', '−', '×', '÷', '^'])
+        || text.split_once(" - ").is_some_and(is_difference)
+        || text.split_once('/').is_some_and(is_quotient)
 }
 
 /// Returns whether a year ends the text.

@@ -75,6 +75,8 @@ fn a_report_that_cites_by_raised_numbers_does_so_behind_any_word() {
     all("Of 70 billion parameters.² A smile³ of 40 square miles.² He walks in.³ 我国种植玉米²，销售小米³。„So“².");
     all("Por Reuters², par Eurostat³, na Europa², per household³, the Nile delta², wind/solar³, oil².");
     all("Of 27 members², 12 million³ in 2020/21², 2019–20³, \"in 2019\"², in 1848², the 1990s³ and COVID-19².");
+    all("The MPC² met. Six Sigma³ at Omega², a Pixel³, the Chevrolet Volt², 1.5 degrees³, quilombos².");
+    all("At $1/month², 5 kg/person³, US/China², he/she², (wind/solar)³, (5 - 10 years)², (Jan - Mar)³.");
     all("Germany² · France³ + Spain² (≥ 65 years)³, (n = 320)², (2019–2023)³, (€5)², (2020/21)³, hepatitis B¹.");
 }
 
@@ -84,7 +86,7 @@ fn powers_units_ions_and_isotopes_are_no_citations() {
         under(&format!("Dues rise fast¹, tides fall³. {text}"), &format!("Dues rise fast[1], tides fall[2]. {text}"));
     };
     stays("It has 12 km², 5 m², 3 cm³, 9.8 m/s², 40 metres², 12 in², 5 fathoms³ and 80 kg/m².");
-    stays("At 10³ and 2³ and 1.5×10² cells, x² + y² = 2, R² was 0.9, E = mc².");
+    stays("At mid-10³, sub-10² and ~10³, 10³ and 2³ and 1.5×10² cells, x² + y² = 2, R² was 0.9, E = mc².");
     stays("Of CO² and SO³, Ca²⁺, Fe³⁺, SO₄²⁻, ¹H and ³He, H²O, ³C NMR.");
     stays("It has 12 km<sup>2</sup>, 10<sup>3</sup>, x<sup>2</sup>, <sup>3</sup>He and CO<sub>3</sub><sup>2</sup>.");
     stays("Let $10 + 5 GW²$ be `12%²`.");
@@ -95,6 +97,9 @@ fn powers_units_ions_and_isotopes_are_no_citations() {
     );
     stays("16² + 12² = 20², 16 ² + 3, 4 + 1500², and GDP² = 4, income² × age. Vitamin B³, vitamin B², up², in².");
     stays("40 pies<sup>2</sup>, SiO<sup>2</sup>, 16<sup>2</sup> + 12<sup>2</sup>, vitamin B<sup>3</sup>.");
+    stays("(observed - expected)², (1 - share)³, (2000/10)², weight (kg) / (height in m)², kg/height², 1/distance².");
+    stays("14,000 deg², 300 Mpc³, 20 arcsec², 20 pixels², 10 volts², tau², sigma², omega², 20メートル³, 20미터².");
+    stays("50 chilometri², 50 quilômetros², 50 quilómetros², 50 centímetros², 50 pouces², 5 piedi³.");
     // Nothing shows that the report cites so, and one of them may be a power.
     let other = "Dues [1] rise by 12%², in 2023³ up², fast².";
     under(other, other);
@@ -103,6 +108,11 @@ fn powers_units_ions_and_isotopes_are_no_citations() {
     under(powers, powers);
     under("Dues rise fast². It gave 12%¹ in 2023³.", "Dues rise fast[1]. It gave 12%[2] in 2023[3].");
     under("Dues rise fast.³ It gave 12%² in 2023³.", "Dues rise fast.[1] It gave 12%[2] in 2023[1].");
+    under("- Dues are $139¹\n- Tides fall²\n- Gates hold³", "- Dues are $139[1]\n- Tides fall[2]\n- Gates hold[3]");
+    under("In 2023<sup>1</sup> dues rose<sup>2</sup>.", "In 2023[1] dues rose[2].");
+    under("Dues rise fast². Tides fall, as they said³.", "Dues rise fast[1]. Tides fall, as they said[2].");
+    under("储能成本下降²。锂价下跌³。", "储能成本下降[1]。锂价下跌[2]。");
+    under("They follow income². A power² is no income².", "They follow income². A power² is no income².");
     // Numbers that the list does not have.
     stays("It rose 12%⁷ in 2023⁴. Of CH⁷ and 10⁷.");
 }
@@ -155,6 +165,14 @@ fn numbers_of_sections_are_no_citations() {
         };
         check(&format!("{}\n\n{}", text(["1", "2", "3"]), listed.replace('*', "")), &text(["2", "3", "1"]), 0, 3);
     }
+    let text = "## [1] Tides\n\nThey fall.\n\n## [2] Dues\n\nThey rise.";
+    for [before, behind] in [[" – ", ", "], [" — ", ", "], [". ", ", 2024. "], [" (", ") "]] {
+        let listed = format!("[1] Tides{before}IEA{behind}{A}\n[2] Dues{before}Reuters{behind}{B}\n");
+        check(&format!("{text}\n\n## References\n{listed}"), &text, 0, 2);
+    }
+    let text = "## [1] Dues\n\nSo.\n\n## [2] Tides\n\nSo.\n\n## [3] Gates\n\nSo.\n\n## [4] Crew of C\n\nSo.";
+    let listed = format!("[1] Dues: {A}\n[2] Tides: {B}\n[3] Gates: {C}\n[4] Crew: {A}\n");
+    check(&format!("{text}\n\n## References\n{listed}"), &text.replace("[4]", "[1]"), 0, 4);
     // A section may be called as a title begins, or as one title out of several.
     for titles in ["Burden of disease\n[2] Tides", "Burden: of disease\n[2] Tides", "Burden\n[2] The tides"] {
         let text = "Dues [2].\n\n## [1] Burden\n\nThey rise.\n\n## [2] Tides\n\nThey fall.";
