@@ -64,7 +64,8 @@ impl<'a> Reader<'a, '_> {
             return end;
         }
         let inside = &self.text[at + 1..close];
-        if is_address(inside) {
+        // Where a mark stands in it, the bracket that closes is that of another one.
+        if is_address(inside) && !inside.contains(['<', '[']) {
             return self.addressed(inside, (at, close + 1), to);
         }
         let is_mail = || inside.contains('@') && !inside.contains(char::is_whitespace);

@@ -305,6 +305,12 @@ fn code_that_only_begins_like_a_report_stays_code() {
 }
 
 #[test]
+fn a_bracket_of_a_tag_closes_no_address() {
+    let (body, _) = settled(vec![Source::example(1001, A, "T")], "Dues [S1001]. <www.evil.test a | [2] <b>", 5);
+    assert!(body.contains("\\[2]"), "{body}");
+}
+
+#[test]
 fn reading_these_forms_is_linear() {
     for shape in [
         "¹ ",
