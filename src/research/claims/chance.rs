@@ -72,6 +72,15 @@ fn amounts_are_in_the_order_that_words_say() {
         assert_eq!(judged("Sales fell by 20%", page).0, Supported, "{page}");
         assert_ne!(judged("Sales rose by 25%", page).0, Supported, "{page}");
     }
+    for page in [
+        "It had 500 boats in 1990, and after 400 boats in 2000 it has 450 boats today.",
+        "2019 it had 500 boats, in 2023 after 400 boats in the year before again 450 boats.",
+    ] {
+        assert_eq!(judged("The number of boats fell by 20%", page).0, Supported, "{page}");
+        assert_ne!(judged("The number of boats rose by 25%", page).0, Supported, "{page}");
+    }
+    let page = "It had 500 boats in 1990, and after 400 boats in 2000, it has more.";
+    assert_ne!(judged("The number of boats rose by 25%", page).0, Supported, "the word has a year of its own");
     let page = "In 2021, 100 boats were counted. After 2022, 80 boats were counted.";
     assert_eq!(judged("The boats counted fell by 20%", page).0, Supported, "a year stands between");
 }
