@@ -18,6 +18,8 @@ const COMPARED: &str = "more less fewer higher lower larger smaller wider gain m
 const UNTIL: &str = "to auf à al para naar до";
 /// Before the number by which something grew, wherever in the statement that is said.
 const BY: &str = "by um";
+/// Between a share and how large it is: `The share of species that declined was 60 %`.
+const IS: &str = "is was are were ist war beträgt betrug est était es era fue è é foi bedraagt bedroeg";
 /// Words right before a number, which say more of it than those before them.
 const NEAR: usize = 3;
 /// Bytes before a number that are read.
@@ -61,9 +63,11 @@ impl Turn {
         let far = words().skip(NEAR).filter(|_| next != Some("of"));
         let nearest = words().take(NEAR).chain(next).chain(far).find_map(Self::of_word);
         let agrees = |turn: Self| next.and_then(Self::of_word).is_none_or(|next| next == turn);
-        match nearest {
+        let is_part = is_in(IS, last) && words().any(|word| is_in(PART, word));
+        match nearest.filter(|turn| agrees(*turn)) {
             _ if is_in(UNTIL, last) => vec![self, Self::Part],
-            Some(turn @ (Self::Grew | Self::Shrank)) if agrees(turn) => vec![turn],
+            Some(turn @ (Self::Grew | Self::Shrank)) if is_part => vec![turn, Self::Part],
+            Some(turn @ (Self::Grew | Self::Shrank)) => vec![turn],
             _ if words().take(NEAR).any(|word| is_in(BY, word)) => vec![self],
             _ => vec![self, Self::Part],
         }
@@ -127,6 +131,8 @@ mod tests {
         check("25 % of the firms said that sales increased", &[Grew, Part]);
         check("Les ventes ont augmenté entre 2021 et 2022 de 25 %", &[Grew]);
         check("La población disminuyó en ese periodo un 25 %", &[Shrank]);
+        check("The share of firms whose sales rose is 25 %", &[Grew, Part]);
+        check("The share of firms rose 25 %", &[Grew]);
         check("Most increased spending and 25 % reduced it", &[Any, Part]);
         check("Firms that grew their staff in 2022 are 25 % of all", &[Grew, Part]);
         check("Enrolment rose to 1,500, of whom 60 % were women", &[Grew, Part]);
