@@ -105,7 +105,8 @@ impl Splitter {
             self.end_text(quoted);
             self.heading = plain(start(heading, LONGEST_HEADING));
         } else if let Some(item) = item(trimmed) {
-            self.end_text(quoted);
+            // Deeper than an item can stand, it goes on with the text above it.
+            self.end_text(if is_deep(line) { self.is_quotation.into() } else { quoted });
             self.begin(line, item);
         } else if self.continues(trimmed) {
             self.join(line, trimmed);
@@ -235,6 +236,11 @@ fn item(line: &str) -> Option<&str> {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let rest = line[digits..].strip_prefix(['.', ')'])?.strip_prefix(' ')?;
     ((1..=2).contains(&digits) && !begins_with_month(rest)).then(|| rest.trim_start())
+}
+
+/// Returns whether the line is indented so far that it begins nothing new behind text.
+fn is_deep(line: &str) -> bool {
+    line.starts_with("    ") || line.starts_with('\t')
 }
 
 /// Returns whether the line only draws a line.
@@ -451,6 +457,8 @@ mod tests {
             let sentences = split(&format!("> Why is it shut?\n{own}"));
             assert_eq!(sentences.iter().map(|sentence| sentence.quoted).collect::<Vec<_>>(), [true, false], "{own}");
         }
+        let deep = split("> Why is it shut?\n    - It is shut.\n\n- It is open.\n    - All day.");
+        assert_eq!(deep.iter().map(|sentence| sentence.quoted).collect::<Vec<_>>(), [true, true, false, false]);
     }
 
     #[test]

@@ -60,6 +60,20 @@ fn percentages_follow_from_neighbours() {
     check("The decline in boats sold amounted to 20%", boats, true);
 }
 
+#[test]
+fn shares_of_what_grew_follow() {
+    let check = |statement: &str, page: &str, is_supported: bool| {
+        assert_eq!(judged(statement, page).0 == Supported, is_supported, "{statement}");
+    };
+    check("The share of species that declined was 60%", "Of the 800 species counted, 480 declined.", true);
+    check("A share of 60% increased spending", "Of 800 respondents, 480 increased spending.", true);
+    let pupils = "The school had 1,250 pupils in 2021 and 1,000 pupils in 2022.";
+    check("The share of pupils declined about 80%", pupils, false);
+    check("The share of pupils fell by 80%", pupils, false);
+    check("The number of pupils fell in that year by about 80%", pupils, false);
+    check("The number of pupils fell in that year by about 20%", pupils, true);
+}
+
 /// A word before the second amount counts for more than years, which may be those of anything.
 #[test]
 fn amounts_are_in_the_order_that_words_say() {
@@ -72,6 +86,15 @@ fn amounts_are_in_the_order_that_words_say() {
         assert_eq!(judged("Sales fell by 20%", page).0, Supported, "{page}");
         assert_ne!(judged("Sales rose by 25%", page).0, Supported, "{page}");
     }
+    for page in [
+        "It had 500 boats in 1990, and after 400 boats in 2000 it has 450 boats today.",
+        "2019 it had 500 boats, in 2023 after 400 boats in the year before again 450 boats.",
+    ] {
+        assert_eq!(judged("The number of boats fell by 20%", page).0, Supported, "{page}");
+        assert_ne!(judged("The number of boats rose by 25%", page).0, Supported, "{page}");
+    }
+    let page = "It had 500 boats in 1990, and after 400 boats in 2000, it has more.";
+    assert_ne!(judged("The number of boats rose by 25%", page).0, Supported, "the word has a year of its own");
     let page = "In 2021, 100 boats were counted. After 2022, 80 boats were counted.";
     assert_eq!(judged("The boats counted fell by 20%", page).0, Supported, "a year stands between");
 }

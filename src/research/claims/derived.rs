@@ -122,6 +122,12 @@ impl Operand<'_> {
         let last = before.rsplit(|char: char| !char.is_alphanumeric()).find(|word| !word.is_empty());
         last.is_some_and(|word| is_in(FROM, word))
     }
+
+    /// Returns whether no mark stands between it and a number behind it.
+    fn is_in_clause_of(&self, other: &Self) -> bool {
+        let between = self.page.text().get(self.placed.place.end..other.placed.place.start);
+        between.is_some_and(|between| !between.contains([',', ';']))
+    }
 }
 
 /// The numbers near the best sentences of the pages, from which those of a statement may follow.
@@ -430,7 +436,7 @@ impl Sought<'_, '_> {
     }
 
     /// Returns whether a word before the second of two numbers, or else the years beside both, show that they did not
-    /// turn so.
+    /// turn so. Where both numbers have a year, the word does not outweigh these.
     fn turned_otherwise(turn: Turn, operands: &[Operand<'_>], [at, next]: [usize; 2]) -> bool {
         let (one, other) = (operands[at], operands[next]);
         let is_near = |operand: &&Operand<'_>| {
@@ -438,8 +444,14 @@ impl Sought<'_, '_> {
         };
         let years = || operands.iter().filter(is_near).filter(|operand| operand.number.is_year());
         let are_many = years().nth(1).is_some();
-        let is_after = other.is_earlier() && are_next(operands, [at, next]);
-        let is_forward = !is_after && are_many && years().is_sorted_by(|one, next| one.value < next.value);
+        // `It had 500 in 2019; in 2023, after 400 the year before, it had 450.`
+        let mut behind = operands[next + 1..].iter().take_while(|operand| operand.sentence == other.sentence);
+        let follows = |year: &Operand<'_>| year.number.is_year() && other.is_in_clause_of(year);
+        let are_dated = next > at + 1 && behind.clone().next().is_some_and(follows);
+        let is_compared = are_many && behind.any(|operand| operand.is_like(&other));
+        let is_after = other.is_earlier() && are_next(operands, [at, next]) && !is_compared;
+        let may_be_forward = are_many && (!is_after || are_dated);
+        let is_forward = may_be_forward && years().is_sorted_by(|one, next| one.value < next.value);
         let is_backward = is_after || are_many && years().is_sorted_by(|one, next| one.value > next.value);
         is_forward && turn.is_denied_by([one.value, other.value])
             || is_backward && turn.is_denied_by([other.value, one.value])

@@ -18,7 +18,9 @@ const COMPARED: &str = "more less fewer higher lower larger smaller wider gain m
 const UNTIL: &str = "to auf à al para naar до";
 /// Before the number by which something grew, wherever in the statement that is said.
 const BY: &str = "by um";
-/// Words before another number among which one says so.
+/// Between a share and how large it is: `The share of species that declined was 60 %`.
+const IS: &str = "is was are were ist war beträgt betrug est était es era fue è é foi bedraagt bedroeg";
+/// Words right before a number, which say more of it than those before them.
 const NEAR: usize = 3;
 /// Bytes before a number that are read.
 const CLAUSE_BYTES: usize = 120;
@@ -47,8 +49,8 @@ impl Turn {
         }
     }
 
-    /// Returns what the number at these bytes may say: beside a word of growth, by how much something grew; elsewhere in
-    /// a statement that something grew, this or a part. It never says there that something shrank.
+    /// Returns what the number at these bytes may say: in a clause with a word of growth, by how much something grew;
+    /// elsewhere what the whole statement says, or a part. `60 % of` is one even in such a clause, if the word is far.
     pub fn at(self, text: &str, place: &Range<usize>) -> Vec<Self> {
         let from = text.floor_char_boundary(place.start.saturating_sub(CLAUSE_BYTES));
         let before = text.get(from..place.start).unwrap_or_default().to_lowercase();
@@ -58,14 +60,22 @@ impl Turn {
         let to = text.floor_char_boundary(place.end.saturating_add(BEHIND_BYTES));
         let behind = text.get(place.end..to).unwrap_or_default().to_lowercase();
         let next = behind.split(|char: char| !char.is_alphabetic()).find(|word| !word.is_empty());
-        let has = |list: &str| words().take(NEAR).chain(next).any(|word| is_in(list, word));
-        match [has(GREW), has(SHRANK)] {
+        let far = words().skip(NEAR).filter(|_| next != Some("of"));
+        let nearest = words().take(NEAR).chain(next).chain(far).find_map(Self::of_word);
+        let agrees = |turn: Self| next.and_then(Self::of_word).is_none_or(|next| next == turn);
+        let is_part = is_in(IS, last) && words().any(|word| is_in(PART, word));
+        match nearest.filter(|turn| agrees(*turn)) {
             _ if is_in(UNTIL, last) => vec![self, Self::Part],
-            [true, false] => vec![Self::Grew],
-            [false, true] => vec![Self::Shrank],
-            _ if is_in(BY, last) => vec![self],
+            Some(turn @ (Self::Grew | Self::Shrank)) if is_part => vec![turn, Self::Part],
+            Some(turn @ (Self::Grew | Self::Shrank)) => vec![turn],
+            _ if words().take(NEAR).any(|word| is_in(BY, word)) => vec![self],
             _ => vec![self, Self::Part],
         }
+    }
+
+    fn of_word(word: &str) -> Option<Self> {
+        let lists = [(GREW, Self::Grew), (SHRANK, Self::Shrank), (PART, Self::Part)];
+        lists.into_iter().find_map(|(list, turn)| is_in(list, word).then_some(turn))
     }
 
     /// Returns whether something that was one amount and then another did not turn so.
@@ -119,6 +129,12 @@ mod tests {
         check("Sales rose sharply (25 %)", &[Grew, Part]);
         check("Cars fell by 10 percent, while boats rose by 25 %", &[Grew]);
         check("25 % of the firms said that sales increased", &[Grew, Part]);
+        check("Les ventes ont augmenté entre 2021 et 2022 de 25 %", &[Grew]);
+        check("La población disminuyó en ese periodo un 25 %", &[Shrank]);
+        check("The share of firms whose sales rose is 25 %", &[Grew, Part]);
+        check("The share of firms rose 25 %", &[Grew]);
+        check("Most increased spending and 25 % reduced it", &[Any, Part]);
+        check("Firms that grew their staff in 2022 are 25 % of all", &[Grew, Part]);
         check("Enrolment rose to 1,500, of whom 60 % were women", &[Grew, Part]);
         check("Cloud increased its revenue and accounts for 50 % of it", &[Grew, Part]);
     }
