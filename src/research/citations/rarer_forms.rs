@@ -168,7 +168,7 @@ fn numbers_of_sections_are_no_citations() {
     let text = "## [1] Tides\n\nThey fall.\n\n## [2] Dues\n\nThey rise.";
     for [before, behind] in [[" – ", ", "], [" — ", ", "], [". ", ", 2024. "], [" (", ") "]] {
         let listed = format!("[1] Tides{before}IEA{behind}{A}\n[2] Dues{before}Reuters{behind}{B}\n");
-        check(&format!("{text}\n\n## References\n{listed}"), &text, 0, 2);
+        check(&format!("{text}\n\n## References\n{listed}"), text, 0, 2);
     }
     let text = "## [1] Dues\n\nSo.\n\n## [2] Tides\n\nSo.\n\n## [3] Gates\n\nSo.\n\n## [4] Crew of C\n\nSo.";
     let listed = format!("[1] Dues: {A}\n[2] Tides: {B}\n[3] Gates: {C}\n[4] Crew: {A}\n");
