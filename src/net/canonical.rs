@@ -18,16 +18,16 @@ pub fn canonical_url(url: &str) -> String {
     }
 }
 
-/// Returns the address without a `/` at the end of its path, with and without which most servers have the same page. For
-/// comparing only.
+/// Returns the address without a `/` at the end of its path: with and without it, most servers have the same page.
+/// For comparing only.
 pub fn without_last_slash(url: &str) -> String {
     let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
     format!("{}{query}", path.trim_end_matches('/'))
 }
 
 /// Returns the key under which addresses of one page meet that are too different to be one spelling: with or without
-/// `www.` or TLS, or a `/` at the end, of a mobile site, of a paper on arXiv as abstract or PDF in any version, of a DOI,
-/// with or without escapes. For comparing only: nothing is found at a key.
+/// `www.` or TLS, or a `/` at the end, of a mobile site, of a paper on arXiv as abstract or PDF in any version, of a
+/// DOI, with or without escapes. For comparing only: nothing is found at a key.
 pub fn same_page(address: &str) -> String {
     let canonical = canonical_url(address);
     let Some((_, rest)) = canonical.split_once("://") else { return canonical };
