@@ -208,7 +208,7 @@ async fn a_call_that_goes_wrong_costs_itself_alone(transport: Transport) {
             ("fail", "No such volume."),
             ("error", "the query is missing"),
             ("hang", "took longer than 2 s"),
-            ("die", "ended the connection"),
+            ("die", "its program ended (exit status: 3)"),
             ("flood", "far more notices than it may"),
             ("long_line", "sent a message of more than 4 MiB"),
         ],

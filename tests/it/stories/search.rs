@@ -373,7 +373,7 @@ async fn a_text_at_several_addresses_is_one_source(database: TestDatabase) {
         (1001, 7),
         "each meeting has an id, and all lead to the one source"
     );
-    let with_tls = "https://www.harbour.test/dues";
+    let with_tls = "https://www.harbour.test/dues/";
     assert_eq!(source.url, with_tls);
     assert_eq!(source.addresses, [addresses[0], addresses[2], addresses[3]]);
     assert_eq!(story.named("source.found").len(), 1);

@@ -508,13 +508,13 @@ const PUBMED: Case = Case {
         {"id": "PPR1", "source": "PPR", "title": "No number"}]}}"#,
     hits: &[
         (
-            "https://pubmed.ncbi.nlm.nih.gov/40000001",
+            "https://pubmed.ncbi.nlm.nih.gov/40000001/",
             "Noise of pumps.",
             "Journal of Pumps.\n\nAim\nPumps hum.",
             "",
             Some("2031-03-10"),
         ),
-        ("https://pubmed.ncbi.nlm.nih.gov/40000002", "pubmed.ncbi.nlm.nih.gov", "", "", None),
+        ("https://pubmed.ncbi.nlm.nih.gov/40000002/", "pubmed.ncbi.nlm.nih.gov", "", "", None),
     ],
     empty: &[(200, r#"{"version": "6.9", "hitCount": 0, "resultList": {"result": []}}"#)],
     refusals: &[(200, &[], r#"{"version": "6.9", "errCode": 404, "errMsg": "Invalid query"}"#, Unavailable)],
