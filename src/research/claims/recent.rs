@@ -7,8 +7,8 @@ use foldhash::fast::FixedState;
 
 use super::texts::CitedPage;
 
-/// Bytes of all texts together. What is made of a text takes several times as much.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of all texts together. What is made of a text takes about eight times as much.
+const MOST_BYTES: usize = 1024 * 1024;
 /// Bytes of one text: a longer one would take the place of all others.
 const LONGEST: usize = MOST_BYTES / 8;
 /// Texts, so that looking for one is short.

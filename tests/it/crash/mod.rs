@@ -41,6 +41,11 @@ pub enum Engine {
     Postgres,
 }
 
+/// Returns whether to kill after every entry of the journal also where the test command samples them.
+pub fn kills_everywhere() -> bool {
+    std::env::var_os("FATHOM_KILL_EVERYWHERE").is_some()
+}
+
 /// A script of the whole run whose report comes in pieces.
 pub fn script() -> Script {
     script_with_pace(Duration::from_millis(3))

@@ -11,7 +11,7 @@ use futures::{StreamExt as _, stream};
 
 use super::{Fleet, LEASE, run_id};
 use crate::{
-    crash::{Engine, QUESTION, SHAPE, Site, Undisturbed, script, stored_before, until},
+    crash::{Engine, QUESTION, SHAPE, Site, Undisturbed, kills_everywhere, script, stored_before, until},
     fleet::{Replica, check_ledger, check_stream, worker_pid},
     world::{Kind, Script, When, brain, reply},
 };
@@ -112,7 +112,7 @@ async fn kill_along(engine: Engine, replicas: usize) {
 
 /// After which entries of the journal to kill.
 fn places(entries: usize) -> Vec<usize> {
-    let everywhere = std::env::var_os("FATHOM_KILL_EVERYWHERE").is_some();
+    let everywhere = kills_everywhere();
     let sampled = |n: &usize| everywhere || n.is_multiple_of(9) || [1, 2, 3].contains(n) || *n + 2 >= entries;
     (0..=entries).filter(sampled).collect()
 }
