@@ -6,7 +6,10 @@ use super::complain;
 use crate::{
     app::App,
     config::Config,
-    domain::{Event, ModelName, RunId, Source, SourceId, report::Report},
+    domain::{
+        Event, ModelName, RunId, Source,
+        report::{Report, source_ids},
+    },
     eval::{Judges, RunRecord},
     llm::Llm,
     store::{self, Store},
@@ -61,10 +64,7 @@ async fn load(store: &Store, run_id: RunId) -> Result<Option<RunRecord>, store::
 
 /// Returns the sources that the report cites, with their texts.
 async fn cited(store: &Store, run_id: RunId, report: &Report) -> Result<Vec<Source>, store::Error> {
-    let mut ids: Vec<SourceId> = report.citations.iter().map(|citation| citation.source_id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    store.snapshots_of(run_id, &ids).await
+    store.snapshots_of(run_id, &source_ids(&report.citations)).await
 }
 
 /// Returns the brief of a run; empty when it made none.

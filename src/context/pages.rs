@@ -44,13 +44,19 @@ impl Cx {
         same::joined(rows)
     }
 
+    /// Returns sources of the run without their texts, by any of their ids.
+    pub fn sources_of(&self, ids: &[SourceId]) -> Vec<Source> {
+        let mut wanted = self.sources();
+        wanted.retain(|source| source.ids().any(|id| ids.contains(&id)));
+        wanted
+    }
+
     /// Returns sources of the run with their texts, by any of their ids.
     ///
     /// # Errors
     /// [`Stop`].
     pub async fn snapshots(&self, ids: Vec<SourceId>) -> Result<Vec<Source>, Stop> {
-        let mut wanted = self.sources();
-        wanted.retain(|source| source.ids().any(|id| ids.contains(&id)));
+        let wanted = self.sources_of(&ids);
         let rows = self.run.services.snapshots.load(wanted.iter().flat_map(Source::ids).collect()).await?;
         Ok(wanted.into_iter().map(|source| same::with_texts(source, &rows)).collect())
     }

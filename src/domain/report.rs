@@ -1,7 +1,7 @@
 //! What research produces: sources, notes and the report that cites them.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -135,6 +135,11 @@ impl Source {
         std::iter::once(self.id).chain(self.aliases.iter().copied())
     }
 
+    /// Returns all addresses under which it was met, its own first.
+    pub fn all_addresses(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.url).chain(&self.addresses)
+    }
+
     /// Adds ids of the same page to its own.
     pub fn join_ids(id: &mut SourceId, aliases: &mut Vec<SourceId>, more: impl IntoIterator<Item = SourceId>) {
         aliases.push(*id);
@@ -254,6 +259,12 @@ impl Report {
     pub fn is_degraded(&self) -> bool {
         self.citations.is_empty()
     }
+}
+
+/// Returns the ids that citations have, each once, in order.
+pub fn source_ids(citations: &[Citation]) -> Vec<SourceId> {
+    let ids: BTreeSet<SourceId> = citations.iter().map(|citation| citation.source_id).collect();
+    ids.into_iter().collect()
 }
 
 /// Returns a report's text, and the list of sources that code wrote under it, heading included.

@@ -272,8 +272,8 @@ pub fn with_texts(source: Source, rows: &[Source]) -> Source {
 
 /// Returns the source with what else a run saw under its addresses behind its own text. Passages are places of this.
 pub fn with_other_texts<'t>(source: Source, others: impl Fn(&str) -> Vec<&'t str>) -> Source {
-    let addresses = std::iter::once(&source.url).chain(&source.addresses);
-    let others = addresses.flat_map(|address| others(address)).filter(|other| !source.snapshot.contains(other));
+    let others =
+        source.all_addresses().flat_map(|address| others(address)).filter(|other| !source.snapshot.contains(other));
     let others: Vec<&str> = others.collect();
     if others.is_empty() {
         return source;

@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::citations;
 use crate::{
@@ -37,10 +37,10 @@ const MAX_NOTES: usize = 64;
 const MAX_NOTE_BYTES: usize = 1 << 20;
 /// Bytes of texts beside those of the sources, in sum.
 const MAX_OTHER_BYTES: usize = 2 << 20;
-/// What their step is numbered by: researchers count from one.
-const BEFORE_ALL_RESEARCHERS: u32 = 0;
 /// Bytes of such texts that one step keeps, in sum.
 const MAX_KEPT_BYTES: usize = 8 << 20;
+/// What the step of those that are taken over is numbered by: researchers count from one.
+const BEFORE_ALL_RESEARCHERS: u32 = 0;
 
 /// What the thread's runs left behind: the newest one with a report or an answer, or one after it that could not
 /// finish.
@@ -141,12 +141,8 @@ pub async fn take_over(cx: &Cx, mut earlier: Earlier) -> Result<EarlierFindings,
 
 /// Keeps [`Earlier::other_texts`] as this run's, so that it hands them on even if it cannot finish.
 async fn take_over_texts(cx: &Cx, texts: Vec<(String, String)>) -> Result<(), Stop> {
-    let key = Note::other_texts_key(BEFORE_ALL_RESEARCHERS);
-    if texts.is_empty() && !cx.journal().has(&key) {
-        return Ok(());
-    }
-    let texts = || within(texts, usize::MAX, MAX_OTHER_BYTES, |(_, text): &(String, String)| text.len());
-    for (url, text) in cx.journal().mark_value(&key, texts, Vec::new()).await? {
+    let texts = within(texts, usize::MAX, MAX_OTHER_BYTES, |(_, text): &(String, String)| text.len());
+    for (url, text) in kept(cx, &Note::other_texts_key(BEFORE_ALL_RESEARCHERS), texts).await? {
         cx.keep_other_text(&url, digest::sha256_hex(text.as_bytes()), text.into());
     }
     Ok(())
@@ -158,11 +154,21 @@ async fn take_over_texts(cx: &Cx, texts: Vec<(String, String)>) -> Result<(), St
 /// # Errors
 /// [`Stop`].
 pub async fn keep_other_texts(cx: &Cx, cited: &[Source]) -> Result<(), Stop> {
-    let texts = cx.other_texts();
-    if texts.is_empty() {
-        return Ok(());
+    kept(cx, Source::OTHER_TEXTS, in_one_step(cx.other_texts(), cited)).await.map(drop)
+}
+
+/// Keeps texts, by address, in a step of their own; returns those that it had when the run first passed here.
+///
+/// # Errors
+/// [`Stop`].
+pub async fn kept<T>(cx: &Cx, key: &str, texts: Vec<(String, T)>) -> Result<Vec<(String, T)>, Stop>
+where
+    T: Serialize + DeserializeOwned,
+{
+    if texts.is_empty() && !cx.journal().has(key) {
+        return Ok(texts);
     }
-    cx.journal().mark_value(Source::OTHER_TEXTS, || in_one_step(texts, cited), Vec::new()).await.map(drop)
+    cx.journal().mark_value(key, || texts, Vec::new()).await
 }
 
 /// Returns the texts under the addresses of these sources, as far as one step keeps them.
@@ -184,11 +190,7 @@ fn in_one_step(texts: OtherTexts, sources: &[Source]) -> Vec<(String, Arc<str>)>
 }
 
 fn addresses(sources: &[Source]) -> HashSet<&str> {
-    sources
-        .iter()
-        .flat_map(|source| std::iter::once(&source.url).chain(&source.addresses))
-        .map(String::as_str)
-        .collect()
+    sources.iter().flat_map(Source::all_addresses).map(String::as_str).collect()
 }
 
 /// Returns the texts by their addresses.

@@ -34,8 +34,6 @@ mod turns;
 mod verify;
 mod writer;
 
-use std::collections::HashSet;
-
 use futures::FutureExt;
 use tracing::Instrument as _;
 
@@ -44,8 +42,9 @@ pub use crate::context::Error;
 pub use crate::tools::{self, Toolbox};
 use crate::{
     domain::{
-        CollectionId, Event, FollowUpAction, Message, MessageRole, Note, RunId, Source, SourceId, WarningCode,
-        event::Phase, report::Report,
+        CollectionId, Event, FollowUpAction, Message, MessageRole, Note, RunId, Source, WarningCode,
+        event::Phase,
+        report::{Report, source_ids},
     },
     journal::Stop,
     prompts::{Flexible, untrusted},
@@ -143,8 +142,7 @@ pub async fn research(cx: &Cx, conversation: Conversation, toolbox: &Toolbox) ->
 /// Returns the sources that a report or an answer cites.
 fn cited(cx: &Cx, ending: &Ending) -> Vec<Source> {
     let (Ending::Report(report) | Ending::Answer(report)) = ending else { return Vec::new() };
-    let ids: HashSet<SourceId> = report.citations.iter().map(|citation| citation.source_id).collect();
-    cx.sources().into_iter().filter(|source| source.ids().any(|id| ids.contains(&id))).collect()
+    cx.sources_of(&source_ids(&report.citations))
 }
 
 /// Returns how the newest message is answered, with what earlier runs found.

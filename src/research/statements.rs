@@ -12,7 +12,7 @@ use super::{
     citations, claims,
     claims::Texts,
     draft::with_ids,
-    earlier::{by_address, own_ids, texts_of_sources},
+    earlier::{by_address, kept, own_ids, texts_of_sources},
 };
 use crate::{
     aside::aside_with,
@@ -20,7 +20,7 @@ use crate::{
     domain::{
         Note, Source, SourceId,
         claim::{Claim, Statement, Support, Verdict},
-        report::Citation,
+        report::{Citation, source_ids},
     },
     journal::{Entry, StepKind, Stop},
     prompts::{Prompts, untrusted},
@@ -54,9 +54,7 @@ async fn held(cx: &Cx, note: &Note, about: String) -> Result<Vec<Statement>, Err
     let text = note.findings().to_owned();
     let known = own_ids(&cx.sources());
     let citations = cited(&text, &known);
-    let mut ids: Vec<SourceId> = citations.iter().map(|citation| citation.source_id).collect();
-    ids.sort_unstable();
-    ids.dedup();
+    let ids = source_ids(&citations);
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -71,11 +69,8 @@ async fn held(cx: &Cx, note: &Note, about: String) -> Result<Vec<Statement>, Err
 /// Returns what else the run has seen under the addresses of these sources until now. It is kept, since passages are
 /// places of it, too.
 async fn other_texts(cx: &Cx, researcher: u32, sources: &[Source]) -> Result<OtherTexts, Stop> {
-    let (key, known) = (Note::other_texts_key(researcher), texts_of_sources(cx.other_texts(), sources));
-    if known.is_empty() && !cx.journal().has(&key) {
-        return Ok(OtherTexts::new());
-    }
-    cx.journal().mark_value(&key, || known, Vec::new()).await.map(by_address)
+    let known = texts_of_sources(cx.other_texts(), sources);
+    kept(cx, &Note::other_texts_key(researcher), known).await.map(by_address)
 }
 
 /// Returns the texts of the sources that have any: without one, nobody can say what it holds.

@@ -20,7 +20,7 @@ use crate::{
     domain::{
         SourceId, Verify, WarningCode, admission,
         claim::{Claim, Verdict},
-        report::{Citation, Report, text_alone},
+        report::{Citation, Report, source_ids, text_alone},
     },
     llm::Message,
     offline::Task,
@@ -109,9 +109,7 @@ async fn first_check(
     draft: &mut Draft,
     (may_repair, may_judge): (bool, bool),
 ) -> Result<Option<Arc<Texts>>, Error> {
-    let mut ids: Vec<SourceId> = draft.report.citations.iter().map(|citation| citation.source_id).collect();
-    ids.sort_unstable();
-    ids.dedup();
+    let ids = source_ids(&draft.report.citations);
     let load = async {
         let sources = cx.snapshots(ids).await?;
         let others = by_address(texts_of_sources(cx.other_texts(), &sources));

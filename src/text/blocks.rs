@@ -104,7 +104,7 @@ impl Splitter {
         } else if let Some(heading) = heading(trimmed) {
             self.end_text(quoted);
             self.heading = plain(start(heading, LONGEST_HEADING));
-        } else if let Some(item) = item(trimmed) {
+        } else if let Some(item) = list_item(trimmed) {
             // Deeper than an item can stand, it goes on with the text above it.
             self.end_text(if is_deep(line) { self.is_quotation.into() } else { quoted });
             self.begin(line, item);
@@ -229,7 +229,7 @@ fn begins_with_amount(text: &str) -> bool {
 }
 
 /// Returns the text of a list item.
-fn item(line: &str) -> Option<&str> {
+pub fn list_item(line: &str) -> Option<&str> {
     if let Some(rest) = ["- ", "* ", "+ ", "• ", "– ", "· "].iter().find_map(|mark| line.strip_prefix(mark)) {
         return Some(rest.trim_start());
     }

@@ -15,12 +15,12 @@ mod terms;
 mod thesaurus;
 mod words;
 
-pub use blocks::{Sentence, is_row, is_signature, row_name, split};
+pub use blocks::{Sentence, is_row, is_signature, list_item, row_name, split};
 pub use dates::{date_at_start, date_in, date_of_line, dates_in, is_date, is_year, years_in};
 pub use language::{Language, code_of_script};
 pub use markup::{is_fence, plain};
 pub use months::{month, month_by_name, month_names};
-pub use sentences::{ends_between, sentences};
+pub use sentences::{CLOSING, ends_between, sentences};
 pub use terms::{is_stop_word, is_stop_word_of_any, stem, terms};
 pub use thesaurus::{related, related_in_compound};
 pub use words::{

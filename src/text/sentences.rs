@@ -13,6 +13,9 @@ const ABBREVIATIONS: &[&str] = &[
     "bijv", "blz", "núm", "pág", "págs", "aprox", "pag", "sig", "dott", "стр", "рис", "табл", "т.е", "проф", "акад",
 ];
 
+/// Signs behind the end of a sentence that belong to it.
+pub const CLOSING: [char; 9] = ['"', '”', '’', '»', ')', '」', '』', '“', '\''];
+
 /// Abbreviations in front of a number, which are words of their own elsewhere: `no. 17`, `Abs. 3`, `env. 400`.
 const BEFORE_NUMBERS: &[&str] = &["no", "abs", "env", "max", "min", "mind", "rs", "fr", "sfr"];
 
@@ -66,7 +69,7 @@ pub fn ends_between(before: &str, after: &str) -> bool {
     if after.trim_start().starts_with(char::is_lowercase) {
         return false;
     }
-    let bare = before.trim_end_matches(['"', '”', '’', '»', ')', '」', '』', '“', '\'']);
+    let bare = before.trim_end_matches(CLOSING);
     match bare.strip_suffix('.') {
         Some(bare) => !is_abbreviated(bare, after.trim_start()),
         None => true,

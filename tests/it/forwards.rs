@@ -48,6 +48,7 @@ fn page(path: &str) -> String {
         "/slide/2" => leads("5; url=/slide/1", "<p>The mill made 8 MWh in May.</p>"),
         "/app/" => leads("5; url=/app", text),
         "/loop" => leads("0; url=/check", text),
+        "/far" => leads("0; url=/hops/", text),
         "/gone" => leads("0; url=/nowhere", ""),
         "/round" => leads("0; url=/round", ""),
         path => leads(&format!("0; url={path}x"), text),
@@ -75,6 +76,7 @@ impl Site {
             "/nowhere" => StatusCode::NOT_FOUND.into_response(),
             "/app" => Redirect::permanent("/app/").into_response(),
             "/check" => Redirect::to("/loop").into_response(),
+            hop if hop.starts_with("/hops/") => Redirect::to(&format!("{hop}x")).into_response(),
             // Five redirects, then a page that leads on to such a row of redirects.
             row if row.starts_with("/row/") => match row.len() % 6 {
                 4 => ([html], leads(&format!("0; url={row}x"), "<p>The mill made 9 MWh in May.</p>")).into_response(),
@@ -113,8 +115,8 @@ async fn a_page_that_only_leads_on_stands_for_the_other_one() {
         let text = read(path).await;
         assert!(text.starts_with(&format!("{path} {own}")), "{path}: {text}");
     }
-    // It leads to itself, to another one and back, to what is redirected back, or ever on.
-    for path in ["/again", "/place", "/slide/1", "/app/", "/loop", "/x"] {
+    // It leads to itself, to another one and back, to what is redirected back or ever on, or ever on.
+    for path in ["/again", "/place", "/slide/1", "/app/", "/loop", "/far", "/x"] {
         assert_eq!(read(path).await, format!("{path} {own}"), "{path}");
     }
     assert_eq!(read("/gone").await, "there is no such page (status 404)");

@@ -1,7 +1,7 @@
 //! The date a document gives itself: a front matter field or a line such as `Last updated: 2031-03-10` or
 //! `Valid from 1 October 2034`, or a line that says little else.
 
-use crate::text::{date_at_start, is_in, is_stop_word_of_any};
+use crate::text::{CLOSING, date_at_start, is_in, is_stop_word_of_any, list_item};
 
 /// Words before a date that make it the document's own.
 const LABELS: &str = "\
@@ -78,9 +78,6 @@ const OF_SENTENCES: &str = "\
 /// Characters of a line that is text although no sentence ends with it.
 const SHORTEST_WRAPPED: usize = 60;
 
-/// Signs behind the end of a sentence.
-const CLOSING: [char; 9] = ['"', '”', '“', '»', '’', '\'', ')', '*', '_'];
-
 /// The longest text between a label and its date: `adopted by the board on 16 November 2032`.
 const AFTER_LABEL: usize = 40;
 
@@ -118,9 +115,10 @@ pub(super) fn are_entries<'a>(headings: impl Iterator<Item = &'a str>) -> bool {
 fn is_log(lines: &[&str]) -> bool {
     let first = lines.iter().find_map(|line| alone(line));
     let second = lines.windows(3).find(|near| alone(near[1]).is_some_and(|date| first.as_ref() != Some(&date)));
-    let is_item = |line: &str| line.starts_with(['-', '*', '•']);
-    let ends = |line: &str| line.trim_end_matches(CLOSING).ends_with(['.', '!', '?', '…', '。', '！', '？']);
-    let is_text = |line: &str| is_item(line) || ends(line);
+    let ends = |line: &str| {
+        line.trim_end_matches(['*', '_']).trim_end_matches(CLOSING).ends_with(['.', '!', '?', '…', '。', '！', '？'])
+    };
+    let is_text = |line: &str| list_item(line).is_some() || ends(line);
     second.is_some_and(|near| is_text(near[0]) && (is_text(near[2]) || near[2].chars().count() >= SHORTEST_WRAPPED))
 }
 
@@ -376,7 +374,12 @@ mod tests {
         check("# Stand\n\n3 May 2031\n\nIt is built.\n\n3 May 2031", Some("2031-05-03"));
         let long = "It was built by the harbour board and by everybody who lived near it,\nin a year.";
         check(&format!("Chronicle\n\n3 May 1950\n\n{long}\n\n5 June 2031\n\n{long}"), None);
+        let items = "- Left the harbour at dawn\n- Wind from the north";
+        for entry in [items, "She said “it is in.”", "**It was built.**"] {
+            check(&format!("Chronicle\n\n3 May 1950\n\n{entry}\n\n5 June 2031\n\n{entry}"), None);
+        }
         for later in [
+            "It is closed.\n\n5 June 2031\n\n**Ada Lund**, Registrar",
             "Applications are due by\n\n5 June 2031\n\nLate ones are not read.",
             "It is closed.\n\n5 June 2031\n\nAda Lund, Registrar",
             "It is let.\n\nFirst day\n\n5 June 2031\n\nThe rent is due each month.",

@@ -28,32 +28,31 @@ impl Recent {
 
     /// Returns what was made of a text.
     pub fn get(&self, text: &str, around: &str) -> Option<Arc<CitedPage>> {
-        self.position(text, around).map(|at| Arc::clone(&self.pages[at].1))
+        self.position(hash(text), text, around).map(|at| Arc::clone(&self.pages[at].1))
     }
 
     /// Returns what was made of a text, and lets go of it.
     pub fn take(&mut self, text: &str, around: &str) -> Option<Arc<CitedPage>> {
-        let (_, page) = self.pages.remove(self.position(text, around)?)?;
+        let (_, page) = self.pages.remove(self.position(hash(text), text, around)?)?;
         self.bytes -= page.text().len();
         Some(page)
     }
 
     /// Keeps what was made of a text, in place of the oldest ones.
     pub fn keep(&mut self, page: &Arc<CitedPage>) {
-        let length = page.text().len();
-        if length > LONGEST || self.position(page.text(), page.around()).is_some() {
+        let (length, hash) = (page.text().len(), hash(page.text()));
+        if length > LONGEST || self.position(hash, page.text(), page.around()).is_some() {
             return;
         }
         self.bytes += length;
-        self.pages.push_back((hash(page.text()), Arc::clone(page)));
+        self.pages.push_back((hash, Arc::clone(page)));
         while self.pages.len() > MOST || self.bytes > MOST_BYTES {
             let Some((_, oldest)) = self.pages.pop_front() else { break };
             self.bytes -= oldest.text().len();
         }
     }
 
-    fn position(&self, text: &str, around: &str) -> Option<usize> {
-        let wanted = hash(text);
+    fn position(&self, wanted: u64, text: &str, around: &str) -> Option<usize> {
         let is_it =
             |(hash, page): &(u64, Arc<CitedPage>)| *hash == wanted && page.text() == text && page.around() == around;
         self.pages.iter().rposition(is_it)

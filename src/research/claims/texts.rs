@@ -199,3 +199,21 @@ pub(super) fn related_words(statement: &str) -> impl Iterator<Item = &'static st
     };
     text::terms(statement, language).into_iter().flat_map(related).map(|(word, _)| word)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_takes_what_was_read_for_a_note() {
+        let snapshot = "The sluice of Recentwick cost 412 crowns.".into();
+        let source = Source { snapshot, ..Source::example(1001, "https://harbour.test/recent", "Sluice") };
+        let none = HashMap::new();
+        let note = Texts::read_for_note(vec![source.clone()], &none);
+        let again = Texts::read_for_note(vec![source.clone()], &none);
+        let report = Texts::read(vec![source.clone()], &none);
+        let later = Texts::read(vec![source.clone()], &none);
+        let is_same = |other: &Texts| Arc::ptr_eq(&note.pages[&source.id], &other.pages[&source.id]);
+        assert_eq!([&again, &report, &later].map(is_same), [true, true, false], "nothing is kept behind the report");
+    }
+}

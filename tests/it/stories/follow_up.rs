@@ -244,13 +244,15 @@ async fn what_was_read_behind_an_excerpt_holds_later(database: TestDatabase) {
     world.finish();
 }
 
-/// So are those of a run that came to its notes and to no report.
+/// So are those of a run that came to its notes and to no report, however many runs fail behind it.
+#[test_case(1; "once")]
+#[test_case(2; "twice")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_unfinished_run_read_behind_an_excerpt_holds_later() {
+async fn what_an_unfinished_run_read_behind_an_excerpt_holds_later(failures: usize) {
     const CLAIM: &str = "The gate took a loan of 412,000 crowns [S1001].";
     let database = TestDatabase::sqlite();
     let script = Script::whole_run(Shape { searches: 2, ..Shape::SMALL })
-        .first(When::kind(Kind::Report), [reply::status(401)])
+        .first(When::kind(Kind::Report), vec![reply::status(401); failures])
         .always(When::kind(Kind::Compression), reply::text(CLAIM))
         .always(When::kind(Kind::Report), reply::text(format!("# Loan\n\n{CLAIM}")));
     let world = World::start(script).await;
@@ -259,9 +261,11 @@ async fn what_an_unfinished_run_read_behind_an_excerpt_holds_later() {
     world.web.first("", found.map(|page| Found::Pages(vec![page])));
     world.web.always("", Found::Pages(Vec::new()));
     let engine = Engine::start(&world, &database, &["read_pages=false"]).await;
-    let failed = engine.research(QUESTION).await;
-    failed.failed_with(FailureCode::ModelAuth);
-    let story = next(&engine, &failed, "Try again.").await;
+    let mut story = engine.research(QUESTION).await;
+    for _ in 0..failures {
+        story.failed_with(FailureCode::ModelAuth);
+        story = next(&engine, &story, "Try again.").await;
+    }
     assert_eq!(story.notes[0].statements[0].verdict, Verdict::Supported);
     assert_eq!(story.report().claims[0].verdict, Verdict::Supported, "{}", story.markdown());
     engine.app.close().await;

@@ -361,6 +361,8 @@ async fn a_text_at_several_addresses_is_one_source(database: TestDatabase) {
         "https://www.harbour.test/dues/",
         "https://m.harbour.test/dues",
         "https://wire.test/2031/dues",
+        // The same once more: it meets nothing.
+        "https://wire.test/2031/dues/",
     ];
     let text = "The gate is paid by harbour dues of 4 crowns, says the harbour master. ".repeat(6);
     let pages = addresses.map(|address| Page::new(address, &format!("Dues at {address}"), &text));
