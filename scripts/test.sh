@@ -89,7 +89,7 @@ install_packages() {
 install_python_tools() {
     rm -rf "$TOOLS/venv"
     python3 -m venv "$TOOLS/venv"
-    "$TOOLS/venv/bin/pip" install --quiet --disable-pip-version-check $PYTHON_TOOLS
+    "$TOOLS/venv/bin/pip" install --no-compile --quiet --disable-pip-version-check $PYTHON_TOOLS
     echo "$PYTHON_TOOLS" >"$TOOLS/venv/installed"
 }
 
@@ -112,6 +112,16 @@ install_node_tools() {
     cp tests/clients/typescript/package.json tests/clients/typescript/package-lock.json "$TOOLS/node"
     npm ci --prefix "$TOOLS/node" --no-audit --no-fund --loglevel=error
     cp tests/clients/typescript/package-lock.json "$TOOLS/node/installed"
+}
+
+# All that cargo does not install.
+install_others() {
+    has_python_tools || stage 'checkers of the contract' 600 bash -euc install_python_tools
+    has_node_tools || stage 'generators of clients' 300 bash -euc install_node_tools
+    has_page_tools || stage 'driver of the page' 300 bash -euc install_page_tools
+    has_sign_in || stage 'OpenID provider' 300 bash -euc install_sign_in
+    has_mcp_servers || stage 'MCP servers' 600 bash -euc install_mcp_servers
+    has_wires || stage 'packages of model vendors' 600 bash -euc install_wires
 }
 
 # What drives the browser through the page, as its lock file says.
@@ -147,7 +157,7 @@ install_mcp_servers() {
     cp tests/mcp/package.json tests/mcp/package-lock.json "$TOOLS/mcp"
     npm ci --prefix "$TOOLS/mcp" --no-audit --no-fund --loglevel=error
     python3 -m venv "$TOOLS/mcp/venv"
-    "$TOOLS/mcp/venv/bin/pip" install --quiet --disable-pip-version-check --requirement tests/mcp/requirements.txt
+    "$TOOLS/mcp/venv/bin/pip" install --no-compile --quiet --disable-pip-version-check --requirement tests/mcp/requirements.txt
     cat tests/mcp/package-lock.json tests/mcp/requirements.txt >"$TOOLS/mcp/installed"
 }
 
@@ -159,7 +169,7 @@ has_mcp_servers() {
 install_wires() {
     rm -rf "$TOOLS/wires"
     python3 -m venv "$TOOLS/wires/venv"
-    "$TOOLS/wires/venv/bin/pip" install --quiet --disable-pip-version-check --requirement tests/wires/requirements.txt
+    "$TOOLS/wires/venv/bin/pip" install --no-compile --quiet --disable-pip-version-check --requirement tests/wires/requirements.txt
     cp tests/wires/requirements.txt "$TOOLS/wires/installed"
 }
 
@@ -226,11 +236,6 @@ cargo clippy --version >/dev/null 2>&1 || stage 'clippy' 300 rustup component ad
 packages=$(missing_packages)
 # shellcheck disable=SC2086 # One word a package.
 [[ -z $packages ]] || install_packages $packages
-# The debug profile builds in under a minute and checks as well.
-has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
-    cargo install cargo-deny --locked --version "$DENY_VERSION" --profile dev --root "$TOOLS"
-has_machete || stage "cargo-machete $MACHETE_VERSION" 600 \
-    cargo install cargo-machete --locked --version "$MACHETE_VERSION" --profile dev --root "$TOOLS"
 
 mkdir -p "$TOOLS"
 # For the shells that `stage` starts.
@@ -241,20 +246,26 @@ if ! has_node; then
     has_node || stage "Node.js $NODE_VERSION" 300 bash -euc install_node
     has_node || fail "node is $(node --version), and version $OLDEST_NODE or newer is needed"
 fi
-has_python_tools || stage 'checkers of the contract' 600 bash -euc install_python_tools
-has_node_tools || stage 'generators of clients' 300 bash -euc install_node_tools
-has_page_tools || stage 'driver of the page' 300 bash -euc install_page_tools
-has_sign_in || stage 'OpenID provider' 300 bash -euc install_sign_in
-has_mcp_servers || stage 'MCP servers' 600 bash -euc install_mcp_servers
-has_wires || stage 'packages of model vendors' 600 bash -euc install_wires
+# Beside the first builds: it waits for registries half of its time.
+others_log=$(mktemp)
+install_others >"$others_log" 2>&1 &
+others=$!
+trap 'kill "$others" 2>/dev/null || true; rm -f "$others_log"' EXIT
+# The debug profile builds in under a minute and checks as well.
+has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
+    cargo install cargo-deny --locked --version "$DENY_VERSION" --profile dev --root "$TOOLS"
+has_machete || stage "cargo-machete $MACHETE_VERSION" 600 \
+    cargo install cargo-machete --locked --version "$MACHETE_VERSION" --profile dev --root "$TOOLS"
 
+stage 'format' 60 cargo fmt --check
+stage 'clippy' 1200 cargo clippy --workspace --all-targets --locked -- -D warnings
+wait "$others" || { cat "$others_log"; fail 'a tool that the tests need could not be installed'; }
+cat "$others_log"
 stage 'contract' 60 "$TOOLS/venv/bin/openapi-spec-validator" --schema 3.1 openapi.yaml
 stage 'compose file' 60 bash -euc check_compose
 stage 'image' 60 "$TOOLS/venv/bin/hadolint" Dockerfile
 stage 'nginx' 60 bash -euc check_nginx
 if command -v systemd-analyze >/dev/null; then stage 'systemd unit' 60 bash -euc check_unit; fi
-stage 'format' 60 cargo fmt --check
-stage 'clippy' 1200 cargo clippy --workspace --all-targets --locked -- -D warnings
 stage 'unused dependencies' 300 "$TOOLS/bin/cargo-machete"
 stage 'bans, licences, sources' 300 "$TOOLS/bin/cargo-deny" --locked check bans licenses sources
 if timeout --kill-after=10 60 "$TOOLS/bin/cargo-deny" fetch db >/dev/null 2>&1; then
@@ -278,7 +289,7 @@ run_tests() {
 
 printf '\n=== tests (%d s so far)\n' "$SECONDS"
 output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+trap 'rm -f "$output" "$others_log"' EXIT
 status=0
 run_tests "$TEST_SECONDS" 2>&1 | tee "$output" || status=$?
 if ((status == 124 || status == 137)); then fail "the tests were stopped after $TEST_SECONDS s"; fi
