@@ -420,7 +420,9 @@ impl Cx {
         let (llm, model) = (&self.run.services.llm, &call.request.model);
         strategies.start_with(llm.first_strategy(model));
         let mut reason = String::from("no attempt was made");
-        for attempt in 1..=self.run.options.max_structured_output_retries {
+        let (mut attempt, mut attempts) = (0, self.run.options.max_structured_output_retries);
+        while attempt < attempts {
+            attempt += 1;
             let key = if attempt == 1 { key.to_owned() } else { format!("{key}/{attempt}") };
             match Box::pin(self.ask_by_strategy(&key, role, &mut strategies, &call, deadline)).await? {
                 Ok(completion) => match strategies.read(&completion) {
@@ -436,6 +438,8 @@ impl Cx {
                 Err(Unanswered { failure, .. })
                     if failure.code == FailureCode::ModelRequest && strategies.unsupported() =>
                 {
+                    // A request that was refused for its form was no attempt at an answer.
+                    attempts += 1;
                     reason = failure.message;
                 }
                 Err(unanswered) => return Err(unanswered.failure.into()),

@@ -79,7 +79,7 @@ uuid_id!(
 pub struct SourceId(pub u32);
 
 impl SourceId {
-    /// The most sources one researcher can name; later ones are left out with a warning.
+    /// The most sources one researcher can name; a call that may bring more is answered by saying so.
     pub const PER_RESEARCHER: u32 = 999;
 
     /// Returns the `n`-th source of the `researcher`-th researcher, both from 1.

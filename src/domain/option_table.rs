@@ -56,7 +56,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "max_researcher_seconds",
         kind: OptionKind::Integer { min: 1, max: 86_400 },
         default: "3600",
-        meaning: "time of each researcher, with its searches and summaries; after that its findings so far are used, and writing its notes may take a quarter longer",
+        meaning: "time of each researcher, with its searches and summaries; after that its findings so far are used; a page that all researchers share may take a minute more, and its notes a quarter of the time",
     },
     OptionSpec {
         name: "max_run_seconds",
@@ -86,7 +86,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "max_researchers",
         kind: OptionKind::Integer { min: 1, max: 100_000 },
         default: "500",
-        meaning: "researchers started in the whole run; after that the report is written from what is there",
+        meaning: "researchers started in the whole run; from 80 % of it on none is, and the report is written from what is there",
     },
     OptionSpec {
         name: "max_tokens",

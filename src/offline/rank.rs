@@ -76,10 +76,10 @@ pub(super) struct Scores {
 pub(super) fn rank(question: &str, statements: &[Statement]) -> Scores {
     let mut question = Question::read(question);
     let texts = statements.chunk_by(|one, other| (one.origin, &one.group) == (other.origin, &other.group));
-    let texts: Vec<Vec<Found<'_>>> = texts.map(|text| question.found_in(text)).collect();
+    let texts: Vec<Vec<Matched<'_>>> = texts.map(|text| question.found_in(text)).collect();
     question.weigh(&texts);
     let documents = question.in_documents(&texts);
-    let of_text = |text: &Vec<Found<'_>>| {
+    let of_text = |text: &Vec<Matched<'_>>| {
         let document = &documents[text[0].statement.group.as_str()];
         (0..text.len()).map(|place| shares(document, text, place)).collect::<Vec<_>>()
     };
@@ -140,7 +140,7 @@ impl Part {
 }
 
 /// A statement, with the words of the question in it and in the heading above it: each word, and its share.
-struct Found<'a> {
+struct Matched<'a> {
     statement: &'a Statement,
     language: Language,
     own: Vec<(usize, f64)>,
@@ -217,7 +217,7 @@ impl Question {
         (found, terms.len())
     }
 
-    fn found_in<'a>(&self, text: &'a [Statement]) -> Vec<Found<'a>> {
+    fn found_in<'a>(&self, text: &'a [Statement]) -> Vec<Matched<'a>> {
         let begin: String = text.iter().take(SAMPLE).map(|statement| format!("{} ", statement.text)).collect();
         let language = Language::of(&begin);
         let mut headings: HashMap<&str, Vec<(usize, f64)>> = HashMap::new();
@@ -225,13 +225,13 @@ impl Question {
             let heading = headings.entry(&statement.heading);
             let heading = heading.or_insert_with(|| self.words_in(&statement.heading, language).0).clone();
             let (own, length) = self.words_in(&statement.text, language);
-            Found { statement, language, own, heading, length }
+            Matched { statement, language, own, heading, length }
         });
         found.collect()
     }
 
     /// Weighs each word by how few statements have it.
-    fn weigh(&mut self, texts: &[Vec<Found<'_>>]) {
+    fn weigh(&mut self, texts: &[Vec<Matched<'_>>]) {
         let mut having = vec![0; self.words.len()];
         texts.iter().flatten().flat_map(|found| &found.own).for_each(|(number, _)| having[*number] += 1);
         let all = count(texts.iter().map(Vec::len).sum());
@@ -243,7 +243,7 @@ impl Question {
 
     /// Returns what each word is worth in a document for standing in its title, or anywhere in it: texts of the same
     /// title are of the same document.
-    fn in_documents<'a>(&self, texts: &[Vec<Found<'a>>]) -> HashMap<&'a str, Vec<f64>> {
+    fn in_documents<'a>(&self, texts: &[Vec<Matched<'a>>]) -> HashMap<&'a str, Vec<f64>> {
         let mut documents: HashMap<&str, Vec<f64>> = HashMap::new();
         for found in texts.iter().flatten() {
             let title = found.statement.group.as_str();
@@ -264,7 +264,7 @@ impl Question {
         shares
     }
 
-    fn score(&self, part: &Part, found: &Found<'_>, shares: &[f64]) -> Score {
+    fn score(&self, part: &Part, found: &Matched<'_>, shares: &[f64]) -> Score {
         let text = found.statement.text.as_str();
         let cover = self.covered(part, shares, |weight| weight);
         let others = self.covered(part, shares, |weight| f64::from(u8::from(weight == 0.0)));
@@ -312,7 +312,7 @@ impl Question {
 
 /// Returns what each word is worth for a sentence, by the best place where it stands; takes what it is worth
 /// anywhere in the document.
-fn shares(document: &[f64], text: &[Found<'_>], place: usize) -> Vec<f64> {
+fn shares(document: &[f64], text: &[Matched<'_>], place: usize) -> Vec<f64> {
     let mut shares = document.to_vec();
     let here = &text[place];
     see(&mut shares, &here.own, 1.0);

@@ -16,11 +16,9 @@ use crate::{
     llm::{Part, ToolCall},
     net::same_page,
     telemetry::{metrics, spans},
-    tools::{Admitted, Refusal, Site, Tool, ToolError, ToolOutput, ToolSet},
+    tools::{Admitted, Refusal, Site, TIME_OVER, Tool, ToolError, ToolOutput, ToolSet},
 };
 
-/// Why a call was given up.
-const TIME_OVER: &str = "the researcher's time is over";
 /// Why a call is not made again.
 const ANSWER_LOST: &str = "this call may have been made before Fathom was restarted, and its answer is lost; \
     make it again only if it does no harm to make it twice";
@@ -237,7 +235,7 @@ fn remember(cx: &Cx, tool: &dyn Tool, arguments: &Value, result: &Result<ToolOut
             cx.limit(|limits| read.for_each(|address| limits.page_read(same_page(address))));
         }
         Err(ToolError::Model(problem)) => {
-            let Some(address) = opened else { return };
+            let Some(address) = opened.filter(|_| problem != TIME_OVER) else { return };
             cx.limit(|limits| match is_refusal(problem) {
                 true => limits.pages_left_out = true,
                 false => limits.page_unread(same_page(&address), &address),

@@ -56,7 +56,7 @@ use earlier::EarlierFindings;
 /// What the thread holds when the run starts.
 #[derive(Clone, Debug)]
 pub struct Conversation {
-    /// In order; the last one is the user's.
+    /// The newest ones, in order; the last one is the user's.
     pub messages: Vec<Message>,
     /// Clarifying questions already asked in this thread.
     pub clarifications: u32,

@@ -14,7 +14,7 @@ use crate::{
     domain::{Event, Failure, FailureCode, Note, Scope, ToolKind, WarningCode, event::beginning},
     llm::Message,
     offline::Task,
-    tools::{Toolbox, delegate::Assignment},
+    tools::{TIME_OVER, Toolbox, delegate::Assignment},
 };
 
 /// Researches a topic as the run's researcher of that number; `question` is what the whole run wants to know.
@@ -146,6 +146,7 @@ async fn researcher<'a>(
 
 fn nothing_found(topic: &str, obstacle: Option<String>) -> Failure {
     match obstacle {
+        Some(obstacle) if obstacle.ends_with(TIME_OVER) => Failure::new(FailureCode::Timeout, obstacle),
         Some(obstacle) => Failure::new(FailureCode::SearchUnavailable, obstacle),
         None => Failure::new(FailureCode::NoEvidence, format!("nothing was found about: {topic}")),
     }

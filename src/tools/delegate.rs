@@ -151,6 +151,7 @@ impl Delegate {
             Ok(researched) => Ok(researched),
             // Other topics would find the key refused too.
             Err(Error::Failed(failure)) if failure.code == FailureCode::SearchAuth => {
+                self.delegations.insert(number, topic, Err(failure.clone()));
                 return Err(ToolError::Ends(failure.into()));
             }
             Err(Error::Failed(failure)) => Err(failure),

@@ -1,6 +1,9 @@
 //! Hits of a search as the journal keeps them, and the sources that they are.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, hash_map::Entry as MapEntry},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +13,7 @@ use crate::{
     context::{Cx, Registered, text_path},
     domain::{Event, Source, SourceId, same},
     journal::Entry,
+    net::without_last_slash,
     search::Hit,
 };
 
@@ -66,6 +70,37 @@ impl StoredHit {
     /// Returns what tells whether an agent has read the text.
     pub fn name_of_text(&self) -> Option<&String> {
         self.text_key.as_ref().or(self.text_hash.as_ref())
+    }
+}
+
+/// What several queries of a call found: each page once, at the place of the first that found it.
+#[derive(Debug, Default)]
+pub struct PagesOfCall<'a> {
+    pub hits: Vec<StoredHit>,
+    /// The query of each hit.
+    pub queries: Vec<&'a str>,
+    /// Places by addresses.
+    places: HashMap<String, usize>,
+}
+
+impl<'a> PagesOfCall<'a> {
+    /// Adds what a query found. The text of a page takes the place of another query's excerpt of it.
+    pub fn add(&mut self, query: &'a str, hits: Vec<StoredHit>) {
+        for hit in hits {
+            match self.places.entry(without_last_slash(&hit.hit.url)) {
+                MapEntry::Vacant(free) => {
+                    free.insert(self.hits.len());
+                    self.hits.push(hit);
+                    self.queries.push(query);
+                }
+                MapEntry::Occupied(known) => {
+                    let place = *known.get();
+                    if hit.text_hash.is_some() && self.hits[place].text_hash.is_none() {
+                        (self.hits[place], self.queries[place]) = (hit, query);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -138,6 +173,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn hit(url: &str, id: u32, text_hash: Option<&str>) -> StoredHit {
+        let hit = json!({
+            "source_id": id, "text_hash": text_hash, "url": url, "title": "Dues", "section": null, "snippet": "Dues",
+            "score": null, "raw_content": null, "published": null, "engine": "one",
+        });
+        serde_json::from_value(hit).unwrap()
+    }
+
+    #[test]
+    fn the_text_of_a_page_beats_an_excerpt_that_another_query_found() {
+        let [gate, lock] = ["https://ledger.test/gate", "https://ledger.test/lock"];
+        let mut pages = PagesOfCall::default();
+        pages.add("dues", vec![hit(lock, 1001, Some("a")), hit(gate, 1002, None)]);
+        pages.add("gate", vec![hit("https://ledger.test/gate/", 1006, Some("b")), hit(lock, 1007, Some("c"))]);
+        pages.add("cost", vec![hit(gate, 1011, None)]);
+        let ids: Vec<u32> = pages.hits.iter().map(|hit| hit.source_id.0).collect();
+        assert_eq!((ids, pages.queries), (vec![1001, 1006], vec!["dues", "gate"]));
+    }
 
     #[tokio::test]
     async fn a_text_goes_with_who_reads_it_and_not_into_the_journal() {

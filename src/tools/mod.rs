@@ -39,6 +39,9 @@ use crate::{
     prompts::untrusted,
 };
 
+/// Why a call, or the search of a query, was given up.
+pub const TIME_OVER: &str = "the researcher's time is over";
+
 /// A tool, as one agent has it. The set of tools is open at run time, hence a trait.
 pub trait Tool: Send + Sync {
     /// Returns the tool as models see it.

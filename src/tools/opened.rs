@@ -21,10 +21,14 @@ pub fn address_of(cx: &Cx, id: SourceId) -> Result<String, ToolError> {
     Ok(source.url)
 }
 
-/// Returns the address that a call opens, also where its arguments name a source.
+/// Returns the address that a call opens, also where its arguments name a source; `None` for a source that there is
+/// not.
 pub fn opened_address(cx: &Cx, arguments: &Value) -> Option<String> {
     let address = arguments["address"].as_str()?;
-    source_id(address).and_then(|id| address_of(cx, id).ok()).or_else(|| Some(address.to_owned()))
+    match source_id(address) {
+        Some(id) => address_of(cx, id).ok(),
+        None => Some(address.to_owned()),
+    }
 }
 
 /// Returns the number of characters that one call shows in this run.

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Admitted, LeftOut, Refusal, Site, Tool, ToolFuture, ToolOutput, admitted, arguments,
-    hits::{StoredHit, source, stored},
+    Admitted, LeftOut, Refusal, Site, TIME_OVER, Tool, ToolFuture, ToolOutput, admitted, arguments,
+    hits::{PagesOfCall, StoredHit, source, stored},
     narrowing::{self, GivenNarrowing, Narrowing},
     property,
     results::{FailedQuery, PageShown, output},
@@ -26,14 +26,12 @@ use crate::{
     domain::{Event, Failure, FailureCode, Source, SourceId, Timestamp, ToolKind, WarningCode, digest},
     journal::{Entry, Fingerprint, StepKind},
     llm::{ToolCall, ToolSpec},
-    net::{same_page, without_last_slash},
+    net::same_page,
     pages::Web,
     search::{self, Corpus, Engine, Filters, Hit, Limits},
     telemetry::metrics,
 };
 
-/// Why a search was given up.
-const TIME_OVER: &str = "the researcher's time is over";
 const NAME: &str = "search_web";
 /// Pages of one call that are summarised at the same time.
 const SUMMARIES_AT_ONCE: usize = 10;
@@ -208,7 +206,8 @@ impl From<Result<Vec<StoredHit>, String>> for Searched {
 impl Searched {
     /// Notes what the report has to say of the search by that engine.
     fn note_limits(&self, cx: &Cx, engine: &str) {
-        let has_failed = self.outcome.as_ref().is_err_and(|reason| !is_refusal(reason));
+        // Of neither is the engine the reason.
+        let has_failed = self.outcome.as_ref().is_err_and(|reason| !is_refusal(reason) && reason != TIME_OVER);
         cx.limit(|limits| {
             if has_failed {
                 limits.search_failed(engine);
@@ -251,18 +250,14 @@ async fn search(cx: &Cx, search: Search<'_>, queries: &[String]) -> Result<ToolO
     let site = search.site;
     let searches = queries.iter().enumerate().map(|(index, query)| one_query(cx, &search, index, query));
     let outcomes = futures::future::join_all(searches).await;
-    let mut seen = HashSet::new();
-    let (mut hits, mut found_by, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut found, mut failures) = (PagesOfCall::default(), Vec::new());
     for (query, outcome) in queries.iter().zip(outcomes) {
         match outcome? {
-            Ok(more) => {
-                let new = more.into_iter().filter(|hit| seen.insert(without_last_slash(&hit.hit.url)));
-                hits.extend(new);
-                found_by.resize(hits.len(), query.as_str());
-            }
+            Ok(hits) => found.add(query, hits),
             Err(reason) => failures.push(FailedQuery { query: query.clone(), reason }),
         }
     }
+    let PagesOfCall { mut hits, queries: found_by, .. } = found;
     let known = known(&hits, site);
     // A text goes with its reading, so that none is held for longer.
     let texts: Vec<_> = hits.iter_mut().map(StoredHit::take_text).collect();

@@ -234,8 +234,8 @@ async fn a_search_ends_with_the_researchers_time() {
     let database = TestDatabase::sqlite();
     let engine = with_long_timeouts(&world, &database).await;
     let story = engine.research(QUESTION).await;
-    story.failed_with(FailureCode::SearchUnavailable);
-    assert!(story.failure().message.contains("the researcher's time is over"), "{}", story.failure());
+    story.failed_with(FailureCode::Timeout);
+    assert!(story.failure().message.ends_with("the researcher's time is over"), "{}", story.failure());
     assert!(!story.warned(WarningCode::SearchFailed).is_empty());
     engine.app.close().await;
     world.finish();

@@ -307,6 +307,7 @@ async fn a_source_is_opened_by_its_id() {
     let answers = answers(&world);
     assert!(answers[1].contains("<source id=\"S1001\">") && answers[1].contains("Paragraph 1 tells"), "{}", answers[1]);
     assert!(answers[2].contains("there is no source S1099"), "{}", answers[2]);
+    assert!(!story.markdown().contains("could not be read"), "an id is no page: {}", story.markdown());
     assert_eq!(story.sources.len(), 1);
     world.finish();
 }

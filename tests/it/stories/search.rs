@@ -192,6 +192,19 @@ async fn a_refused_search_key_fails_the_run_by_name() {
     world.finish();
 }
 
+/// What others found is reported, and what was not looked for is named.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_whose_key_was_refused_is_named_in_the_report() {
+    let database = TestDatabase::sqlite();
+    let script = small().first(When::kind(Kind::Supervisor), [reply::delegate(["The dues.", "The sand bar."])]);
+    let world = World::start(script).await;
+    world.web.always("sand bar", Found::fault(reply::status(401)));
+    let story = research(&world, &database, &[]).await;
+    let limit = "- Could not be researched: “The sand bar.” (a technical failure)";
+    assert!(story.markdown().contains(limit), "{}", story.markdown());
+    world.finish();
+}
+
 /// Tried again, then said.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_search_engine_that_is_down_fails_the_run_by_name() {

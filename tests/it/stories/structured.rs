@@ -139,7 +139,7 @@ async fn a_provider_without_json_schema_is_asked_by_tool() {
     world.finish();
 }
 
-/// One that knows neither reads, and is not asked in the other ways again.
+/// One that knows neither reads, and is not asked in the other ways again. Requests that it refuses are no attempts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_without_tools_for_answers_is_asked_by_prompt() {
     let database = TestDatabase::sqlite();
@@ -149,7 +149,7 @@ async fn a_provider_without_tools_for_answers_is_asked_by_prompt() {
         .by(clarify(), |_| reply::text(r#"{"need_clarification": false, "question": "", "verification": "Clear."}"#))
         .by(brief(), |_| reply::text(r#"{"research_brief": "By prompt."}"#));
     let world = World::start(script).await;
-    let story = research(&world, &database, &[]).await;
+    let story = research(&world, &database, &["max_structured_output_retries=1"]).await;
     let skipped = Event::ClarificationSkipped { verification: "Clear.".to_owned() };
     assert_eq!(story.named("clarification.skipped"), [&skipped]);
     assert_eq!(story.named("brief.created"), [&brief_of("By prompt.")]);
