@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     CollectionId, Domains, McpConfig, McpServers, Models, SearchApi, SearchFallback, distinct, search_api::MAX_ENGINES,
-    time,
+    search_filter::MAX_DOMAINS, time,
 };
 
 /// Collections that one run may search: their texts are in memory while it searches.
@@ -83,7 +83,10 @@ impl OptionKind {
                 let names: Vec<_> = names.iter().map(|name| json!(name)).chain([Value::Null]).collect();
                 json!({"type": ["string", "null"], "enum": names})
             }
-            Self::OptionalDomains => json!({"type": ["string", "null"], "examples": ["example.org,example.com"]}),
+            Self::OptionalDomains => json!({"oneOf": [
+                {"type": ["string", "null"], "examples": ["example.org,example.com"]},
+                {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_DOMAINS},
+            ]}),
             Self::Collections => {
                 let id = json!({"type": "string", "format": "uuid"});
                 json!({"type": "array", "items": id, "maxItems": MAX_COLLECTIONS_OF_A_RUN})

@@ -10,7 +10,7 @@ use url::Host;
 use super::name_list;
 
 /// Sites of one list, at most.
-const MAX_DOMAINS: usize = 100;
+pub(super) const MAX_DOMAINS: usize = 100;
 /// Characters of a name in DNS.
 const MAX_NAME_CHARS: usize = 253;
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::{
     Failure, ModelUsage, Outcome, Progress, RunDetails, RunId, RunOptions, RunStatus, Thread, ThreadId, ThreadStatus,
-    Timestamp,
+    Timestamp, options::OptionSpec,
 };
 
 /// A run, with what it took and where its parts are.
@@ -126,6 +126,14 @@ struct ThreadLinks {
     runs: String,
 }
 
+/// Returns options as given with a thread, each in the one form that answers have: requests may write a list of names
+/// as one, or as a text.
+fn spelled(given: Map<String, Value>) -> Map<String, Value> {
+    let spelled = |name: &str, value: &Value| OptionSpec::find(name).and_then(|spec| spec.check(value.clone()));
+    let each = given.into_iter().map(|(name, value)| (spelled(&name, &value).unwrap_or(value), name));
+    each.map(|(value, name)| (name, value)).collect()
+}
+
 impl From<Thread> for ThreadBody {
     fn from(thread: Thread) -> Self {
         let path = format!("/api/v1/threads/{}", thread.id);
@@ -143,7 +151,7 @@ impl From<Thread> for ThreadBody {
             last_seq: thread.last_seq,
             latest_run_id: thread.latest_run_id,
             metadata: thread.metadata,
-            options: thread.options,
+            options: spelled(thread.options),
             links,
         }
     }

@@ -165,10 +165,11 @@ pub async fn answered(
 
 async fn report_of(owned: &OwnedRun) -> Result<Report, ApiError> {
     let status = owned.run().status;
-    let missing = || match status.is_final() {
-        true => ApiError::new(Code::NoReport, format!("the run is {} without a report", status.as_str())),
-        false => ApiError::new(Code::NotFinished, format!("the run is {}", status.as_str())),
-    };
+    // A run that ends right now has its report before this request knows its outcome.
+    if !status.is_final() {
+        return Err(ApiError::new(Code::NotFinished, format!("the run is {}", status.as_str())));
+    }
+    let missing = || ApiError::new(Code::NoReport, format!("the run is {} without a report", status.as_str()));
     owned.report().await?.ok_or_else(missing)
 }
 

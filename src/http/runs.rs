@@ -1,6 +1,10 @@
 //! Runs: listed, read, cancelled; their notes, sources and ledger.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    sync::Arc,
+};
 
 use axum::{
     extract::{FromRequestParts, State as Shared},
@@ -86,10 +90,19 @@ pub async fn sources(run: OwnedRun) -> Result<Response, ApiError> {
     answer(&ListBody::whole(sources.into_iter().map(|source| shown(source, &numbers)).collect()))
 }
 
+/// A source with its text, also where that is empty: of itself it is left out then.
+#[derive(Serialize)]
+struct SourceWithText {
+    #[serde(flatten)]
+    source: SourceBody,
+    snapshot: Arc<str>,
+}
+
 /// Returns a source with the text the run saw of it, by one of its ids, with or without the `S`.
 pub async fn source(SourceParameter(source_id): SourceParameter, run: OwnedRun) -> Result<Response, ApiError> {
-    let source = run.source(source_id).await?.ok_or_else(|| ApiError::no_such("source in this run"))?;
-    answer(&shown(source, &numbers(&run).await?))
+    let mut source = run.source(source_id).await?.ok_or_else(|| ApiError::no_such("source in this run"))?;
+    let snapshot = mem::take(&mut source.snapshot);
+    answer(&SourceWithText { source: shown(source, &numbers(&run).await?), snapshot })
 }
 
 /// The source in the path.

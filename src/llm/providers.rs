@@ -472,7 +472,7 @@ mod tests {
             assert!(names.insert(provider.name), "{} stands here twice", provider.name);
             let is_own = variables.insert(provider.variables.api_key);
             assert_eq!(is_own, provider.settings_of.is_none(), "{}", provider.variables.api_key);
-            let is_name = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+            let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
             assert!(provider.name.bytes().all(is_name), "{}", provider.name);
         }
     }

@@ -22,12 +22,9 @@ macro_rules! one_of_each {
     ($name:ident: $enumeration:ident { $($variant:ident $({ $($field:ident: $value:expr),* $(,)? })?),* $(,)? }) => {
         fn $name() -> Vec<$enumeration> {
             // Never called: without a wildcard, it names every variant.
-            #[allow(dead_code)]
-            fn complete(value: &$enumeration) {
-                match value {
-                    $($enumeration::$variant { .. } => {})*
-                }
-            }
+            const _: fn(&$enumeration) = |value| match value {
+                $($enumeration::$variant { .. } => {})*
+            };
             vec![$($enumeration::$variant $({ $($field: $value),* })?),*]
         }
     };

@@ -182,6 +182,23 @@ async fn what_it_found(service: &Service, run: &Value) {
     assert!(calls > 5 && json!(calls) == run["usage"]["calls"], "{calls} calls of {}", run["usage"]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_source_of_which_nothing_was_seen_has_an_empty_text() {
+    let world = small_world().await;
+    let bare = Page { content: String::new(), ..Page::new("https://harbour.test/bare", "Bare", "").without_text() };
+    world.web.always("", Found::Pages(vec![bare]));
+    let service = Service::start(&world, &TestDatabase::sqlite()).await;
+    let body = json!({ "message": QUESTION, "options": { "max_pages_per_search": 0 } });
+    let run = service.ended(&service.create(&body).await.run).await;
+    let path = run["links"]["sources"].as_str().unwrap();
+    let sources = service.list(path).await;
+    assert_eq!(sources.len(), 1, "{sources:?}");
+    let source = service.get(&format!("{path}/{}", sources[0]["id"])).await.expect(200).json();
+    assert_eq!((&source["url"], &source["snapshot"]), (&json!("https://harbour.test/bare"), &json!("")));
+    service.stop().await;
+    world.finish();
+}
+
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

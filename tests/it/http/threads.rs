@@ -52,6 +52,33 @@ async fn a_thread_is_renamed_and_its_metadata_merged(database: TestDatabase) {
     world.finish();
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn options_given_as_lists_are_answered_as_texts() {
+    let world = small_world().await;
+    let service = Service::start(&world, &TestDatabase::sqlite()).await;
+    let given = json!({
+        "exclude_domains": "C.example, d.example",
+        "include_domains": ["a.example", "b.example"],
+        "search_api": ["tavily"],
+        "max_react_tool_calls": 4,
+    });
+    let spelled = json!({
+        "exclude_domains": "c.example,d.example",
+        "include_domains": "a.example,b.example",
+        "search_api": "tavily",
+        "max_react_tool_calls": 4,
+    });
+    let answer = service.post("/api/v1/threads", &json!({ "message": "Tide?", "options": given })).await.expect(201);
+    assert_eq!(answer.json()["thread"]["options"], spelled);
+    let started = answer.started();
+    assert_eq!(service.thread(&started.thread).await["options"], spelled);
+    assert_eq!(service.list("/api/v1/threads").await[0]["options"], spelled);
+    let run = service.ended(&started.run).await;
+    assert_eq!(run["options"]["include_domains"], spelled["include_domains"]);
+    service.stop().await;
+    world.finish();
+}
+
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
