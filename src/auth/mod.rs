@@ -15,6 +15,7 @@ mod token;
 use std::{sync::Arc, time::Duration};
 
 use subtle::ConstantTimeEq as _;
+use tokio::{sync::Mutex, task::JoinSet};
 
 pub use code::Begun;
 use issuer::LEEWAY;
@@ -25,11 +26,13 @@ pub use token::{Kind, Token};
 
 use crate::{
     domain::{ApiKey, ApiKeyId, KeyScope, Owner, Revoked, Timestamp, UseLimits, digest},
-    store::{Error, NewKey, NewSession, Store},
+    store::{Cursor, Error, NewKey, NewSession, Page, Store},
 };
 
 /// The time between two notes that a key was used.
 const USE_NOTED: Duration = Duration::from_secs(60);
+/// How long a request waits for that; a database may read and not write.
+const NOTE_LIMIT: Duration = Duration::from_millis(500);
 /// How long a browser stays signed in.
 pub const SESSION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How long a session's old secret is taken after it got a new one, for requests that were on their way.
@@ -86,11 +89,13 @@ pub struct Keys {
     /// Whose tokens are taken beside keys.
     issuer: Option<Issuer>,
     remembered: Arc<Remembered>,
+    /// The note that is being written, one at a time: those of a database that hangs would take all its connections.
+    noting: Arc<Mutex<JoinSet<()>>>,
 }
 
 impl Keys {
     pub fn new(store: Store) -> Self {
-        Self { store, issuer: None, remembered: Arc::default() }
+        Self { store, issuer: None, remembered: Arc::default(), noting: Arc::default() }
     }
 
     /// Returns the same, which takes tokens of that issuer, too.
@@ -162,10 +167,22 @@ impl Keys {
         let now = Timestamp::now();
         let principal = Principal { key: Arc::new(key), session };
         if principal.is_valid(now) {
-            // That it is not noted refuses nobody.
-            let _ = self.store.key_used(principal.key.id, now, now.minus(USE_NOTED)).await;
+            self.note_use(principal.key.id, now).await;
         }
         Ok(Some(principal))
+    }
+
+    /// Notes that a key was used. What takes longer than a request waits goes on by itself.
+    async fn note_use(&self, id: ApiKeyId, now: Timestamp) {
+        let note = async {
+            let mut noting = self.noting.lock().await;
+            while noting.join_next().await.is_some() {}
+            let store = self.store.clone();
+            // That it is not noted refuses nobody.
+            noting.spawn(async move { _ = store.key_used(id, now, now.minus(USE_NOTED)).await });
+            noting.join_next().await;
+        };
+        let _ = tokio::time::timeout(NOTE_LIMIT, note).await;
     }
 
     /// Makes a key. The text is the only copy of its secret.
@@ -193,12 +210,12 @@ impl Keys {
         Ok((key, token.text(Kind::Key)))
     }
 
-    /// Returns every key there is, newest first.
+    /// Returns a page of the keys, newest first.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn list(&self) -> Result<Vec<ApiKey>, Error> {
-        self.store.keys().await
+    pub async fn list(&self, after: Option<Cursor>, limit: u32) -> Result<Page<ApiKey>, Error> {
+        self.store.keys(after, limit).await
     }
 
     /// Ends a key and its sessions; `None` when there is no such key.

@@ -11,6 +11,9 @@ use crate::{
     store::Error,
 };
 
+/// Keys that are read at once.
+const PAGE: u32 = 100;
+
 #[derive(Debug, Args)]
 pub struct KeysArgs {
     #[command(subcommand)]
@@ -193,7 +196,7 @@ async fn take_back(keys: &Keys, key: &ApiKey) -> Result<Exit, Error> {
 }
 
 async fn list(keys: &Keys, as_json: bool) -> Result<Exit, Error> {
-    let keys = keys.list().await?;
+    let keys = all(keys).await?;
     if as_json {
         return Ok(print::json(&serde_json::to_value(&keys)?));
     }
@@ -204,6 +207,19 @@ async fn list(keys: &Keys, as_json: bool) -> Result<Exit, Error> {
         row(&key.id.to_string(), key.scope.as_str(), &state(key, now), &used, key.owner.as_str(), &key.name)
     }));
     Ok(print::answer(&lines.join("\n")))
+}
+
+/// Returns all keys, read by pages.
+async fn all(keys: &Keys) -> Result<Vec<ApiKey>, Error> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = keys.list(after, PAGE).await?;
+        all.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return Ok(all);
+        }
+    }
 }
 
 fn row(id: &str, scope: &str, state: &str, used: &str, owner: &str, name: &str) -> String {

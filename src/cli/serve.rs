@@ -11,7 +11,7 @@ use crate::{
     config::{Authentication, Config, HttpSettings, shown_database},
     domain::{SearchFallback, options::MODEL_OPTIONS},
     http::{self, State},
-    runs::Dispatcher,
+    runs::{Dispatcher, Runs},
     search::ROWS,
     telemetry::metrics::{self, Metrics},
 };
@@ -94,7 +94,7 @@ enum Ended {
     Early,
 }
 
-/// Runs the claim loop and the sockets, side by side until both have ended.
+/// Runs the claim loop and the sockets, side by side until both have ended, and watches the event log.
 async fn serve(
     app: &App,
     config: &Config,
@@ -108,6 +108,8 @@ async fn serve(
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { dispatcher.run(&token).await });
     tasks.spawn(http::serve(listener, state));
+    let (runs, token) = (app.runs.clone(), shutdown.clone());
+    tasks.spawn(async move { token.run_until_cancelled(watch_log(&runs)).await.unwrap_or(()) });
     if let Some(metrics) = metrics {
         let token = shutdown.clone();
         tasks.spawn(async move { metrics.tend(&token).await });
@@ -119,6 +121,13 @@ async fn serve(
     }
     tasks.shutdown().await;
     ended
+}
+
+/// Waits until a part of the event log has ended by itself: its tasks belong to the app, which has them finish what is
+/// to be written.
+async fn watch_log(runs: &Runs) {
+    let part = runs.log_ended().await;
+    tracing::error!(part, "the event log ended by itself");
 }
 
 /// Waits for the signal to stop. A part that ends before it, as by a panic, stops the others: half a service would take

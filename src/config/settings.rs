@@ -84,6 +84,10 @@ impl Setting {
                 | "pages.allow_private"
                 | "pages.reader"
                 | "webhooks.allow_private"
+                | "sign_in.audiences"
+                | "sign_in.owner_claim"
+                | "sign_in.roles_claim"
+                | "sign_in.default_scope"
                 | "options.mcp_config"
         );
         let of_clouds =

@@ -11,7 +11,7 @@ use futures::{StreamExt as _, stream::FuturesUnordered};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Frame, Shared,
+    Frame, Shared, spawn_part,
     tail::{End, Tail},
 };
 use crate::{
@@ -31,8 +31,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Starts both tasks on `tasks`; they end when `stopped` is cancelled, and with them all readers.
 pub(super) fn start(shared: &Arc<Shared>, stopped: &CancellationToken, tasks: &TaskTracker) {
-    tasks.spawn(fill_tails(Arc::clone(shared), stopped.clone()));
-    tasks.spawn(poll_tails(Arc::clone(shared), stopped.clone()));
+    spawn_part(tasks, stopped, fill_tails(Arc::clone(shared), stopped.clone()));
+    spawn_part(tasks, stopped, poll_tails(Arc::clone(shared), stopped.clone()));
 }
 
 /// Fills whichever tails are due, a few at a time.

@@ -48,6 +48,8 @@ pub struct EventLog {
     shared: Arc<Shared>,
     /// Ends the tasks, and with them the readers, when the last clone goes.
     _running: Arc<DropGuard>,
+    /// Cancelled by that, and when one of the tasks ends by itself.
+    stopped: CancellationToken,
 }
 
 /// What the handles, the tasks and the readers of a log have in common.
@@ -102,7 +104,12 @@ impl EventLog {
         if let Some(listener) = listener {
             wakes::start(&shared, listener, &stopped, tasks);
         }
-        Self { shared, _running: Arc::new(stopped.drop_guard()) }
+        Self { shared, _running: Arc::new(stopped.clone().drop_guard()), stopped }
+    }
+
+    /// Waits until one of the tasks has ended: by a defect, since this handle keeps them at work. The others end then.
+    pub async fn ended(&self) {
+        self.stopped.cancelled().await;
     }
 
     /// Tells the readers of a thread, here and in other processes, that there is something new or that it is gone;
@@ -232,6 +239,15 @@ impl EventLog {
     }
 }
 
+/// Spawns a part of the log. When it ends, as by a panic, so does the log: readers would wait for what never comes.
+fn spawn_part(tasks: &TaskTracker, stopped: &CancellationToken, part: impl Future<Output = ()> + Send + 'static) {
+    let end = stopped.clone().drop_guard();
+    tasks.spawn(async move {
+        let _end = end;
+        part.await;
+    });
+}
+
 impl FramePage {
     fn new(page: &EventRows, place: &Place, subject: Subject) -> Result<Self, Error> {
         let mut frames = fill::frames(&page.rows)?;
@@ -249,5 +265,17 @@ impl FramePage {
             frames.insert(0, Arc::new(Frame::of_gap(gap)?));
         }
         Ok(Self { frames, next_after, done })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_part_that_panics_ends_the_log() {
+        let (tasks, stopped) = (TaskTracker::new(), CancellationToken::new());
+        spawn_part(&tasks, &stopped, async { std::panic::resume_unwind(Box::new("a defect")) });
+        tokio::time::timeout(OUTAGE_LIMIT, stopped.cancelled()).await.unwrap();
     }
 }

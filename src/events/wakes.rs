@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::Shared;
+use super::{Shared, spawn_part};
 use crate::{
     domain::{RunId, ThreadId},
     store::{Listener, Notice, Store, Wake},
@@ -160,9 +160,10 @@ impl Drop for Control {
 
 /// Starts the tasks that send and receive; they end when `stopped` is cancelled.
 pub(super) fn start(shared: &Arc<Shared>, listener: Listener, stopped: &CancellationToken, tasks: &TaskTracker) {
-    tasks.spawn(send(Arc::clone(shared), stopped.clone()));
-    let (shared, stopped) = (Arc::clone(shared), stopped.clone());
-    tasks.spawn(async move { stopped.run_until_cancelled(hear(shared, listener)).await.unwrap_or(()) });
+    spawn_part(tasks, stopped, send(Arc::clone(shared), stopped.clone()));
+    let (shared, until) = (Arc::clone(shared), stopped.clone());
+    let hearing = async move { until.run_until_cancelled(hear(shared, listener)).await.unwrap_or(()) };
+    spawn_part(tasks, stopped, hearing);
 }
 
 /// Sends what gathered, again and again, and what is left at the end.

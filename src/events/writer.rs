@@ -29,7 +29,7 @@ const GROUP: usize = 256;
 /// times over.
 const GROUP_BYTES: usize = 1024 * 1024;
 
-/// Runs of which the newest commit is known at the same time.
+/// Runs of which the newest commit is known at the same time, or that a commit failed which nobody waited for.
 const MOST_KNOWN: usize = 10_000;
 
 /// How long commits that nobody waits for are held, in case one comes that somebody waits for: most then need no
@@ -93,6 +93,11 @@ impl WriterHandle {
     /// Watches whether commits get through at the moment: `false` while one is tried again.
     pub fn stores(&self) -> watch::Receiver<bool> {
         self.stores.clone()
+    }
+
+    /// Waits until the writer has ended: by a defect, since this handle keeps it at work.
+    pub async fn ended(&self) {
+        self.queue.closed().await;
     }
 
     /// Queues a commit if there is room at once, and drops it otherwise: for what may be missing.
@@ -160,7 +165,7 @@ pub struct Writer {
     log: EventLog,
     retry: CommitRetry,
     /// Leases under which a commit failed that nobody waited for, and why. At most one per run, gone when somebody has
-    /// heard of it or the run is claimed again.
+    /// heard of it or the run is claimed again, and those of lost leases when there are too many.
     unheard: HashMap<RunId, (i64, Error)>,
     newest: Newest,
     stores: watch::Sender<bool>,
@@ -325,6 +330,10 @@ impl Writer {
             Error::Fenced => tracing::debug!(%run_id, epoch, "a commit nobody waited for came too late"),
             _ => tracing::warn!(%run_id, epoch, %error, "a commit nobody waited for was not written"),
         }
+        // Nobody may ever ask for those of lost leases; under these the database refuses what follows by itself.
+        if self.unheard.len() >= MOST_KNOWN {
+            self.unheard.retain(|_, (_, error)| !matches!(error, Error::Fenced));
+        }
         self.unheard.insert(lease.run_id, (lease.epoch, error.clone()));
     }
 }
@@ -408,6 +417,10 @@ impl Written {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use futures::FutureExt as _;
+
     use super::*;
     use crate::{
         domain::{Scope, Timestamp},
@@ -425,12 +438,45 @@ mod tests {
         }
     }
 
+    async fn store_in(folder: &Path) -> Store {
+        let path = folder.join("fathom.db");
+        Store::open(&Database::Sqlite { path, synchronous: Synchronous::Normal }).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_panicked_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, tasks) = (store_in(folder.path()).await, TaskTracker::new());
+        let log = EventLog::start(store.clone(), &tasks);
+        let sound = Writer::start(store.clone(), log.clone(), CommitRetry::default(), &tasks);
+        // Of a pace without pauses its task panics at once.
+        let retry = CommitRetry { longest_pause: Duration::ZERO, ..CommitRetry::default() };
+        let defective = Writer::start(store, log, retry, &tasks);
+        tokio::time::timeout(Duration::from_secs(20), defective.ended()).await.unwrap();
+        assert!(sound.ended().now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn failures_under_lost_leases_are_not_known_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store_in(folder.path()).await;
+        let lease = claimed(&store).await;
+        let log = EventLog::start(store.clone(), &TaskTracker::new());
+        let mut writer = Writer::new(store, log, CommitRetry::default(), watch::channel(true).0);
+        let corrupt = Error::Corrupt("a defect".to_owned());
+        writer.note_unheard(&lease, &corrupt);
+        for _ in 0..2 * MOST_KNOWN {
+            writer.note_unheard(&Lease { run_id: RunId::new(), ..lease }, &Error::Fenced);
+        }
+        assert!(writer.unheard.len() <= MOST_KNOWN, "{}", writer.unheard.len());
+        assert_eq!(writer.unheard.get(&lease.run_id), Some(&(lease.epoch, corrupt)), "the log has a hole there");
+    }
+
     /// As after a connection that was cut while the database committed, and an outage for longer than is waited.
     #[tokio::test]
     async fn commits_of_a_run_that_were_stored_without_an_answer_are_known_together() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("fathom.db");
-        let store = Store::open(&Database::Sqlite { path, synchronous: Synchronous::Normal }).await.unwrap();
+        let store = store_in(folder.path()).await;
         let lease = claimed(&store).await;
         let thought = |text: &str| Event::Thought { text: text.to_owned() };
         let entry = |text: &str| {

@@ -12,7 +12,7 @@ use super::{
     State, audit,
     auth::Administrator,
     error::{ApiError, Place, escaped},
-    extract::{JsonBody, line},
+    extract::{JsonBody, Query, line},
     json::{self, ListBody},
 };
 use crate::{
@@ -53,9 +53,11 @@ pub async fn list(
     Shared(state): Shared<State>,
     caller: Caller,
     uri: Uri,
+    query: Query,
 ) -> Result<Response, ApiError> {
     audit::list(&caller, None, &uri);
-    json::answer(&ListBody::whole(state.keys.list().await?))
+    let (cursor, limit) = (query.cursor("keys")?, query.number("limit", 20, 1..=100)?);
+    json::answer(&ListBody::page("keys", state.keys.list(cursor, limit).await?, |key| key))
 }
 
 pub async fn create(

@@ -91,7 +91,8 @@ async fn complete(Shared(write): Shared<WriteProblem>, request: Request, next: N
     let request_id = request_id(request.headers().get(&REQUEST_ID));
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
-    let span = tracing::info_span!("request", request_id, %method, route = route.as_deref());
+    // Of the highest level, so that its id is on the lines of every filter.
+    let span = tracing::error_span!("request", request_id, %method, route = route.as_deref());
     let mut response = next.run(request).instrument(span.clone()).await;
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         span.in_scope(|| tracing::info!(status = response.status().as_u16(), code = problem.code(), "refused"));

@@ -47,8 +47,16 @@ pub struct RunSignals {
 pub enum Leaving {
     /// Another process goes on with it.
     ToOthers,
-    /// It waits until somebody asks for it: who stops a command does not want a service to go on paying.
-    Parked,
+    /// It waits until somebody asks for it: who stops a command does not want a service to go on paying. One that
+    /// others might have taken before is theirs again where this process cannot even begin.
+    Parked { was_open: bool },
+}
+
+impl Leaving {
+    /// Returns whether others may take a run with which this process cannot begin.
+    pub fn is_open(self) -> bool {
+        !matches!(self, Self::Parked { was_open: false })
+    }
 }
 
 /// The time when the claim loop last looked for work and the database answered.

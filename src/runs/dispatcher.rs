@@ -276,13 +276,7 @@ impl Dispatcher {
     fn clean(&mut self) {
         while self.cleaning.try_join_next().is_some() {}
         if self.cleaning.is_empty() {
-            let runs = self.runs.clone();
-            self.cleaning.spawn(async move {
-                forget_keys(&runs).await;
-                forget_deliveries(&runs).await;
-                prune_threads(&runs).await;
-                prune_events(&runs).await;
-            });
+            self.cleaning.spawn(remove_old(self.runs.clone()));
         }
     }
 }
@@ -299,8 +293,20 @@ fn keep_at_work(tasks: &mut JoinSet<()>, begin: impl FnOnce() -> BoxFuture<'stat
     }
 }
 
-async fn forget_keys(runs: &Runs) {
-    match runs.parts.store.forget_keys(Timestamp::now().minus(KEY_LIFE)).await {
+/// Removes what is old by the clock of the database: a replica whose own clock is ahead must not remove anything early.
+async fn remove_old(runs: Runs) {
+    let now = match runs.parts.store.clock().await {
+        Ok(now) => now,
+        Err(error) => return tracing::warn!(%error, "what is old cannot be looked for; trying again later"),
+    };
+    forget_keys(&runs, now).await;
+    forget_deliveries(&runs).await;
+    prune_threads(&runs, now).await;
+    prune_events(&runs, now).await;
+}
+
+async fn forget_keys(runs: &Runs, now: Timestamp) {
+    match runs.parts.store.forget_keys(now.minus(KEY_LIFE)).await {
         Ok(0) => {}
         Ok(count) => tracing::debug!(count, "old idempotency keys were forgotten"),
         Err(error) => tracing::warn!(%error, "old idempotency keys could not be forgotten; trying again later"),
@@ -320,9 +326,9 @@ async fn forget_deliveries(runs: &Runs) {
     }
 }
 
-async fn prune_threads(runs: &Runs) {
+async fn prune_threads(runs: &Runs, now: Timestamp) {
     let Some(retention) = runs.parts.settings.thread_retention else { return };
-    let (before, mut after) = (Timestamp::now().minus(retention), None);
+    let (before, mut after) = (now.minus(retention), None);
     loop {
         let page = match runs.parts.store.expired_threads(before, after, THREADS_AT_ONCE).await {
             Ok(page) => page,
@@ -353,11 +359,11 @@ async fn delete_expired(runs: &Runs, expired: &store::ExpiredThread) {
     }
 }
 
-async fn prune_events(runs: &Runs) {
+async fn prune_events(runs: &Runs, now: Timestamp) {
     let Some(retention) = runs.parts.settings.event_retention else { return };
     let mut count = 0;
     loop {
-        match runs.parts.store.prune_events(Timestamp::now().minus(retention), PRUNED_AT_ONCE).await {
+        match runs.parts.store.prune_events(now.minus(retention), PRUNED_AT_ONCE).await {
             Ok(pruned) if pruned.threads == 0 => break,
             Ok(pruned) => count += pruned.events,
             Err(error) => {

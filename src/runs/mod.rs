@@ -234,6 +234,16 @@ impl Runs {
         &self.parts.log
     }
 
+    /// Waits until the event log, or the task that writes it, has ended, and returns which: by a defect, since this
+    /// handle keeps both at work.
+    pub async fn log_ended(&self) -> &'static str {
+        // Both only wait.
+        tokio::select! {
+            () = self.parts.writer.ended() => "writer",
+            () = self.parts.log.ended() => "readers",
+        }
+    }
+
     /// Returns the JSON Schema (draft 2020-12) of the options that requests may set here, with what they are
     /// otherwise.
     pub fn options_schema(&self) -> Value {
@@ -352,6 +362,7 @@ impl Runs {
     /// [`WorkError`]; the run stays as it is.
     pub async fn work(&self, run_id: RunId, cancel: &CancellationToken) -> Result<Ended, WorkError> {
         let mut lost = false;
+        let leaving = Leaving::Parked { was_open: self.is_open_to_others(run_id).await };
         loop {
             let claimed = tokio::select! {
                 claimed = self.claim(run_id) => claimed,
@@ -365,13 +376,20 @@ impl Runs {
                 Err(WorkError::Final(_)) if lost => return Err(WorkError::TakenOver),
                 claimed => claimed?,
             };
-            let signals = self.active.enter(&lease, cancel, Leaving::Parked);
+            let signals = self.active.enter(&lease, cancel, leaving);
             match signals.mark.over(worker::work(&self.parts, lease, run, &signals)).await? {
                 // The lease ran out while the database was away, or this process was frozen: claim again, and replay.
                 Ended::Lost => lost = true,
                 ended => return Ok(ended),
             }
         }
+    }
+
+    /// Returns whether other processes may take the run by themselves, as far as the database answers.
+    async fn is_open_to_others(&self, run_id: RunId) -> bool {
+        let overview = self.parts.store.overview(run_id).await.ok().flatten();
+        let is_own = |worker: &Option<String>| worker.as_deref() == Some(&*self.worker);
+        overview.is_some_and(|overview| !overview.is_parked() && !is_own(&overview.worker))
     }
 
     async fn claim(&self, run_id: RunId) -> Result<(store::Lease, Run), WorkError> {

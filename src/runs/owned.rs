@@ -216,7 +216,8 @@ impl OwnedRun {
     /// Waits until the run is final, gone, or `limit` is over.
     pub async fn wait(&self, limit: Duration) -> Result<(), store::Error> {
         let Some(last_seq) = self.access.store().last_seq(self.run.thread_id).await? else { return Ok(()) };
-        let end = self.access.runs.parts.log.follow_run(self.run.id, last_seq);
+        // Not parsed: a newer release at its side may write events that this one does not know.
+        let end = self.access.runs.parts.log.frames(Subject::Run(self.run.id), last_seq);
         let drained = end.try_for_each(|_| std::future::ready(Ok(())));
         tokio::time::timeout(limit, drained).await.unwrap_or(Ok(()))
     }

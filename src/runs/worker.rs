@@ -15,13 +15,13 @@ use super::{
 use crate::{
     context::{Cx, EarlierLives, Services, Snapshots, Spending},
     domain::{
-        Event, Failure, FailureCode, FollowUp, MessageRole, Note, Outcome, Run, RunId, RunStatus, Source, Timestamp,
-        WarningCode, report::Report,
+        Event, Failure, FailureCode, FollowUp, Note, Outcome, Run, RunId, RunStatus, Source, Timestamp, WarningCode,
+        report::Report,
     },
     journal::{Journal, Stop},
     research::{self, Conversation, Earlier},
     search::Engine,
-    store::{self, Clock, Lease, NewEvent, Step},
+    store::{self, Clock, Cursor, Lease, NewEvent, PageLimit, RunFilter, Step},
     telemetry::{
         metrics::{self, ActiveRun},
         spans::RunSpan,
@@ -38,6 +38,14 @@ const SKIPPED_SHOWN: usize = 20;
 
 /// The longest time of a run that is kept for compressing notes and writing the report: a quarter, and at most this.
 const LONGEST_WRITING: Duration = Duration::from_secs(900);
+
+/// The newest messages of its thread that a run is shown: more than the largest window takes, of a million tokens. A
+/// limit of the stored rows alone, so that a replay sees the same.
+const CONVERSATION: PageLimit = PageLimit { rows: 1_000, bytes: 8 << 20 };
+/// The newest runs of its thread that a run builds on.
+const RUNS_KNOWN: u32 = 500;
+/// Those of them that stopped half-way and are looked at for notes.
+const UNFINISHED_KNOWN: usize = 16;
 
 /// Works on a claimed run until it is final, lost, or interrupted.
 ///
@@ -80,16 +88,16 @@ async fn work_and_release(
     if result.is_ok() {
         signals.setbacks.forget(run_id);
     }
-    if let (Err(WorkError::Refused(refusal)), Leaving::ToOthers) = (&result, signals.leaving) {
+    if let (Err(WorkError::Refused(refusal)), true) = (&result, signals.leaving.is_open()) {
         let pause = REFUSED_PAUSE.max(signals.setbacks.pause(run_id));
         refused::give_back(parts, lease, refusal, shown, pause).await;
         parts.log.wakes().queue();
     } else if !matches!(result, Ok(Ended::Completed(_) | Ended::Failed(_) | Ended::Cancelled)) {
         let pause = match (&result, signals.leaving) {
             (Ok(Ended::Lost), _) => Duration::ZERO,
-            (_, Leaving::Parked) => store::PARKED,
-            (Err(_), Leaving::ToOthers) => signals.setbacks.pause(run_id),
-            _ => Duration::ZERO,
+            (Err(_), leaving) if leaving.is_open() => signals.setbacks.pause(run_id),
+            (_, Leaving::Parked { .. }) => store::PARKED,
+            (_, Leaving::ToOthers) => Duration::ZERO,
         };
         // Best effort: an unreturned lease runs out by itself, and one that was really lost is not touched.
         let _ = parts.store.release(lease.run_id, lease.epoch, None, pause, Clock::Database).await;
@@ -302,12 +310,8 @@ fn skipped_documents(search: &Engine) -> Vec<NewEvent> {
 async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkError> {
     // A retry answers what the first run of its chain was asked, and knows no more than that one did.
     let asked = parts.store.question_of(run.id).await?;
-    let mut messages = parts.store.messages(run.thread_id).await?;
-    let question =
-        messages.iter().position(|message| message.run_id == Some(asked) && message.role == MessageRole::User);
-    messages.truncate(question.map_or(messages.len(), |place| place + 1));
-    let mut runs = parts.store.thread_runs(run.thread_id).await?;
-    runs.drain(..runs.iter().position(|run| run.id == asked).map_or(0, |place| place + 1));
+    let messages = parts.store.messages_until(run.thread_id, asked, CONVERSATION).await?;
+    let runs = runs_before(parts, asked).await?;
     let clarifications = runs.iter().filter(|run| run.outcome == Some(Outcome::Clarification)).count();
     let earlier = match run.options.follow_up {
         FollowUp::Auto => earlier(parts, &runs).await?,
@@ -322,6 +326,14 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
         earlier,
         missing_collections,
     })
+}
+
+/// Returns the newest runs of a thread before that one, newest first.
+async fn runs_before(parts: &Parts, run_id: RunId) -> Result<Vec<Run>, WorkError> {
+    let Some(run) = parts.store.run(run_id).await? else { return Ok(Vec::new()) };
+    let filter = RunFilter { thread_id: Some(run.thread_id), ..RunFilter::default() };
+    let place = Cursor { at: run.created_at.0, id: run.id.0 };
+    Ok(parts.store.runs_page(&filter, Some(place), RUNS_KNOWN).await?.items)
 }
 
 /// Returns what the thread's runs before this one left behind; `before` are newest first. That is the newest report or
@@ -368,10 +380,11 @@ fn is_same(one: &Source, other: &Source) -> bool {
 }
 
 /// Returns what the newest run with notes left behind that came after the last report or answer: it could not finish,
-/// or asked back. Runs that came to no note may stand between, those that it retried among them.
+/// or asked back. A few runs that came to no note may stand between, those that it retried among them.
 async fn unfinished(parts: &Parts, before: &[Run]) -> Result<Option<Earlier>, WorkError> {
     let since = before.iter().take_while(|run| !matches!(run.outcome, Some(Outcome::Report | Outcome::Answer)));
-    for run in since.filter(|run| run.is_retryable() || run.outcome == Some(Outcome::Clarification)) {
+    let open = since.filter(|run| run.is_retryable() || run.outcome == Some(Outcome::Clarification));
+    for run in open.take(UNFINISHED_KNOWN) {
         let notes = parts.store.notes(run.id).await?;
         if !notes.is_empty() {
             let (sources, other_texts) = (parts.store.snapshots(run.id).await?, parts.store.other_texts(run.id).await?);

@@ -140,10 +140,13 @@ const MORE_CONNECTIONS: &str = "raise max_connections of the server, or the limi
 const WRITABLE: &str =
     "if that lasts, point DATABASE_URL at the primary server, or switch its default_transaction_read_only off";
 
-/// Sorts by SQLSTATE class. Source: the PostgreSQL manual, appendix A.
 fn from_postgres(error: &PgDatabaseError) -> Error {
-    let message = error.message().to_owned();
-    match error.code() {
+    by_sqlstate(error.code(), error.message().to_owned())
+}
+
+/// Sorts by SQLSTATE class. Source: the PostgreSQL manual, appendix A.
+fn by_sqlstate(code: &str, message: String) -> Error {
+    match code {
         "28P01" | "28000" => Error::LockedOut(format!("{message}: check the user and password in DATABASE_URL")),
         "3D000" => Error::LockedOut(format!("{message}: create it, or correct DATABASE_URL")),
         "42501" => Error::LockedOut(format!("{message}: grant the user of DATABASE_URL the rights to its schema")),
@@ -153,7 +156,7 @@ fn from_postgres(error: &PgDatabaseError) -> Error {
         // Shut down, crashed, starting, and trouble with the connection.
         "57P01" | "57P02" | "57P03" => Error::Disconnected(message),
         code if code.starts_with("08") => Error::Disconnected(message),
-        code if matches!(&code[..2], "22" | "23" | "54") => Error::Corrupt(message),
+        code if matches!(code.get(..2), Some("22" | "23" | "54")) => Error::Corrupt(message),
         "53100" => Error::NoRoom(format!("{message}: make room on the disk of the server")),
         "40001" | "40P01" => Error::Contended(message),
         // A missing table or column: the schema was changed behind our back.
@@ -197,6 +200,15 @@ mod tests {
     use sqlx::{Connection as _, SqliteConnection};
 
     use super::*;
+
+    /// Other programs that speak the protocol may send anything.
+    #[test]
+    fn a_code_that_is_none_may_pass() {
+        for code in ["", "2", "2\u{fc}2"] {
+            assert!(matches!(by_sqlstate(code, "strange".to_owned()), Error::Unavailable(_)), "{code:?}");
+        }
+        assert!(matches!(by_sqlstate("22001", "too long".to_owned()), Error::Corrupt(_)));
+    }
 
     /// As when no more files may be open: a service that has worked waits for it to pass.
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! Keys of the API and the sessions of browsers that signed in with one. Secrets are not stored, only their SHA-256.
 
 use super::{
-    Error, Store,
+    Cursor, Error, Page, Store,
     attempts::{ask, attempt, change},
 };
 use crate::domain::{ApiKey, ApiKeyId, Timestamp};
@@ -34,12 +34,12 @@ impl Store {
         change!(self, engine => engine.add_key(new).await)
     }
 
-    /// Returns every key there is, newest first, those that are not taken any more included.
+    /// Returns a page of the keys, newest first, those that are not taken any more included.
     ///
     /// # Errors
     /// Those of every method here.
-    pub async fn keys(&self) -> Result<Vec<ApiKey>, Error> {
-        ask!(self, engine => engine.keys().await)
+    pub async fn keys(&self, after: Option<Cursor>, limit: u32) -> Result<Page<ApiKey>, Error> {
+        ask!(self, engine => engine.keys(after, limit).await)
     }
 
     /// Returns a key and the SHA-256 of its secret.

@@ -47,7 +47,8 @@ impl Store {
     }
 
     /// Gives a lease back: the run stays `running`, and after `pause` anybody may claim it. Shows what it waits for,
-    /// where that is given. No effect on a lost lease.
+    /// where that is given; such a run, or one that is parked, may be claimed at once when it is to be cancelled. No
+    /// effect on a lost lease.
     pub async fn release(
         &self,
         run_id: RunId,

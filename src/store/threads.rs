@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Admission, Clock, Created, Cursor, Delivery, Error, ExpiredThread, FirstAnswer, IdempotencyKey, Load, NewRun,
-    NewThread, Page, RunFilter, RunOverview, Store, ThreadChange, ThreadFilter,
+    NewThread, Page, PageLimit, RunFilter, RunOverview, Store, ThreadChange, ThreadFilter,
     attempts::{AGAIN_WITHIN, ask, attempt, change, ensure, remove},
 };
 use crate::domain::{
@@ -258,6 +258,17 @@ impl Store {
         limit: u32,
     ) -> Result<Page<Message>, Error> {
         ask!(self, engine => engine.messages(thread_id, after, limit).await)
+    }
+
+    /// Returns the newest messages up to the one that `asked` answers, in order: that one, and those before it until
+    /// they reach either limit.
+    pub async fn messages_until(
+        &self,
+        thread_id: ThreadId,
+        asked: RunId,
+        limit: PageLimit,
+    ) -> Result<Vec<Message>, Error> {
+        ask!(self, engine => engine.messages_until(thread_id, asked, limit).await)
     }
 
     /// Returns a message of a thread; `None` when there is none.

@@ -4,16 +4,17 @@ use std::{collections::BTreeSet, time::Duration};
 
 use fathom::{
     domain::{
-        Cost, Event, Failure, FailureCode, MessageId, MessageRole, Note, Outcome, Owner, Run, RunId, RunOptions,
-        RunStatus, Scope, Source, SourceId, ThreadId, ThreadStatus, Timestamp, ToolKind, Usage, Wait, WaitKind,
-        Waiting, WarningCode,
+        ApiKey, ApiKeyId, Cost, Event, Failure, FailureCode, KeyScope, MessageId, MessageRole, Note, Outcome, Owner,
+        Run, RunId, RunOptions, RunStatus, Scope, Source, SourceId, ThreadId, ThreadStatus, Timestamp, ToolKind, Usage,
+        UseLimits, Wait, WaitKind, Waiting, WarningCode,
         event::Phase,
         report::{Citation, Report},
     },
     store::{
         Admission, CallRecord, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Commit, Created, Cursor, Database,
-        End, Entry, Error, Finish, HeldRun, IdempotencyKey, Lease, NEWEST_SCHEMA, NewEvent, NewRun, NewThread,
-        QueueLimits, Renewal, RetryOf, RunFilter, Schema, Step, StepKind, Store, Synchronous, ThreadFilter,
+        End, Entry, Error, Finish, HeldRun, IdempotencyKey, Lease, NEWEST_SCHEMA, NewEvent, NewKey, NewRun, NewSession,
+        NewThread, PARKED, PageLimit, QueueLimits, Renewal, RetryOf, RunFilter, Schema, Step, StepKind, Store,
+        Synchronous, ThreadFilter,
     },
 };
 use serde_json::json;
@@ -291,6 +292,35 @@ async fn a_cancel_request_reaches_the_worker(database: TestDatabase) {
     assert_eq!(store.held_by("a").await.unwrap(), []);
 }
 
+/// Whose key is missing, or who was stopped, need not be waited for. A pause after a failure stays: it may be the end
+/// that could not be written.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_is_given_back_while_it_is_cancelled_waits_for_nothing(database: TestDatabase) {
+    const PAUSE: Duration = Duration::from_secs(120);
+    let store = database.open().await;
+    let kind = WaitKind::Model;
+    let wait = Wait { name: "openai:m".into(), kind, seconds: 120.0, attempt: 0, since: NOW, until: NOW.plus(PAUSE) };
+    let waiting = Waiting::of(&wait, "set OPENAI_API_KEY");
+    for (cancelled, given, pause, is_free) in [
+        (true, Some(&waiting), PAUSE, true),
+        (true, None, PARKED, true),
+        (true, None, PAUSE, false),
+        (false, Some(&waiting), PAUSE, false),
+        (false, None, PARKED, false),
+    ] {
+        let lease = claimed(&store).await;
+        if cancelled {
+            store.request_cancel(lease.run_id, Clock::At(NOW)).await.unwrap();
+        }
+        store.release(lease.run_id, lease.epoch, given, pause, Clock::At(NOW)).await.unwrap();
+        let next = store.claim_next(&claimant("b"), ClaimFilter::ALL).await.unwrap();
+        let next = next.map(|(lease, run)| (lease.run_id, run.cancel_requested));
+        assert_eq!(next, is_free.then_some((lease.run_id, true)), "{cancelled} {given:?} {pause:?}");
+    }
+}
+
 #[test_case(TestDatabase::sqlite(); "sqlite")]
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -437,6 +467,75 @@ async fn a_run_and_its_retry_have_one_question(database: TestDatabase) {
     let again = NewRun { thread_id: first.thread_id, content: String::new(), retry, ..new_run() };
     store.add_run(&again, &Admission::default()).await.unwrap().unwrap();
     assert_eq!(store.question(again.run_id).await.unwrap().as_deref(), Some("What did the minutes decide?"));
+}
+
+/// However long a thread is, and however much has come since.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_is_shown_as_many_messages_as_there_is_room_for(database: TestDatabase) {
+    const QUESTION: &str = "Größer?";
+    let store = database.open().await;
+    let first = claimed(&store).await;
+    commit_one(&store, finish_of(first)).await.unwrap();
+    let next = |content: &str| NewRun { thread_id: first.thread_id, content: content.to_owned(), ..new_run() };
+    let asked = added(&store, &next(QUESTION)).await.unwrap().unwrap();
+    store.request_cancel(asked.id, Clock::At(NOW)).await.unwrap();
+    let retry = Some(RetryOf { run_id: asked.id, question_of: asked.id });
+    added(&store, &NewRun { retry, ..next("Try again.") }).await.unwrap().unwrap();
+    let shown = async |run_id: RunId, rows: u32, bytes: usize| {
+        let messages = store.messages_until(first.thread_id, run_id, PageLimit { rows, bytes }).await.unwrap();
+        messages.into_iter().map(|message| message.content).collect::<Vec<_>>()
+    };
+    let all = ["What did the minutes decide?", "It is decided.", QUESTION];
+    // The question has nine bytes, and what was answered before it fourteen.
+    for (rows, bytes, left_out) in [(9, 99, 0), (9, 24, 0), (9, 23, 1), (9, 10, 1), (9, 9, 2), (2, 99, 1), (1, 1, 2)] {
+        assert_eq!(shown(asked.id, rows, bytes).await, all[left_out..], "{rows} messages, {bytes} bytes");
+    }
+    assert_eq!(shown(first.run_id, 9, 99).await, all[..1]);
+    assert_eq!(shown(RunId::new(), 9, 99).await.len(), 4);
+}
+
+/// A replica whose clock is ahead takes nothing away that counts for the others.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_and_sessions_expire_by_the_clock_of_the_database(database: TestDatabase) {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    let store = database.open().await;
+    let now = store.clock().await.unwrap();
+    let key = |created_at: Timestamp| ApiKey {
+        id: ApiKeyId::new(),
+        name: "laptop".to_owned(),
+        owner: Owner::local(),
+        scope: KeyScope::Read,
+        created_at,
+        expires_at: Some(created_at.plus(HOUR)),
+        revoked_at: None,
+        last_used_at: None,
+        limits: UseLimits::default(),
+        issuer: Some("https://issuer.test".to_owned()),
+    };
+    let times = [now.minus(2 * HOUR), now, now.plus(2 * HOUR)];
+    let keys = times.map(key);
+    for key in &keys {
+        store.add_key(&NewKey { key: key.clone(), secret_hash: [0; 32] }).await.unwrap();
+    }
+    assert_eq!(store.keys(None, 9).await.unwrap().items, [keys[2].clone(), keys[1].clone()]);
+    let session = |created_at: Timestamp| NewSession {
+        id: ApiKeyId::new(),
+        key_id: keys[1].id,
+        secret_hash: [0; 32],
+        created_at,
+        expires_at: created_at.plus(HOUR),
+    };
+    let sessions = times.map(session);
+    for session in &sessions {
+        store.add_session(session).await.unwrap();
+    }
+    for (session, is_there) in sessions.iter().zip([false, true, true]) {
+        assert_eq!(store.session(session.id).await.unwrap().is_some(), is_there);
+    }
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]
@@ -825,6 +924,30 @@ async fn a_thread_has_one_active_run(database: TestDatabase) {
     let roles: Vec<_> = messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [MessageRole::User, MessageRole::Assistant, MessageRole::User]);
     assert_eq!(seqs(&store, lease.thread_id).await, [1, 2, 3]);
+}
+
+/// What comes last in a thread does not depend on the clocks of those who write.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_comes_after_those_before_it_whatever_clocks_say(database: TestDatabase) {
+    let store = database.open().await;
+    let first = claimed(&store).await;
+    commit_one(&store, finish_of(first)).await.unwrap();
+    let next = |after_ms| NewRun { thread_id: first.thread_id, now: Timestamp(NOW.0 + after_ms), ..new_run() };
+    let second = added(&store, &next(-5_000)).await.unwrap().unwrap();
+    assert_eq!((second.created_at, &run_of(&store, second.id).await), (Timestamp(NOW.0 + 1), &second));
+    let thread = store.thread(first.thread_id).await.unwrap().unwrap();
+    assert_eq!((thread.status, thread.latest_run_id), (ThreadStatus::Busy, Some(second.id)));
+    store.request_cancel(second.id, Clock::At(NOW)).await.unwrap();
+    let retry = Some(RetryOf { run_id: second.id, question_of: second.id });
+    let third = NewRun { retry, content: String::new(), ..next(-5_000) };
+    let third = added(&store, &third).await.unwrap().expect("it is a retry of the newest run");
+    store.request_cancel(third.id, Clock::At(NOW)).await.unwrap();
+    let fourth = added(&store, &next(5_000)).await.unwrap().unwrap();
+    assert_eq!(fourth.created_at, Timestamp(NOW.0 + 5_000));
+    let newest_first: Vec<_> = store.thread_runs(first.thread_id).await.unwrap().iter().map(|run| run.id).collect();
+    assert_eq!(newest_first, [fourth.id, third.id, second.id, first.run_id]);
 }
 
 /// The run is inserted while the transaction that ends the one before has not committed yet, and waits for it.

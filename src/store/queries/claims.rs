@@ -12,7 +12,7 @@ use super::{
 use crate::{
     domain::{Moment, Run, RunId, Timestamp, Waiting},
     store::{
-        ClaimFilter, Claimant, Claimed, Clock, End, EndedLeases, Error, HeldRun, Lease, Renewal,
+        ClaimFilter, Claimant, Claimed, Clock, End, EndedLeases, Error, HeldRun, Lease, PARKED, Renewal,
         values::{clean, signed},
     },
 };
@@ -246,7 +246,8 @@ impl Engine {
         Ok(held.map_or(Renewal::Lost, |cancel_requested| Renewal::Held { cancel_requested }))
     }
 
-    /// Releases a run; after `pause` anybody may claim it. What it waits for is shown, or stays as it is.
+    /// Releases a run; after `pause` anybody may claim it. One that waits for something, or is parked, may be claimed
+    /// at once when it is to be cancelled, so that it is ended. What it waits for is shown, or stays as it is.
     pub async fn release(
         &self,
         run_id: RunId,
@@ -256,16 +257,19 @@ impl Engine {
         clock: Clock,
     ) -> Result<(), Error> {
         const RELEASE: &str = concat!(
-            "UPDATE runs SET lease_expires_at = $3 + ",
+            "UPDATE runs SET lease_expires_at = CASE WHEN cancel_requested AND $7 THEN 0 ELSE $3 + ",
             time!("$4"),
-            ", claimed_by = NULL, waiting_for = COALESCE($5, waiting_for), waiting_until = COALESCE($6, waiting_until) \
+            " END, claimed_by = NULL, waiting_for = COALESCE($5, waiting_for), \
+             waiting_until = COALESCE($6, waiting_until) \
              WHERE id = $1 AND epoch = $2 AND status = 'running' AND claimed_by IS NOT NULL"
         );
         let shown = waiting.map(serde_json::to_string).transpose()?.map(|shown| clean(&shown).into_owned());
         let until = waiting.map(|waiting| waiting.until.0);
+        // Otherwise it pauses after a failure, which may be that its end could not be written.
+        let waits = waiting.is_some() || pause >= PARKED;
         let mut connection = self.writer().await?;
         let release = query(RELEASE).bind(run_id.0).bind(epoch).bind(ms(pause)).bind(clock.given());
-        release.bind(shown).bind(until).execute(&mut *connection).await?;
+        release.bind(shown).bind(until).bind(waits).execute(&mut *connection).await?;
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Keys of the API, and sessions.
 
 use sqlx::{Row as _, query};
+use uuid::Uuid;
 
 use super::{
     Engine, Row,
@@ -8,7 +9,7 @@ use super::{
 };
 use crate::{
     domain::{ApiKey, ApiKeyId, Owner, Timestamp},
-    store::{Error, NewKey, NewSession},
+    store::{Cursor, Error, NewKey, NewSession, Page},
 };
 
 macro_rules! key_columns {
@@ -23,10 +24,11 @@ impl Engine {
         const INSERT: &str = "INSERT INTO api_keys (id, name, owner, scope, secret_hash, created_at, expires_at, limits, \
             issuer) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
         let key = &new.key;
-        const FORGET: &str = "DELETE FROM api_keys WHERE issuer IS NOT NULL AND expires_at <= $1";
+        const FORGET: &str =
+            concat!("DELETE FROM api_keys WHERE issuer IS NOT NULL AND expires_at <= (SELECT ", server_time!(), ")");
         let mut tx = self.begin().await?;
         if key.issuer.is_some() {
-            query(FORGET).bind(key.created_at.0).execute(&mut *tx).await?;
+            query(FORGET).execute(&mut *tx).await?;
         }
         let insert = query(INSERT).bind(key.id.0).bind(owned(&key.name)).bind(owned(key.owner.as_str()));
         let insert = insert.bind(key.scope.as_str()).bind(new.secret_hash.to_vec());
@@ -36,10 +38,21 @@ impl Engine {
         Ok(tx.commit().await?)
     }
 
-    pub async fn keys(&self) -> Result<Vec<ApiKey>, Error> {
-        const SELECT: &str = concat!("SELECT ", key_columns!(), " FROM api_keys ORDER BY created_at DESC, id DESC");
+    pub async fn keys(&self, after: Option<Cursor>, limit: u32) -> Result<Page<ApiKey>, Error> {
+        const SELECT: &str = concat!(
+            "SELECT ",
+            key_columns!(),
+            " FROM api_keys WHERE (created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT $3 + 0"
+        );
+        let after = after.unwrap_or(Cursor { at: i64::MAX, id: Uuid::max() });
         let mut connection = self.reader().await?;
-        query(SELECT).fetch_all(&mut *connection).await?.iter().map(key).collect()
+        let select = query(SELECT).bind(after.at).bind(after.id).bind(i64::from(limit) + 1);
+        let rows = select.fetch_all(&mut *connection).await?;
+        let found = rows.iter().map(|row| {
+            let key = key(row)?;
+            Ok((Cursor { at: key.created_at.0, id: key.id.0 }, key))
+        });
+        Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))
     }
 
     pub async fn key(&self, id: ApiKeyId) -> Result<Option<(ApiKey, Vec<u8>)>, Error> {
@@ -72,8 +85,9 @@ impl Engine {
     pub async fn add_session(&self, new: &NewSession) -> Result<(), Error> {
         const INSERT: &str = "INSERT INTO sessions (id, key_id, secret_hash, created_at, expires_at) \
             VALUES ($1, $2, $3, $4, $5)";
+        const FORGET: &str = concat!("DELETE FROM sessions WHERE expires_at <= (SELECT ", server_time!(), ")");
         let mut tx = self.begin().await?;
-        query("DELETE FROM sessions WHERE expires_at <= $1").bind(new.created_at.0).execute(&mut *tx).await?;
+        query(FORGET).execute(&mut *tx).await?;
         let insert = query(INSERT).bind(new.id.0).bind(new.key_id.0).bind(new.secret_hash.to_vec());
         insert.bind(new.created_at.0).bind(new.expires_at.0).execute(&mut *tx).await?;
         Ok(tx.commit().await?)

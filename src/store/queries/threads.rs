@@ -15,7 +15,9 @@ use crate::{
         DocumentSet, Event, Message, MessageId, Owner, Progress, Run, RunId, RunStatus, Scope, Thread, ThreadId,
         ThreadStatus, Timestamp, event::beginning,
     },
-    store::{Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page},
+    store::{
+        Admission, Created, Cursor, Error, FirstAnswer, IdempotencyKey, NewEvent, NewRun, NewThread, Page, PageLimit,
+    },
 };
 
 /// What [`thread`] reads: each thread of that table with the state of its newest run.
@@ -113,12 +115,18 @@ impl Engine {
             .fetch_one(&mut *tx)
             .await?;
         // Read again under the thread's lock: the insert may have waited for the end of the run before, and then had
-        // read the number before that end.
-        const BEGIN: &str = "UPDATE runs SET first_seq = $2 WHERE id = $1";
-        query(BEGIN).bind(new_run.run_id.0).bind(seq - 1).execute(&mut *tx).await?;
+        // read the number before that end. The time puts the runs of a thread in their order, and the clock of the
+        // replica that wrote the one before may be ahead of this one's.
+        const BEGIN: &str = "UPDATE runs SET first_seq = $2, created_at = COALESCE((SELECT \
+            CASE WHEN (before.created_at, before.id) < ($3, $1) THEN $3 ELSE before.created_at + 1 END \
+            FROM runs AS before WHERE before.thread_id = $4 AND before.id <> $1 \
+            ORDER BY before.created_at DESC, before.id DESC LIMIT 1), $3) WHERE id = $1 RETURNING created_at";
+        let begin = query_scalar(BEGIN).bind(new_run.run_id.0).bind(seq - 1).bind(new_run.now.0);
+        let created_at = Timestamp(begin.bind(new_run.thread_id.0).fetch_one(&mut *tx).await?);
         insert_question(&mut tx, new_run, seq, position).await?;
         tx.commit().await?;
-        Ok(Some(Created::New { run: queued(new_run).into(), position, allowances }))
+        let run = Run { created_at, ..queued(new_run) };
+        Ok(Some(Created::New { run: run.into(), position, allowances }))
     }
 
     /// Returns a page of threads, those of that owner if one is given.
@@ -154,6 +162,37 @@ impl Engine {
             Ok((Cursor { at: row.try_get("position")?, id: message.id.0 }, message))
         });
         Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))
+    }
+
+    /// Returns the newest messages up to the one that this run answers, which is among them, in order. What comes
+    /// before is left out from where either limit is reached, and is not read.
+    pub async fn messages_until(
+        &self,
+        thread_id: ThreadId,
+        asked: RunId,
+        limit: PageLimit,
+    ) -> Result<Vec<Message>, Error> {
+        // By the run alone: an index of the thread would lead through all its texts.
+        const QUESTION: &str = "SELECT position, id FROM messages WHERE run_id = $1 AND role = 'user' \
+            ORDER BY position, id LIMIT 1";
+        const LENGTHS: &str = "SELECT position, id, CAST(OCTET_LENGTH(content) AS BIGINT) AS bytes FROM messages \
+            WHERE thread_id = $1 AND (position, id) <= ($2, $3) ORDER BY position DESC, id DESC LIMIT $4 + 0";
+        const SELECT: &str = "SELECT id, role, content, run_id, created_at FROM messages WHERE thread_id = $1 \
+            AND (position, id) >= ($2, $3) AND (position, id) <= ($4, $5) ORDER BY position, id";
+        let mut connection = self.reader().await?;
+        let question = query(QUESTION).bind(asked.0).fetch_optional(&mut *connection).await?;
+        let last = question.as_ref().map(place).transpose()?.unwrap_or(Cursor { at: i64::MAX, id: Uuid::max() });
+        let lengths = query(LENGTHS).bind(thread_id.0).bind(last.at).bind(last.id).bind(i64::from(limit.rows));
+        let (mut first, mut bytes) = (last, 0_usize);
+        for row in lengths.fetch_all(&mut *connection).await? {
+            if bytes >= limit.bytes {
+                break;
+            }
+            first = place(&row)?;
+            bytes += unsigned::<usize>(row.try_get("bytes")?)?;
+        }
+        let select = query(SELECT).bind(thread_id.0).bind(first.at).bind(first.id).bind(last.at).bind(last.id);
+        select.fetch_all(&mut *connection).await?.iter().map(message).collect()
     }
 
     pub async fn message(&self, thread_id: ThreadId, message_id: MessageId) -> Result<Option<Message>, Error> {
@@ -416,6 +455,11 @@ pub fn thread(row: &Row) -> Result<Thread, Error> {
         metadata: serde_json::from_str(row.try_get("metadata")?)?,
         options: serde_json::from_str(row.try_get("options")?)?,
     })
+}
+
+/// Returns where a message stands in its thread.
+fn place(row: &Row) -> Result<Cursor, Error> {
+    Ok(Cursor { at: row.try_get("position")?, id: row.try_get("id")? })
 }
 
 fn message(row: &Row) -> Result<Message, Error> {

@@ -1,13 +1,19 @@
 //! A service that asks for keys: who has none, or one that does not allow it, gets nothing.
 
-use std::time::{Duration, Instant};
+use std::{
+    any::Any,
+    time::{Duration, Instant},
+};
 
 use fathom::{
     auth::Keys,
     domain::{KeyScope, Timestamp},
     http::paths,
+    store::Database,
 };
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
+use sqlx::{Connection as _, Executor as _, PgConnection};
 use test_case::test_case;
 
 use super::{Answer, JSON, NOBODY, Service, small_world};
@@ -83,6 +89,43 @@ async fn no_route_answers_without_a_key_that_is_taken(database: TestDatabase) {
     world.finish();
 }
 
+/// Holds a lock, until it is dropped, under which keys can be read and not be changed.
+async fn unwritable(database: &TestDatabase) -> Box<dyn Any> {
+    match &database.database {
+        Database::Postgres { url, .. } => {
+            let mut holder = PgConnection::connect(url.expose_secret()).await.unwrap();
+            holder.execute("BEGIN; LOCK TABLE api_keys IN SHARE MODE").await.unwrap();
+            Box::new(holder)
+        }
+        Database::Sqlite { .. } => Box::new(database.outage().await),
+    }
+}
+
+/// That it was used is noted later.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_is_taken_while_nothing_can_be_written(database: TestDatabase) {
+    let (world, service) = service(&database).await;
+    let ann = service.key("ann", KeyScope::Read, None).await;
+    let root = service.key("root", KeyScope::Admin, None).await;
+    let lock = unwritable(&database).await;
+    for key in [&ann, &root, &ann] {
+        let began = Instant::now();
+        ask(&service, key, "GET", "/api/v1/threads", &Value::Null).await.expect(200);
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    }
+    drop(lock);
+    until("the use is noted", async || {
+        let keys = ask(&service, &root, "GET", "/api/v1/keys", &Value::Null).await.expect(200).json();
+        let mut keys = keys["data"].as_array().unwrap().iter();
+        keys.any(|key| key["owner"] == "ann" && key["last_used_at"].is_string()).then_some(())
+    })
+    .await;
+    service.stop().await;
+    world.finish();
+}
+
 /// A key that reads changes nothing, and one that writes manages no keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_allows_what_its_scope_says() {
@@ -140,6 +183,39 @@ async fn a_key_sees_what_its_owner_has() {
     let all = ask(&service, &admin, "GET", "/api/v1/keys", &Value::Null).await.expect(200).text();
     for secret in [&ann, &bob, &admin] {
         assert!(!all.contains(secret.rsplit('_').next().unwrap()), "a secret is shown once");
+    }
+    service.stop().await;
+    world.finish();
+}
+
+/// Each sign-in through an issuer makes one, and they stay for days.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_are_listed_by_pages(database: TestDatabase) {
+    let (world, service) = service(&database).await;
+    let admin = service.key("root", KeyScope::Admin, None).await;
+    for _ in 0..21 {
+        service.key("ann", KeyScope::Read, None).await;
+    }
+    let listed = async |query: &str| {
+        let list = ask(&service, &admin, "GET", &format!("/api/v1/keys?{query}"), &Value::Null).await;
+        let list = list.expect(200).json();
+        let ids: Vec<Value> = list["data"].as_array().unwrap().iter().map(|key| key["id"].clone()).collect();
+        (ids, list["next_cursor"].as_str().map(str::to_owned))
+    };
+    let (whole, end) = listed("limit=100").await;
+    assert_eq!((whole.len(), end), (22, None));
+    assert_eq!(listed("").await.0, whole[..20], "newest first, the usual number");
+    let (mut all, mut cursor) = (Vec::new(), Some(String::new()));
+    while let Some(at) = cursor {
+        let (ids, next) = listed(&format!("limit=7&cursor={at}")).await;
+        all.extend(ids);
+        cursor = next;
+    }
+    assert_eq!(all, whole);
+    for (query, code) in [("limit=101", "validation_failed"), ("cursor=threads.1", "invalid_cursor")] {
+        ask(&service, &admin, "GET", &format!("/api/v1/keys?{query}"), &Value::Null).await.refused(422, code);
     }
     service.stop().await;
     world.finish();
@@ -223,7 +299,7 @@ async fn a_session_lasts_until_it_is_signed_out_or_its_key_is_revoked(database: 
     with("DELETE", "/api/v1/session", &one).await.expect(204);
     with("GET", "/api/v1/threads", &one).await.refused(401, "unauthenticated");
     with("GET", "/api/v1/threads", &two).await.expect(200);
-    let id = service.app.keys.list().await.unwrap()[0].id;
+    let id = service.app.keys.list(None, 1).await.unwrap().items[0].id;
     service.app.keys.revoke(id).await.unwrap();
     with("GET", "/api/v1/threads", &two).await.refused(401, "unauthenticated");
     sign_in(&key, &[]).await.refused(422, "validation_failed");
@@ -240,7 +316,7 @@ async fn a_key_that_another_process_revokes_is_refused_within_seconds() {
     let list = async || ask(&service, &key, "GET", "/api/v1/threads", &Value::Null).await;
     list().await.expect(200);
     let elsewhere = Keys::new(database.open().await);
-    let id = elsewhere.list().await.unwrap()[0].id;
+    let id = elsewhere.list(None, 1).await.unwrap().items[0].id;
     elsewhere.revoke(id).await.unwrap();
     let since = Instant::now();
     until("it is refused", async || (list().await.status == 401).then_some(())).await;
@@ -260,7 +336,7 @@ async fn a_stream_ends_when_its_key_is_revoked() {
     let mut stream = service.stream(&path, &[("x-api-key", &ann)]).await;
     stream.until("run.completed").await;
     let keys = Keys::new(database.open().await);
-    let id = keys.list().await.unwrap().into_iter().find(|key| key.owner.as_str() == "ann").unwrap().id;
+    let id = keys.list(None, 100).await.unwrap().items.into_iter().find(|key| key.owner.as_str() == "ann").unwrap().id;
     keys.revoke(id).await.unwrap();
     let end = tokio::time::timeout(Duration::from_secs(30), stream.next()).await.expect("it ends");
     assert_eq!(end, None);

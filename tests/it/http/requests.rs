@@ -5,17 +5,19 @@ use std::{
     time::{Duration, Instant},
 };
 
+use fathom::store::{Claimant, Claimed, Clock, NewRun};
 use serde_json::{Value, json};
 use test_case::test_case;
 
 use super::{
-    JSON, Service, Started,
+    JSON, PATIENCE, Service, Started,
     cancelling::{pending, silent_at},
     small_world,
 };
 use crate::{
     crash::until,
     database::TestDatabase,
+    store::{created, finish_of, new_run},
     stories::engine::QUESTION,
     world::{Call, Ended, Kind, Script, Shape, When, World, reply},
 };
@@ -362,6 +364,36 @@ async fn a_wait_ends_with_the_run_or_with_the_patience(database: TestDatabase) {
         let answer = service.ask("GET", path, &[("prefer", ignored)], "").await.expect(200);
         assert_eq!(answer.header("preference-applied"), "", "{ignored}");
     }
+    service.stop().await;
+    world.finish();
+}
+
+/// A newer release that works beside this one writes events that this one does not know.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_is_waited_for_whatever_events_it_has(database: TestDatabase) {
+    const UNKNOWN: &str = "UPDATE threads SET last_seq = last_seq + 1; \
+        INSERT INTO events (thread_id, seq, run_id, ts, agent, name, body) \
+        SELECT threads.id, threads.last_seq, runs.id, 1, 'root', 'run.pondered', \
+        '{\"type\":\"run.pondered\",\"data\":{}}' FROM threads JOIN runs ON runs.thread_id = threads.id";
+    let world = World::start(Script::new()).await;
+    let service = Service::start(&world, &database).await;
+    let newer = database.open().await;
+    let claimant = Claimant { worker: "newer".to_owned(), lease: PATIENCE, clock: Clock::Database };
+    let run = created(&newer, &NewRun { reserved: Some(claimant.clone()), ..new_run() }).await;
+    let Claimed::Yes { lease, .. } = newer.claim(run.id, &claimant).await.unwrap() else { panic!("not claimed") };
+    let path = format!("/api/v1/runs/{}", run.id);
+    let work = async {
+        // The wait begins beside them.
+        for _ in 0..10 {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            database.execute(UNKNOWN).await;
+        }
+        newer.commit(vec![finish_of(lease)]).await.remove(0).unwrap();
+    };
+    let (answer, ()) = tokio::join!(service.ask("GET", &path, &[WAIT], ""), work);
+    assert_eq!(answer.expect(200).json()["status"], "completed");
     service.stop().await;
     world.finish();
 }

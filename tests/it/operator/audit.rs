@@ -158,6 +158,26 @@ async fn who_did_what_is_logged_and_no_secret() {
     world.finish();
 }
 
+/// A filter that takes what is below its level must not take the id of the request from the lines that stay.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lines_of_a_quiet_log_say_of_which_request_they_are() {
+    let world = World::start(Script::whole_run(Shape::SMALL)).await;
+    let root = keys(&world, &["create", "--owner", "root", "--scope", "admin"]).await.trim_end().to_owned();
+    let mut command = world.fathom(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("FATHOM_AUTHENTICATION", "keys").env("FATHOM_LOG_FORMAT", "json").env("FATHOM_LOG", "error");
+    let mut service = Running::spawn(command, world.folder());
+    let line = service.says(" on http://").await;
+    let address = line.split(" on ").nth(1).unwrap().split_whitespace().next().unwrap();
+    let client = Client::builder().no_proxy().build().unwrap();
+    let mut story = Story { base: address.to_owned(), client, secrets: Vec::new() };
+    story.sessions(&root).await;
+    service.terminate().await;
+    service.ends().await;
+    let said: Vec<Value> = audit(&service.stderr()).into_iter().map(|mut line| line["message"].take()).collect();
+    assert_eq!(said, ["a sign-in was refused", "signed in", "signed out"]);
+    world.finish();
+}
+
 fn entry(by: &str, by_key: &str, message: &str, more: Value) -> Value {
     let mut entry = json!({ "message": message, "by": by, "by_key": by_key });
     entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -1,5 +1,11 @@
 //! `fathom keys`, and the service that asks for them, as programs.
 
+use std::collections::BTreeSet;
+
+use fathom::{
+    auth::{Keys, Wanted},
+    domain::{KeyScope, Owner, UseLimits},
+};
 use serde_json::Value;
 
 use crate::{
@@ -58,6 +64,21 @@ async fn keys_are_made_listed_and_revoked(engine: Engine) {
     assert!(keys(&site, &["list"]).await.1.contains("revoked "));
     let (code, _, said) = keys(&site, &["revoke", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d"]).await;
     assert!(code == Some(2) && said.contains("there is no key"), "{said}");
+    site.world.finish();
+}
+
+/// However many there are.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_key_is_listed() {
+    let site = Site::new(Engine::Sqlite, Script::new()).await;
+    let made = Keys::new(site.store.clone());
+    for number in 0..205 {
+        let (name, owner, limits) = (number.to_string(), Owner::named("ann"), UseLimits::default());
+        made.create(Wanted { name, owner, scope: KeyScope::Read, expires_at: None, limits }).await.unwrap();
+    }
+    let listed: Vec<Value> = serde_json::from_str(&keys(&site, &["list", "--json"]).await.1).unwrap();
+    let names: BTreeSet<&str> = listed.iter().map(|key| key["name"].as_str().unwrap()).collect();
+    assert_eq!((listed.len(), names.len()), (205, 205));
     site.world.finish();
 }
 

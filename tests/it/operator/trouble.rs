@@ -63,6 +63,9 @@ async fn a_run_whose_key_is_gone_says_what_to_set(engine: Engine) {
         };
         until("its readers are shown it", async || (refused().await > 0).then_some(())).await;
         assert_eq!(refused().await, 1, "in life {life}");
+        // Who tries it from a shell without the key takes it from nobody.
+        let mut resumed = site.spawn_with(&["resume", &run.id.to_string()], &NO_KEY);
+        assert_eq!(resumed.ends().await.code(), Some(2), "{}", resumed.stderr());
         assert!(output(&site, &["runs", "list"]).await.contains("  waiting  "));
         assert!(output(&site, &["runs", "show", &run.id.to_string()]).await.contains("set OPENAI_API_KEY"));
         service.running.kill().await;

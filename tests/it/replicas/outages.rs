@@ -19,6 +19,7 @@ use crate::{
     crash::{Engine, QUESTION, SHAPE, Site, until},
     database::{Cluster, TestDatabase},
     fleet::{Cable, Fleet, Mode, Replica, check_ledger},
+    store::{claimed, finish_of},
     world::{Ended, Script, brain},
 };
 
@@ -271,6 +272,30 @@ async fn a_wrong_clock_neither_takes_runs_away_nor_hides_them() {
         let in_flight = in_flight.max(busy.open_calls()) + RUNS;
         busy.ends_well(in_flight).await;
     }
+}
+
+/// One replica's clock is days behind, by which nothing is old yet. One that is ahead would find too much to be old.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_clock_does_not_say_what_is_old() {
+    const TWO_DAYS_OLD: &str = "UPDATE threads SET created_at = EXTRACT(EPOCH FROM now() - INTERVAL '2 days') * 1000; \
+        UPDATE runs SET created_at = threads.created_at, finished_at = threads.created_at FROM threads";
+    let site = Site::new(Engine::Postgres, Script::new()).await;
+    let lease = claimed(&site.store).await;
+    assert_eq!(site.store.commit(vec![finish_of(lease)]).await, [Ok(())]);
+    site.database.execute(TWO_DAYS_OLD).await;
+    let library = faketime();
+    let variables = [
+        ("LD_PRELOAD", library.as_str()),
+        ("FAKETIME", "-10d"),
+        ("DONT_FAKE_MONOTONIC", "1"),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
+        ("FATHOM_THREAD_RETENTION_DAYS", "1"),
+    ];
+    let mut replica = Replica::start_with(&site.world, &site.database.database, &variables).await;
+    patiently("it is deleted", async || site.store.thread(lease.thread_id).await.unwrap().is_none().then_some(()))
+        .await;
+    replica.running.kill().await;
+    site.world.finish();
 }
 
 /// The clock of the only machine there is jumps, while its runs are at work.

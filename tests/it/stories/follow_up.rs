@@ -477,6 +477,27 @@ async fn what_an_unfinished_run_found_outlives_a_question_back() {
     world.finish();
 }
 
+/// Many messages that were cancelled do not make each later run look through all of them.
+#[test_case(15, true; "few")]
+#[test_case(16, false; "many")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_unfinished_run_found_is_looked_for_behind_few_others(others: usize, is_found: bool) {
+    let database = TestDatabase::sqlite();
+    let world = world(small().first(When::kind(Kind::Report), [reply::status(401)])).await;
+    let engine = Engine::start(&world, &database, &[]).await;
+    let failed = engine.research(QUESTION).await;
+    failed.failed_with(FailureCode::ModelAuth);
+    for number in 0..others {
+        let wait = format!("Wait, number {number}.");
+        let run = engine.app.runs.reply(failed.run.thread_id, &wait, engine.options.clone()).await.unwrap();
+        engine.cancel(run.id).await;
+    }
+    let story = next(&engine, &failed, "What about the loan?").await;
+    assert_eq!(keys(&story).contains(&"earlier"), is_found, "{:?}", keys(&story));
+    engine.app.close().await;
+    world.finish();
+}
+
 /// Research that took nothing over gives the same ids to other pages: what the report cites stays what it was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_keeps_its_citations_beside_research_that_began_again() {

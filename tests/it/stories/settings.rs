@@ -156,6 +156,8 @@ async fn nothing_is_accepted_silently() {
     refused(&[], &research, "providers.openai.base_url is not taken from a file that was merely found").await;
     fs::write(world.folder().join("fathom.toml"), "[http]\ntrusted_proxies = ['0.0.0.0/0']\n").unwrap();
     refused(&[], &research, "http.trusted_proxies is not taken from a file that was merely found").await;
+    fs::write(world.folder().join("fathom.toml"), "[sign_in]\naudiences = 'of-another-program'\n").unwrap();
+    refused(&[], &research, "sign_in.audiences is not taken from a file that was merely found").await;
     assert_eq!(world.models.total(), 0);
     world.finish();
 }
