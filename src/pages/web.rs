@@ -624,6 +624,31 @@ mod tests {
         assert_eq!(read.unwrap_err().to_string(), "there is no such page (status 404)");
     }
 
+    /// Sites keep the rules of all their names at one of them.
+    #[tokio::test]
+    async fn rules_are_followed_to_another_host() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut web = leading_to(listener.local_addr().unwrap(), Cache::default());
+        Arc::get_mut(&mut web.inner).unwrap().robots = true;
+        let rules = "User-agent: *\nDisallow: /private\n";
+        let answers = [
+            "HTTP/1.1 301 Moved Permanently\r\nLocation: http://www.public.test/robots.txt\r\nContent-Length: 0\r\n\
+             Connection: close\r\n\r\n"
+                .to_owned(),
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{rules}", rules.len()),
+        ];
+        let serve = async {
+            let mut asked = Vec::new();
+            for answer in &answers {
+                asked.push(answer_with(&listener, answer).await);
+            }
+            asked
+        };
+        let (read, asked) = futures::join!(web.read("http://public.test/private/x"), serve);
+        assert!(asked[1].contains("host: www.public.test"), "{}", asked[1]);
+        assert_eq!(read.unwrap_err().to_string(), "its site asks programs not to read it (robots.txt)");
+    }
+
     #[test]
     fn links_lead_to_other_pages() {
         let link = |target: &str| Link { text: "Dues".to_owned(), target: target.to_owned() };

@@ -112,24 +112,15 @@ impl Filters {
         (text, is_restricted)
     }
 
-    /// Returns whether a result with that address and date may be kept. Documents have no site; what has no date may be
-    /// of any.
+    /// Returns whether a result with that address and date may be kept. What has no site is a document of the user's
+    /// own, which was given to be searched, whatever its age; what has no date may be of any.
     pub fn allow(&self, hit: &Hit) -> bool {
+        let Some(site) = site_of(&hit.url) else { return true };
         let recent = match (self.since_text(), &hit.published) {
             (Some(since), Some(published)) => *published >= since,
             _ => true,
         };
-        recent && self.allow_address(&hit.url)
-    }
-
-    fn allow_address(&self, address: &str) -> bool {
-        let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let Some(host) = url.as_ref().and_then(Url::host) else { return true };
-        let host = match host {
-            Host::Domain(name) => name.trim_end_matches('.').to_ascii_lowercase(),
-            other => other.to_string(),
-        };
-        self.allow_site(&host)
+        recent && self.allow_site(&site)
     }
 
     /// Returns whether results may come from the site of that name, which is in lower case.
@@ -139,6 +130,15 @@ impl Filters {
         };
         (self.include.is_empty() || self.include.iter().any(within)) && !self.exclude.iter().any(within)
     }
+}
+
+/// Returns the name of the site of a page, in lower case.
+fn site_of(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    Some(match url.host()? {
+        Host::Domain(name) => name.trim_end_matches('.').to_ascii_lowercase(),
+        other => other.to_string(),
+    })
 }
 
 /// Returns the value of Google's `tbs`, which several engines have taken over.
@@ -233,6 +233,7 @@ mod tests {
         check(Some("2001-01-01"), false);
         check(Some("2999-01-01"), true);
         assert!(Filters::default().allow(&hit("https://a.test/", Some("2001-01-01"))));
+        assert!(filters.allow(&hit("minutes/april.pdf#page=3", Some("2001-01-01"))), "a document of the user's own");
     }
 
     #[test]

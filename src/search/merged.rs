@@ -10,7 +10,7 @@ use futures::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{CallContext, Engine, Error, Gate, Hit, Limits, Opened, Results, Search, Skipped};
+use super::{CallContext, Corpus, Engine, Error, Gate, Hit, Limits, Opened, Results, Search, Skipped};
 use crate::{
     domain::{ModelName, Usage},
     net::{Wait, same_page},
@@ -45,6 +45,7 @@ struct Off {
 }
 
 /// An engine that has not answered.
+#[derive(Clone)]
 struct Failed {
     place: usize,
     error: Error,
@@ -60,23 +61,55 @@ impl Merged {
     }
 
     /// Answers as long as one engine does; `caller` learns of those that fail. An engine's rate limit or outage is
-    /// waited for 20 s at most unless all engines fail, and one that refused its key is not asked again.
+    /// waited for 20 s at most unless the others find nothing, and one that refused its key is not asked again.
     async fn ask(&self, query: &str, limits: &Limits, caller: &dyn CallContext) -> Result<Vec<Hit>, Error> {
         let hurried = WithDeadline::within(TIME_TO_ANSWER, caller);
         let answers = join_all((0..self.named).map(|place| self.ask_one(place, query, limits, &hurried))).await;
         let (mut lists, mut failed) = (Vec::new(), Vec::new());
-        for answer in answers {
+        for (place, answer) in answers.into_iter().enumerate() {
             match answer {
-                Ok(hits) => lists.push(hits),
+                Ok(hits) => lists.push((place, hits)),
                 Err(missed) => failed.push(missed),
             }
         }
-        if !lists.is_empty() {
-            for Failed { place, error, .. } in failed.iter().filter(|failed| failed.was_asked) {
-                caller.lost(self.engines[*place].name(), &error.to_string());
+        let is_settled = self.is_settled(&lists, &failed);
+        let mut lists: Vec<_> = lists.into_iter().map(|(_, hits)| hits).collect();
+        if !is_settled {
+            match self.ask_on(query, limits, caller, failed.clone()).await {
+                Ok(hits) => {
+                    lists.push(hits);
+                    return Ok(fused(lists, limits.max_results));
+                }
+                Err(error) if lists.is_empty() => return Err(error),
+                Err(_) => {}
             }
-            return Ok(fused(lists, limits.max_results));
         }
+        for Failed { place, error, .. } in failed.iter().filter(|failed| failed.was_asked) {
+            caller.lost(self.engines[*place].name(), &error.to_string());
+        }
+        Ok(fused(lists, limits.max_results))
+    }
+
+    /// Returns whether the answers do without those that failed in passing: nothing found says nothing of what these
+    /// have, and the user's own documents nothing of the web.
+    fn is_settled(&self, lists: &[(usize, Vec<Hit>)], failed: &[Failed]) -> bool {
+        let corpus = |place: usize| self.engines[place].corpus();
+        let mut found = lists.iter().filter(|(_, hits)| !hits.is_empty()).map(|(place, _)| corpus(*place));
+        let finds_anything = found.clone().next().is_some();
+        let finds_pages = found.any(|corpus| corpus == Corpus::Web);
+        let does_without = |place| finds_pages || finds_anything && corpus(place) == Corpus::Documents;
+        let mut away = failed.iter().filter(|failed| failed.error.may_pass());
+        !lists.is_empty() && away.all(|failed| does_without(failed.place))
+    }
+
+    /// Asks those that stand in, and then once more those whose trouble may pass.
+    async fn ask_on(
+        &self,
+        query: &str,
+        limits: &Limits,
+        caller: &dyn CallContext,
+        mut failed: Vec<Failed>,
+    ) -> Result<Vec<Hit>, Error> {
         match self.ask_others(query, limits, caller, &mut failed).await {
             Some(answer) => answer,
             None => self.ask_until_one_answers(query, limits, caller, failed).await,
@@ -113,7 +146,7 @@ impl Merged {
         answer.map_err(|error| Failed { place, error, was_asked: true })
     }
 
-    /// Asks those that stand in, one after another, when none of those that were named has answered. `None` when they
+    /// Asks those that stand in, one after another, when those that were named have found nothing. `None` when they
     /// change nothing: there are none, none of them answers, or it is the query that is wrong and nobody is away.
     async fn ask_others(
         &self,
@@ -141,7 +174,7 @@ impl Merged {
         failed.iter().find(|failed| is_of_query(failed)).map(|failed| Err(failed.error.clone()))
     }
 
-    /// Asks once more those whose trouble may pass, when none has answered: waits for them, and takes the first
+    /// Asks once more those whose trouble may pass, when none has found anything: waits for them, and takes the first
     /// answer.
     async fn ask_until_one_answers(
         &self,
@@ -183,7 +216,8 @@ impl Merged {
                 of_each.collect::<Vec<_>>().join("; ")
             }
         };
-        let named: Vec<_> = (0..self.named).map(name).collect();
+        let named: Vec<_> =
+            failed.iter().map(|failed| failed.place).filter(|place| *place < self.named).map(name).collect();
         caller.replaced(&named.join(","), name(place), &reason);
     }
 
@@ -483,6 +517,37 @@ mod tests {
         assert_eq!(answers(&merged, &caller, 1).await, ["first"]);
         let reason = "the search engine failed: nobody is there";
         assert_eq!(caller.0.into_inner(), vec![format!("other for first: {reason}"); 2]);
+    }
+
+    /// Returns an engine of the user's own documents that has these hits for every query.
+    fn documents(hits: Vec<Hit>) -> Engine {
+        static ROW: super::super::Row = super::super::Row { corpus: Corpus::Documents, ..super::super::Row::WEB };
+        let answering = Answering(Mutex::new(vec![Ok(hits)]), Arc::default());
+        Engine { name: "documents".into(), ..Engine::new(&ROW, Box::new(answering)) }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_found_hides_no_engine_that_is_away() {
+        let nothing = || documents(Vec::new());
+        let own = || documents(vec![hit("documents", "dues.txt", None)]);
+        let first = |answer| answering("first", [Err(away()), answer]).0;
+        let other = |answer| vec![answering("other", [answer]).0];
+        let found = async |named: Vec<Engine>, others: Vec<Engine>| {
+            let caller = Replaced::default();
+            let hits = Merged::new(named, others).ask("pumps", &Limits::default(), &caller).await.unwrap();
+            (hits.into_iter().map(|hit| hit.engine).collect::<Vec<_>>().join(" "), caller.0.into_inner())
+        };
+        assert_eq!(found(vec![nothing(), first(Ok(()))], Vec::new()).await.0, "first");
+        assert_eq!(found(vec![first(Err(away())), nothing()], Vec::new()).await.0, "");
+        assert_eq!(found(vec![own(), first(Ok(()))], Vec::new()).await.0, "documents first");
+        assert_eq!(found(vec![own(), first(Err(away()))], Vec::new()).await.0, "documents");
+        let (engines, said) = found(vec![nothing(), first(Err(away()))], other(Ok(()))).await;
+        assert_eq!(
+            (&*engines, &*said),
+            ("other", &["other for first: the search engine failed: nobody is there".to_owned()][..])
+        );
+        let second = answering("second", [Ok(())]).0;
+        assert_eq!(found(vec![second, first(Ok(()))], other(Ok(()))).await.0, "second", "one of its kind has answered");
     }
 
     /// Is known to be away, and there again for who waits.

@@ -27,19 +27,38 @@ pub(super) fn read(package: &mut Package<'_>) -> Result<Document, Unreadable> {
     let locked = locked(package)?;
     let names = contents(package, &tree.root, &folder)?;
     let mut outline = Outline::new(properties.title.as_deref(), markdown_marks::plain);
+    let (mut read, mut unread, mut refused) = (0_usize, 0_usize, None);
     for chapter in chapters(&tree.root, &folder) {
         if locked.contains(&chapter) {
             return Err(package::encrypted());
         }
-        let Some(bytes) = package.optional(&chapter)? else { continue };
-        let text = html::whole(&xml::decode(&bytes)?)?;
+        let text = match chapter_text(package, &chapter) {
+            Ok(Some(text)) => text,
+            Ok(None) => continue,
+            Err(error) => {
+                unread += 1;
+                refused.get_or_insert(error);
+                continue;
+            }
+        };
+        read += 1;
         // What no heading and no table of contents names goes on with the chapter before it.
         if let Some(name) = names.get(&chapter).filter(|_| !markdown::begins_with_heading(&text)) {
             outline.part(1, name);
         }
         markdown::add(&text, &mut outline);
     }
-    Ok(properties.of_document(outline.finish()))
+    if let Some(error) = refused.filter(|_| read == 0) {
+        return Err(error);
+    }
+    let missing = (unread > 0).then(|| format!("could not read {unread} of its chapters"));
+    Ok(properties.of_document(Document { missing, ..outline.finish() }))
+}
+
+/// Returns the Markdown of a chapter, if there is one of that name.
+fn chapter_text(package: &mut Package<'_>, chapter: &str) -> Result<Option<String>, Unreadable> {
+    let Some(bytes) = package.optional(chapter)? else { return Ok(None) };
+    html::whole(&xml::decode(&bytes)?).map(Some)
 }
 
 /// Returns the names of the chapters, in reading order.
@@ -156,5 +175,30 @@ mod tests {
         let new = "<item id='nav' properties='nav' href='n/nav.xhtml'/>";
         assert_eq!(read(new, "b/n/nav.xhtml"), ["First", "Part X"]);
         assert_eq!(read("", "none"), ["First"]);
+    }
+
+    #[test]
+    fn a_chapter_that_cannot_be_read_leaves_the_others() {
+        let read = |ids: &[&str]| {
+            let items: String = ids.iter().map(|id| format!("<item id='{id}' href='{id}.xhtml'/>")).collect();
+            let spine: String = ids.iter().map(|id| format!("<itemref idref='{id}'/>")).collect();
+            let book = format!("<package><manifest>{items}</manifest><spine>{spine}</spine></package>");
+            let deep = format!("<html><body>{}x</body></html>", "<div>".repeat(5_000));
+            let parts = [
+                ("mimetype", "application/epub+zip"),
+                (
+                    "META-INF/container.xml",
+                    "<container><rootfiles><rootfile full-path='book.opf'/></rootfiles></container>",
+                ),
+                ("book.opf", &book),
+                ("one.xhtml", &deep),
+                ("two.xhtml", "<html><body><h1>Second</h1><p>The gate opens at noon.</p></body></html>"),
+            ];
+            super::super::read(Format::Package, package::zipped(&parts))
+        };
+        let document = read(&["one", "two"]).unwrap();
+        assert_eq!(document.missing.as_deref(), Some("could not read 1 of its chapters"));
+        assert!(document.sections.iter().any(|section| section.text.contains("The gate opens at noon.")));
+        assert_eq!(read(&["one"]), Err(Unreadable::new("its HTML is nested too deeply")));
     }
 }

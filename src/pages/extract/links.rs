@@ -22,11 +22,12 @@ fn link(source: &str, seam: usize) -> Option<Link> {
     let text = text::one_line(&markdown_marks::plain(inner));
     let is_shown = !outside.ends_with('!') && !inner.contains("](") && text.chars().any(char::is_alphanumeric);
     let target = target(&source[seam + 2..])?;
-    is_shown.then(|| Link { text, target: target.to_owned() })
+    is_shown.then_some(Link { text, target })
 }
 
-/// Returns the address up to its bracket; it may hold a pair of brackets, and a title may follow.
-fn target(rest: &str) -> Option<&str> {
+/// Returns the address up to its bracket; it may hold a pair of brackets, and a title may follow. Entities stand for
+/// their characters there, too: what writes pages as Markdown makes `&amp;` of each `&`.
+fn target(rest: &str) -> Option<String> {
     let rest = &rest[..rest.floor_char_boundary(MAX_TARGET_BYTES)];
     let mut depth = 0_u32;
     let end = rest.char_indices().find_map(|(at, char)| {
@@ -39,6 +40,7 @@ fn target(rest: &str) -> Option<&str> {
         None
     })?;
     let target = rest[..end].split_whitespace().next()?.trim_matches(['<', '>']);
+    let target = html_escape::decode_html_entities(target).into_owned();
     (!target.is_empty() && !target.starts_with('#')).then_some(target)
 }
 
@@ -62,6 +64,10 @@ mod tests {
         check(
             "[Tide (sea)](https://w.test/Tide_(sea)) [a](b)",
             &[("Tide (sea)", "https://w.test/Tide_(sea)"), ("a", "b")],
+        );
+        check(
+            "[a](/show?id=7&amp;year=2031) [b](/x?a=1&copy=2&amp;amp;)",
+            &[("a", "/show?id=7&year=2031"), ("b", "/x?a=1&copy=2&amp;")],
         );
         check("![map](map.png) [](empty) [x](#part) [—](dash) [open](", &[]);
         check("[![map](map.png)](map.html) a[1](b) ](c)", &[("1", "b")]);

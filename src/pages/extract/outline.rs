@@ -14,6 +14,7 @@ pub(super) struct Outline {
     may_entitle: bool,
     /// Headings above the current line, with their levels.
     path: Vec<(usize, String)>,
+    /// Those given, each with how many headings of the same words have a number behind it.
     anchors: HashMap<String, u32>,
     anchor: Option<String>,
     text: String,
@@ -135,15 +136,17 @@ impl Outline {
         }
     }
 
-    /// Returns the anchor the usual renderers give a heading; a repeated one gets a number.
+    /// Returns the anchor the usual renderers give a heading; one that is taken gets the next free number.
     fn anchor_of(&mut self, heading: &str) -> String {
         let slug = slug(heading);
-        let count = self.anchors.entry(slug.clone()).or_insert(0);
-        *count += 1;
-        match *count {
-            1 => slug,
-            count => format!("{slug}-{}", count - 1),
+        let mut anchor = slug.clone();
+        while self.anchors.contains_key(&anchor) {
+            let count = self.anchors.entry(slug.clone()).or_insert(0);
+            *count += 1;
+            anchor = format!("{slug}-{count}");
         }
+        self.anchors.insert(anchor.clone(), 0);
+        anchor
     }
 
     fn close(&mut self) {
@@ -217,6 +220,17 @@ mod tests {
         assert_eq!(said(filled(Outline::of_text(None))), expected);
         assert_eq!(said(filled(Outline::of_parts(None))), std::slice::from_ref(&approved));
         assert_eq!(said(filled(Outline::of_web_page(None, str::to_owned))), [approved]);
+    }
+
+    #[test]
+    fn no_two_headings_share_an_anchor() {
+        let mut outline = Outline::of_parts(None);
+        for heading in ["Step", "Step", "Step 1", "Step", "Step 1"] {
+            outline.heading(1, heading);
+            outline.block("text");
+        }
+        let anchors: Vec<_> = outline.finish().sections.into_iter().filter_map(|section| section.anchor).collect();
+        assert_eq!(anchors, ["step", "step-1", "step-1-1", "step-2", "step-1-2"]);
     }
 
     #[test]

@@ -61,12 +61,14 @@ impl<'a> Package<'a> {
         };
         let most = self.room.min(MAX_PART_BYTES);
         let mut bytes = Vec::new();
-        file.take(most + 1).read_to_end(&mut bytes).map_err(|_| damaged())?;
+        let whole = file.take(most + 1).read_to_end(&mut bytes);
         let read = bytes.len() as u64;
+        // What is read in vain counts, too: what is left may still be read after it.
+        self.room = self.room.saturating_sub(read);
+        whole.map_err(|_| damaged())?;
         if read > most {
             return Err(Unreadable::new("there is too much in it"));
         }
-        self.room -= read;
         Ok(Some(bytes))
     }
 

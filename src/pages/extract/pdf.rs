@@ -116,16 +116,20 @@ fn extract(pdf: &Pdf, number: u32) -> Result<String, OutputError> {
 }
 
 /// Returns whether most of the text is no letter or digit, or there is too much of it: fonts without a usable map
-/// look like that.
+/// look like that. A row of one sign leads to a page number, or is to be written on, and counts once.
 fn is_junk(text: &str) -> bool {
     let visible = text.chars().filter(|char| !char.is_whitespace());
-    let (mut all, mut letters) = (0_usize, 0_usize);
+    let (mut all, mut letters, mut signs) = (0_usize, 0_usize, 0_usize);
+    let mut before = None;
     for char in visible.take(MAX_PAGE_CHARS + 1) {
         all += 1;
-        let private = matches!(char, '\u{e000}'..='\u{f8ff}' | char::REPLACEMENT_CHARACTER);
-        letters += usize::from(char.is_alphanumeric() && !private);
+        let is_private = matches!(char, '\u{e000}'..='\u{f8ff}' | char::REPLACEMENT_CHARACTER);
+        let is_letter = char.is_alphanumeric() && !is_private;
+        letters += usize::from(is_letter);
+        signs += usize::from(!is_letter && (is_private || before != Some(char)));
+        before = Some(char);
     }
-    all > MAX_PAGE_CHARS || (all > 20 && letters * 2 < all)
+    all > MAX_PAGE_CHARS || (all > 20 && letters < signs)
 }
 
 /// Puts words together again that were divided at the end of a line.
@@ -414,6 +418,10 @@ mod tests {
         check("\u{e001}\u{e002}\u{e003}".repeat(20).as_str(), true);
         check("!\"#$%&'()*+,-./:;<=>?@[\\]^_`", true);
         check("5 %", false);
+        check(&format!("Dues {} 4\nThe gate {} 12", ". ".repeat(40), ".".repeat(60)), false);
+        check(&format!("Name: {}\nBorn on: {}", "_".repeat(40), "_".repeat(40)), false);
+        check(&"_".repeat(60), true);
+        check(&"\u{fffd}".repeat(60), true);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
     let root = &tree.root;
     let document = match &*root.name {
         "html" => html::read(&source)?,
-        "rss" | "feed" | "RDF" if is_feed(root) => feed(root)?,
+        "rss" | "feed" | "RDF" if is_feed(root) => feed(root),
         _ => records(root),
     };
     let missing = tree.is_cut.then(|| "only its first part is searched".to_owned());
@@ -42,8 +42,8 @@ fn is_feed(root: &Element) -> bool {
     root.find("item").or_else(|| root.find("entry")).is_some()
 }
 
-/// Reads RSS or Atom: a section for each item.
-fn feed(root: &Element) -> Result<Document, Unreadable> {
+/// Reads RSS or Atom: a section for each item. Of one that cannot be read its title and dates are left.
+fn feed(root: &Element) -> Document {
     let channel = root.child("channel").unwrap_or(root);
     let title = channel.child("title").and_then(Element::line);
     let mut outline = Outline::of_text(title.as_deref());
@@ -54,28 +54,64 @@ fn feed(root: &Element) -> Result<Document, Unreadable> {
     for name in ["item", "entry"] {
         root.each(name, &mut |item| items.push(item));
     }
+    let mut unread = 0_usize;
     for item in items {
         outline.heading(2, &item.child("title").and_then(Element::line).unwrap_or_else(|| "Entry".to_owned()));
-        for (name, label) in
-            [("pubDate", "Published"), ("published", "Published"), ("updated", "Updated"), ("link", "Link")]
-        {
-            let value =
-                item.child(name).and_then(|value| value.line().or_else(|| Some(value.attribute("href")?.to_owned())));
-            if let Some(value) = value {
+        for (name, label) in [("pubDate", "Published"), ("published", "Published"), ("updated", "Updated")] {
+            if let Some(value) = item.child(name).and_then(Element::line) {
                 outline.line(&format!("{label}: {value}"));
             }
+        }
+        if let Some(address) = address(item) {
+            outline.line(&format!("Link: {address}"));
         }
         let body = ["encoded", "content", "description", "summary"]
             .iter()
             .find_map(|name| item.child(name)?.line().map(|_| item.child(name))?);
         if let Some(body) = body {
-            outline.block(&html::plain(&body.text())?);
+            match html::plain(&markup(body)) {
+                Ok(text) => outline.block(&text),
+                Err(_) => unread += 1,
+            }
         }
     }
     let dates = ["lastBuildDate", "updated", "pubDate"];
     let published = dates.iter().find_map(|name| date::parse(without_weekday(&channel.child(name)?.line()?)));
     let author = ["author", "managingEditor", "creator"].iter().find_map(|name| channel.child(name)?.line());
-    Ok(Document { published, author, ..outline.finish() })
+    let missing = (unread > 0).then(|| format!("could not read the text of {unread} of its entries"));
+    Document { published, author, missing, ..outline.finish() }
+}
+
+/// Returns where an item itself is, unlike its comments and files (RFC 4287, 4.2.7.2).
+fn address(item: &Element) -> Option<String> {
+    let is_own = |link: &&Element| &*link.name == "link" && matches!(link.attribute("rel"), None | Some("alternate"));
+    item.elements().filter(is_own).find_map(|link| link.line().or_else(|| link.attribute("href").map(str::to_owned)))
+}
+
+/// Returns the HTML of an item: its text, which is markup, or its elements, whose text is none.
+fn markup(body: &Element) -> String {
+    if body.elements().next().is_none() {
+        return body.text();
+    }
+    let mut html = String::new();
+    write_markup(body, &mut html);
+    html
+}
+
+fn write_markup(element: &Element, html: &mut String) {
+    for node in &element.children {
+        match node {
+            Node::Text(text) => html.push_str(&html_escape::encode_text(text)),
+            Node::Element(child) => {
+                html.extend(["<", &*child.name, ">"]);
+                write_markup(child, html);
+                // `</br>` would be another one.
+                if &*child.name != "br" {
+                    html.extend(["</", &*child.name, ">"]);
+                }
+            }
+        }
+    }
 }
 
 fn without_weekday(date: &str) -> &str {
@@ -226,5 +262,27 @@ mod tests {
         assert_eq!((document.title.as_deref(), document.published.as_deref()), (Some("News"), Some("2031-03-10")));
         assert_eq!(document.sections[0].label.as_deref(), Some("Cod"));
         assert_eq!(document.sections[0].text, "Cod is dear.");
+    }
+
+    #[test]
+    fn elements_of_an_item_part_its_words() {
+        let feed = "<feed><title>News</title><entry><title>Tolls</title>\
+            <link rel='self' href='https://a.test/1.atom'/><link rel='alternate' href='https://a.test/1'/>\
+            <content type='xhtml'><div><p>Tolls &lt; dues<br/>now</p><table><tr><td>12</td><td>34</td></tr>\
+            <tr><td>5</td><td>6</td></tr></table></div></content></entry></feed>";
+        let text = text_of(feed);
+        assert!(text.contains("Link: https://a.test/1\n") && !text.contains(".atom"), "{text}");
+        assert!(text.contains("dues") && !text.contains("duesnow"), "{text}");
+        assert!(text.contains("12") && text.contains("34") && !text.contains("1234"), "{text}");
+    }
+
+    #[test]
+    fn an_item_that_cannot_be_read_leaves_the_others() {
+        let item = |body: &str| format!("<item><title>Cod</title><description>{body}</description></item>");
+        let deep = "&lt;div>".repeat(5_000);
+        let feed = format!("<rss><channel>{}{}</channel></rss>", item(&deep), item("It is dear."));
+        let document = read(feed.as_bytes()).unwrap();
+        assert_eq!(document.missing.as_deref(), Some("could not read the text of 1 of its entries"));
+        assert!(document.sections.iter().any(|section| section.text.contains("It is dear.")), "{document:?}");
     }
 }

@@ -7,8 +7,8 @@
 use std::{net::IpAddr, time::Duration};
 
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use url::Url;
 
@@ -139,6 +139,7 @@ impl Reader {
     fn text_of(&self, body: &[u8]) -> Result<PageRead, NotRead> {
         let answer: Answer = serde_json::from_slice(body).map_err(|_| self.failed("its answer cannot be read"))?;
         let Data { title, warning, published_time, content, markdown, metadata } = answer.data;
+        let metadata = metadata.unwrap_or_default();
         // It read what the site said in place of the page.
         let refused = metadata.status_code.is_some_and(|status| status >= 400)
             || warning.is_some_and(|warning| warning.contains("returned error"));
@@ -173,16 +174,27 @@ struct Data {
     published_time: Option<String>,
     content: Option<String>,
     markdown: Option<String>,
-    #[serde(default)]
-    metadata: Metadata,
+    metadata: Option<Metadata>,
 }
 
+/// What the page says of itself; Firecrawl sends a list of texts where the page says it more than once.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Metadata {
+    #[serde(deserialize_with = "first_text")]
     title: Option<String>,
+    #[serde(deserialize_with = "first_text")]
     published_time: Option<String>,
     status_code: Option<u16>,
+}
+
+/// Reads a text, or the first of several; nothing of another kind loses the page.
+fn first_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) => Some(text),
+        Value::Array(values) => values.into_iter().find_map(|value| value.as_str().map(str::to_owned)),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -197,7 +209,7 @@ mod tests {
     #[test]
     fn answers_are_read_as_their_vendors_send_them() {
         let jina = reader(Vendor::Jina, None);
-        let check = |body: serde_json::Value, expected: Result<&str, &str>| {
+        let check = |body: Value, expected: Result<&str, &str>| {
             let read = jina.text_of(body.to_string().as_bytes());
             match (read, expected) {
                 (Ok(read), Ok(text)) => assert_eq!(read.markdown, text),
@@ -213,6 +225,20 @@ mod tests {
         check(json!({"data": {"content": " \n"}}), Err("found no text"));
         check(json!({"data": null}), Err("cannot be read"));
         check(json!("<html>"), Err("cannot be read"));
+    }
+
+    #[test]
+    fn what_a_page_says_of_itself_does_not_lose_its_text() {
+        let check = |metadata: Value, title: Option<&str>| {
+            let body = json!({"data": {"markdown": "# M", "metadata": metadata}}).to_string();
+            let read = reader(Vendor::Firecrawl, None).text_of(body.as_bytes()).unwrap();
+            assert_eq!((read.title.as_deref(), &*read.markdown), (title, "# M"), "{metadata}");
+        };
+        check(json!({"title": "Tide", "statusCode": 200}), Some("Tide"));
+        check(json!({"title": ["Tide", "Gate"], "publishedTime": ["2031-05-03"]}), Some("Tide"));
+        check(json!({"title": {"og": "Tide"}, "publishedTime": 7}), None);
+        check(json!({"title": null}), None);
+        check(Value::Null, None);
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub(super) fn content_type(answer: &Response) -> String {
 }
 
 /// Returns the format: by the first bytes, else by the header, else, where that says little, by the ending of the
-/// address.
+/// address. Markdown often begins with a tag of HTML, so the ending of a text counts more than that.
 ///
 /// # Errors
 /// It is of a kind that is not read.
@@ -84,6 +84,10 @@ pub(super) fn format(content_type: &str, url: &Url, body: &[u8]) -> Result<Forma
     let kind = content_type.split(';').next().unwrap_or_default().trim();
     let start = String::from_utf8_lossy(&body[..body.len().min(2_048)]);
     let ending = || Format::of_extension(url.path().rsplit('/').next()?.rsplit_once('.')?.1).filter(|it| it.is_text());
+    let says_little = matches!(kind, "" | "text/plain" | "application/octet-stream");
+    if let Some(format) = ending().filter(|format| says_little && *format != Format::Html) {
+        return Ok(format);
+    }
     match kind {
         "text/markdown" | "text/x-markdown" => Ok(Format::Markdown),
         "text/html" | "application/xhtml+xml" => Ok(Format::Html),
@@ -109,14 +113,15 @@ pub(super) fn format(content_type: &str, url: &Url, body: &[u8]) -> Result<Forma
     }
 }
 
-/// Returns the bytes in UTF-8, marked as such, when the header names another encoding; what a page says of itself is
-/// looked at later.
+/// Returns the bytes in UTF-8, marked as such, when the header names another encoding, unless they are UTF-8 beyond
+/// ASCII: hardly any text of another encoding is. What a page says of itself is looked at later.
 pub(super) fn utf8(content_type: &str, format: Format, body: &[u8]) -> Vec<u8> {
     let label = content_type.split("charset=").nth(1).map(|label| label.trim_matches(['"', '\'', ' ']));
     let label = label.map(|label| label.split(';').next().unwrap_or_default());
     let encoding = label.and_then(|label| Encoding::for_label(label.as_bytes())).filter(|known| *known != UTF_8);
+    let is_utf8 = || !body.is_ascii() && std::str::from_utf8(body).is_ok();
     match encoding {
-        Some(encoding) if format.is_text() && Encoding::for_bom(body).is_none() => {
+        Some(encoding) if format.is_text() && Encoding::for_bom(body).is_none() && !is_utf8() => {
             ["\u{feff}", &encoding.decode(body).0].concat().into_bytes()
         }
         _ => body.to_vec(),
@@ -186,6 +191,14 @@ mod tests {
         check("text/markdown", "# x", Some(Format::Markdown));
         check("image/png", "\u{fffd}PNG", None);
         check("application/pdf", "x", None);
+        let readme = |kind: &str, name: &str| format(kind, &url(name), b"<p align=center>x</p>\n\n# Tide").ok();
+        for kind in ["text/plain; charset=utf-8", "", "application/octet-stream"] {
+            assert_eq!(readme(kind, "README.md"), Some(Format::Markdown), "{kind}");
+            assert_eq!(readme(kind, "notes.txt?raw=1"), Some(Format::Text), "{kind}");
+            assert_eq!(readme(kind, "index.htm"), Some(Format::Html), "{kind}");
+            assert_eq!(readme(kind, "README"), Some(Format::Html), "{kind}");
+        }
+        assert_eq!(readme("text/html", "README.md"), Some(Format::Html));
         let named = |kind: &str, name: &str| format(kind, &url(name), b"a,b").ok();
         assert_eq!(named("text/plain", "readme.rst?raw=1"), Some(Format::Rst));
         assert_eq!(named("application/octet-stream", "dues.csv"), Some(Format::Csv));
@@ -199,5 +212,8 @@ mod tests {
         assert_eq!(String::from_utf8(decoded).unwrap(), "\u{feff}潮");
         assert_eq!(utf8("text/html; charset=utf-8", Format::Html, "ü".as_bytes()), "ü".as_bytes());
         assert_eq!(utf8("text/html; charset=nothing", Format::Html, b"x"), b"x");
+        let said = "text/html; charset=iso-8859-1";
+        assert_eq!(utf8(said, Format::Html, "ü".as_bytes()), "ü".as_bytes(), "the bytes are UTF-8");
+        assert_eq!(utf8(said, Format::Html, b"\xfc"), "\u{feff}ü".as_bytes());
     }
 }

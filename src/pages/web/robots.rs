@@ -19,7 +19,7 @@ const AGENT: &str = "fathom";
 const MAX_LINE_BYTES: usize = 16_000;
 /// What is read of a robots.txt.
 const MAX_BYTES: usize = 500 * 1024;
-/// Redirects of a robots.txt, within its host.
+/// Redirects of a robots.txt, also to other hosts, whose rules then are this one's (RFC 9309, 2.3.1.2).
 const MAX_REDIRECTS: usize = 5;
 
 /// The rules of one origin.
@@ -40,15 +40,14 @@ pub(super) async fn fetch<'c>(
     let broken = |why: String| NotRead::new(format!("its site's robots.txt cannot be had: {why}"));
     let mut place = url.join("/robots.txt").map_err(|error| broken(error.to_string()))?;
     for _ in 0..=MAX_REDIRECTS {
+        // What a page could not be read from is not called for rules.
         let Some(client) = client_for(&place) else { return Ok(Robots::Free) };
         let answer =
             client.get(place.clone()).send().await.map_err(|error| broken(net::Error::from(error).to_string()))?;
         let status = answer.status();
         if status.is_redirection() {
             match reply::location(&place, &answer) {
-                // Another host's rules are not this one's, and what a page could not be read from is not called for
-                // them.
-                Some(next) if is_beside(&next, &place) => place = next,
+                Some(next) if next.scheme().starts_with("http") => place = next,
                 _ => return Ok(Robots::Free),
             }
             continue;
@@ -93,11 +92,6 @@ fn with_short_lines(text: &str) -> String {
         }
     }
     short
-}
-
-/// Returns whether it is of the same host.
-fn is_beside(next: &Url, place: &Url) -> bool {
-    next.host_str() == place.host_str() && next.scheme().starts_with("http")
 }
 
 impl Robots {

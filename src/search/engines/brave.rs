@@ -96,7 +96,10 @@ impl Wire for Brave {
         let is_used_up = of_month("x-ratelimit-remaining") == Some(0);
         match (refused.status, refused.text("/error/code")) {
             (429, _) if is_used_up && of_month("x-ratelimit-limit") > Some(0) => Some(Problem::unpaid(refused.said)),
-            (_, "SUBSCRIPTION_TOKEN_INVALID") => Some(Problem::lasting(Error::Auth(refused.said.to_owned()))),
+            // The second one says what the plan of the key lacks, which no other query changes.
+            (_, "SUBSCRIPTION_TOKEN_INVALID" | "OPTION_NOT_IN_PLAN") => {
+                Some(Problem::lasting(Error::Auth(refused.said.to_owned())))
+            }
             (429, _) => match (number("quota_current"), number("quota_limit")) {
                 (Some(current), Some(limit)) if limit > 0 && current >= limit => Some(Problem::unpaid(refused.said)),
                 // Seconds until this second's window, then until the month's, separated by a comma.

@@ -5,9 +5,10 @@
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use futures::future::{BoxFuture, try_join_all};
+use futures::future::{BoxFuture, join_all};
 use tokio::sync::OnceCell;
 
 use super::{Local, Settings, address, query::Query, rank, rank::Candidate};
@@ -87,6 +88,8 @@ struct Folder {
     /// What its addresses begin with; empty when it is the only one, else with a slash at its end.
     prefix: String,
     local: OnceCell<Local>,
+    /// Whether it could not be searched when it was last asked.
+    is_lost: AtomicBool,
 }
 
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
@@ -120,7 +123,7 @@ fn folders(text: &Path) -> Vec<Folder> {
         let names = (1..).map(|number| if number == 1 { format!("{name}/") } else { format!("{name}-{number}/") });
         let mut free = names.filter(|name| folders.iter().all(|folder| folder.prefix != *name));
         let prefix = if is_one { String::new() } else { free.next().unwrap_or_default() };
-        folders.push(Folder { path, prefix, local: OnceCell::new() });
+        folders.push(Folder { path, prefix, local: OnceCell::new(), is_lost: AtomicBool::new(false) });
     }
     folders
 }
@@ -132,17 +135,26 @@ impl Documents {
         folder.local.get_or_try_init(open).await.cloned()
     }
 
+    /// Gets a folder ready.
+    async fn ready(&self, folder: &Folder) -> Result<(), Error> {
+        folder.noted(self.local(folder).await.map(drop))
+    }
+
+    /// Returns the passages of a folder that fit.
+    async fn candidates(&self, folder: &Folder, expression: &str) -> Result<Vec<Candidate>, Error> {
+        let found = async { self.local(folder).await?.find(expression).await };
+        let found = folder.noted(found.await)?;
+        Ok(found.into_iter().map(|candidate| folder.own(candidate)).collect())
+    }
+
     /// Returns the passages that fit best, of all folders together.
     async fn find(&self, query: &str, limits: &Limits) -> Result<Vec<Hit>, Error> {
         let query = Query::parse(query);
         let Some(expression) = query.expression() else {
             return Err(Error::BadQuery("there is no word in it".into()));
         };
-        let of_folder = async |folder: &Folder| {
-            let candidates = self.local(folder).await?.find(&expression).await?;
-            Ok(candidates.into_iter().map(|candidate| folder.own(candidate)).collect::<Vec<_>>())
-        };
-        let candidates = try_join_all(self.folders.iter().map(of_folder)).await.map_err(super::without_path)?;
+        let answers = join_all(self.folders.iter().map(|folder| self.candidates(folder, &expression))).await;
+        let candidates = answered(answers).map_err(super::without_path)?;
         let picked = rank::pick(&query, candidates.into_iter().flatten().collect(), limits.max_results);
         Ok(picked.into_iter().map(|(score, candidate)| super::hit(score, candidate)).collect())
     }
@@ -156,7 +168,40 @@ impl Documents {
     }
 }
 
+/// Returns the answers of the folders that have one; a folder that cannot be listed keeps no other from being searched.
+///
+/// # Errors
+/// The first folder's, when none has an answer.
+fn answered<T>(answers: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
+    let (mut given, mut failed) = (Vec::new(), Vec::new());
+    for answer in answers {
+        match answer {
+            Ok(answer) => given.push(answer),
+            Err(error) => failed.push(error),
+        }
+    }
+    match failed.first() {
+        Some(error) if given.is_empty() => Err(error.clone()),
+        _ => {
+            failed.iter().for_each(|error| tracing::warn!(%error, "one of several documents folders is left out"));
+            Ok(given)
+        }
+    }
+}
+
 impl Folder {
+    /// Notes whether it could be searched.
+    fn noted<T>(&self, answer: Result<T, Error>) -> Result<T, Error> {
+        self.is_lost.store(answer.is_err(), Relaxed);
+        answer
+    }
+
+    /// Returns that it could not be searched, when it is one of several; a single one is an error instead.
+    fn lost(&self) -> Option<Skipped> {
+        let name = self.prefix.strip_suffix('/').filter(|_| self.is_lost.load(Relaxed))?;
+        Some(Skipped { path: name.to_owned(), reason: "the folder cannot be searched at the moment".to_owned() })
+    }
+
     fn own(&self, candidate: Candidate) -> Candidate {
         Candidate {
             path: format!("{}{}", self.prefix, candidate.path),
@@ -176,7 +221,10 @@ impl Search for Documents {
     }
 
     fn open(&self) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(async { try_join_all(self.folders.iter().map(|folder| self.local(folder))).await.map(drop) })
+        Box::pin(async {
+            let ready = join_all(self.folders.iter().map(|folder| self.ready(folder))).await;
+            answered(ready).map(drop)
+        })
     }
 
     fn folder(&self) -> Option<PathBuf> {
@@ -187,7 +235,8 @@ impl Search for Documents {
         let of_folder = |folder: &Folder| {
             let skipped = folder.local.get().map(Local::skipped).unwrap_or_default();
             let prefix = folder.prefix.clone();
-            skipped.into_iter().map(move |skipped| Skipped { path: format!("{prefix}{}", skipped.path), ..skipped })
+            let own = move |skipped: Skipped| Skipped { path: format!("{prefix}{}", skipped.path), ..skipped };
+            folder.lost().into_iter().chain(skipped.into_iter().map(own))
         };
         self.folders.iter().flat_map(of_folder).collect()
     }
@@ -224,5 +273,30 @@ mod tests {
         check("/srv/a:/srv/b:/srv/a", &["a/", "b/"]);
         check("/srv/a:/srv/a/:/srv/a", &[""]);
         check("/srv/a:/opt/a", &["a/", "a-2/"]);
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_cannot_be_listed_hides_no_other() {
+        let aside = tempfile::tempdir().unwrap();
+        let [here, gone] = ["here", "gone"].map(|name| aside.path().join(name));
+        std::fs::create_dir(&here).unwrap();
+        let documents = |paths: &[&PathBuf]| Documents {
+            folders: folders(&join_folders(&paths.iter().map(|path| (*path).clone()).collect::<Vec<_>>())),
+            index: aside.path().join("index"),
+            parser: Parser::new(crate::pages::Settings::default()),
+            settings: Settings { rescan_after: std::time::Duration::ZERO, ..Settings::default() },
+        };
+        let limits = Limits::default();
+        let missing = aside.path().join("missing");
+        let none = documents(&[&gone, &missing]);
+        assert!(none.open().await.is_err() && none.find("dues", &limits).await.is_err());
+        let some = documents(&[&here, &gone]);
+        some.open().await.unwrap();
+        assert_eq!(some.find("dues", &limits).await, Ok(Vec::new()));
+        let skipped = some.skipped();
+        assert_eq!(skipped.iter().map(|skipped| &*skipped.path).collect::<Vec<_>>(), ["gone"]);
+        std::fs::create_dir(&gone).unwrap();
+        some.find("dues", &limits).await.unwrap();
+        assert_eq!(some.skipped(), [], "it is there again");
     }
 }

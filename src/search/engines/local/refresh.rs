@@ -69,11 +69,11 @@ impl From<index::Error> for Error {
 pub(super) async fn run(shared: &Shared, progress: &mut Progress, end: Instant) -> Result<(), Error> {
     let began = Instant::now();
     progress.complete_since = None;
-    let Walk { root, found, skipped } = walk_folder(shared).await?;
+    let walk = walk_folder(shared).await?;
     let index = shared.index.read().await.clone();
     let known = index.known().await?;
-    let present: HashSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
-    let gone: Vec<String> = known.keys().filter(|path| !present.contains(path.as_str())).cloned().collect();
+    let gone = gone(&walk, &known);
+    let Walk { root, found, skipped, .. } = walk;
     if !gone.is_empty() {
         index.forget(&gone).await?;
     }
@@ -87,6 +87,12 @@ pub(super) async fn run(shared: &Shared, progress: &mut Progress, end: Instant) 
     }
     progress.ended = Some(Instant::now());
     Ok(())
+}
+
+/// Returns the documents that are no longer there; those where the walk could not look are kept.
+fn gone(walk: &Walk, known: &HashMap<String, IndexedFile>) -> Vec<String> {
+    let present: HashSet<&str> = walk.found.iter().map(|found| found.path.as_str()).collect();
+    known.keys().filter(|path| !present.contains(path.as_str()) && !walk.may_have(path)).cloned().collect()
 }
 
 /// Returns whether a document is as it was, and nothing is to be tried again.

@@ -1,7 +1,7 @@
 //! Which files of a folder are documents: a bounded walk that reads nothing but names and sizes.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     ffi::OsString,
     fs::{self, DirEntry, Metadata},
     io,
@@ -39,6 +39,16 @@ pub(super) struct Walk {
     pub root: PathBuf,
     pub found: Vec<FoundFile>,
     pub skipped: Vec<Skipped>,
+    /// Where it could not look, as in [`FoundFile::path`]: what was there may be there still.
+    unseen: HashSet<String>,
+}
+
+impl Walk {
+    /// Returns whether the document of that path may be there although it was not found.
+    pub fn may_have(&self, path: &str) -> bool {
+        let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
+        folders.chain([path]).any(|part| self.unseen.contains(part))
+    }
 }
 
 /// Walks `folder`. Names that begin with a dot are passed over in silence, and so are links to what is in the folder
@@ -52,7 +62,7 @@ pub(super) fn walk(folder: &Path, settings: &Settings) -> io::Result<Walk> {
     walker.list(&folder, 0)?;
     while let Some((inner, depth)) = walker.open.pop() {
         if let Err(error) = walker.list(&inner, depth) {
-            walker.skip(&inner, reason(&error));
+            walker.miss(&inner, &error);
         }
     }
     Ok(walker.finish())
@@ -85,7 +95,7 @@ impl<'a> Walker<'a> {
 
     fn list(&mut self, folder: &Path, depth: usize) -> io::Result<()> {
         let room = MAX_NAMES - self.names;
-        let mut entries: Vec<_> = fs::read_dir(folder)?.filter_map(Result::ok).take(room).collect();
+        let mut entries = fs::read_dir(folder)?.take(room).collect::<io::Result<Vec<_>>>()?;
         self.names += entries.len();
         entries.sort_by_key(DirEntry::file_name);
         for entry in entries.iter().filter(|entry| !is_hidden(entry)) {
@@ -101,14 +111,20 @@ impl<'a> Walker<'a> {
             Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => self.open.push((path, depth + 1)),
             Ok(metadata) if metadata.is_dir() => self.skip(&path, format!("nested more than {MAX_DEPTH} folders deep")),
             Ok(metadata) => self.visit_file(&path, self.relative(&path).to_owned(), &metadata),
-            Err(error) => self.skip(&path, reason(&error)),
+            Err(error) => self.miss(&path, &error),
         }
     }
 
     /// Visits a link, which counts only if it leads to a file that the walk would not meet by itself: mounted
     /// configuration looks like that, names that link into a hidden folder beside them.
     fn visit_link(&mut self, path: &Path) {
-        let Ok(target) = path.canonicalize() else { return self.skip(path, "a link that leads nowhere") };
+        let target = match path.canonicalize() {
+            Ok(target) => target,
+            Err(error) => {
+                self.note_unseen(path, &error);
+                return self.skip(path, "a link that leads nowhere");
+            }
+        };
         let Ok(inside) = target.strip_prefix(&self.root) else {
             return self.skip(path, "a link that leads out of the folder");
         };
@@ -116,7 +132,7 @@ impl<'a> Walker<'a> {
         match fs::metadata(&target) {
             Ok(metadata) if is_hidden && metadata.is_file() => self.visit_file(path, inside.to_owned(), &metadata),
             Ok(_) => {}
-            Err(error) => self.skip(path, reason(&error)),
+            Err(error) => self.miss(path, &error),
         }
     }
 
@@ -158,6 +174,19 @@ impl<'a> Walker<'a> {
     fn skip(&mut self, path: &Path, reason: impl Into<String>) {
         let path = address::shown(self.relative(path));
         self.walk.skipped.push(Skipped { path, reason: reason.into() });
+    }
+
+    /// Skips what could not be looked at.
+    fn miss(&mut self, path: &Path, error: &io::Error) {
+        self.note_unseen(path, error);
+        self.skip(path, reason(error));
+    }
+
+    /// Notes a path at which documents may be, unless the error says that there are none to be read.
+    fn note_unseen(&mut self, path: &Path, error: &io::Error) {
+        if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) {
+            self.walk.unseen.insert(address::of_path(self.relative(path)));
+        }
     }
 
     fn finish(mut self) -> Walk {
@@ -208,4 +237,45 @@ fn stamp(metadata: &Metadata) -> String {
     let modified =
         metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok()).unwrap_or_default();
     format!("{} {}", metadata.len(), modified.as_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::default();
+        let mut walker = Walker::new(folder.path().to_owned(), &settings);
+        walker.miss(&folder.path().join("minutes 2031"), &io::Error::from(io::ErrorKind::TimedOut));
+        walker.miss(&folder.path().join("a.txt"), &io::Error::from(io::ErrorKind::StaleNetworkFileHandle));
+        walker.miss(&folder.path().join("gone"), &io::Error::from(io::ErrorKind::NotFound));
+        walker.miss(&folder.path().join("shut"), &io::Error::from(io::ErrorKind::PermissionDenied));
+        let walk = walker.finish();
+        assert_eq!(walk.skipped.len(), 4);
+        let check = |path: &str, expected: bool| {
+            let path = address::of_path(Path::new(path));
+            assert_eq!(walk.may_have(&path), expected, "{path}");
+        };
+        check("minutes 2031/may/dues.txt", true);
+        check("minutes 2031", true);
+        check("a.txt", true);
+        check("minutes 2031.txt", false);
+        check("minutes/dues.txt", false);
+        check("gone/dues.txt", false);
+        check("shut/dues.txt", false);
+    }
+
+    /// A link that leads to itself fails as a share does that is away: not as one that leads nowhere.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_cannot_be_followed_is_not_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        for (link, target) in [("loop.txt", "loop.txt"), ("nowhere.txt", "none")] {
+            std::os::unix::fs::symlink(folder.path().join(target), folder.path().join(link)).unwrap();
+        }
+        let walk = walk(folder.path(), &Settings::default()).unwrap();
+        assert_eq!(["loop.txt", "nowhere.txt"].map(|path| walk.may_have(path)), [true, false]);
+    }
 }

@@ -139,6 +139,12 @@ const BRAVE: Case = Case {
             r#"{"type": "ErrorResponse", "error": {"code": "VALIDATION", "detail": "Query too long."}}"#,
             BadQuery,
         ),
+        (
+            400,
+            &[],
+            r#"{"type": "ErrorResponse", "error": {"code": "OPTION_NOT_IN_PLAN", "detail": "No snippets."}}"#,
+            Auth,
+        ),
         (403, &[], FIREWALL, Unavailable),
         (403, &[], r#"{"error": {"code": "RESOURCE_NOT_IN_SUBSCRIPTION", "detail": "Not for you."}}"#, Auth),
         (
