@@ -316,8 +316,8 @@ impl Llm {
     /// error, else what the settings say, what its server lists, what the catalogue knows of the name, or a cautious
     /// guess.
     ///
-    /// Servers that may know better than we do are asked for 3 seconds at most, and again a minute after they did not
-    /// answer.
+    /// Servers that may know better than we do are asked for 3 seconds at most, again an hour later, and a minute after
+    /// they did not answer.
     pub async fn context_window(&self, model: &ModelName) -> u32 {
         if let Some(tokens) = self.inner.memory.windows.get(model, Instant::now()) {
             return tokens;
@@ -534,7 +534,7 @@ impl Llm {
     }
 
     /// Returns the server's models; failing is no matter, since the list only helps.
-    async fn list<'a>(&self, server: &'a Server) -> Option<&'a Listed> {
+    async fn list(&self, server: &Server) -> Option<Arc<Listed>> {
         let ask = async || {
             let model = ModelName::new(server.provider().name, "models");
             Listed::read(&self.get_models(server, &model).await.ok()?)

@@ -89,7 +89,8 @@ impl Attempt for Failure {
 /// Returns what is wrong when a server answers with this status, or with one that stands for it.
 fn trouble_of_status(error: &Error, status: u16) -> Option<Trouble> {
     match trouble(error) {
-        Some(Trouble::Away) if status == 500 => Some(Trouble::Failing),
+        // The last three are what gateways say of a request that takes too long for them, each time.
+        Some(Trouble::Away) if matches!(status, 500 | 408 | 504 | 524) => Some(Trouble::Failing),
         // The provider is there; its model failed, on this request.
         Some(Trouble::Away) if status == 424 => Some(Trouble::Broken),
         Some(Trouble::Away) if status == 403 => Some(Trouble::Blocked),
@@ -143,7 +144,10 @@ pub(super) fn of_status(model: &ModelName, status: u16, headers: &HeaderMap, bod
     if (300..400).contains(&status) {
         return moved(model, status, headers);
     }
-    let (asked, reported) = (Asked::of(headers), Reported::from_body(body));
+    let (asked, mut reported) = (Asked::of(headers), Reported::from_body(body));
+    // Amazon names a failure in a header alone, and may put an address behind it.
+    let named = headers.get("x-amzn-errortype").and_then(|name| name.to_str().ok()).unwrap_or_default();
+    reported.used_up |= net::is_used_up(named.split(':').next(), "");
     Reported { wait: asked.wait.or(reported.wait), ..reported }.failure(model, Some(status)).asked(asked)
 }
 
@@ -929,6 +933,26 @@ mod tests {
             let failure = of_status(&model(), status, &HeaderMap::new(), body);
             assert_eq!((failure.advice(), failure.error.is_of_provider()), (RetryAdvice::Final, true), "{body}");
         }
+    }
+
+    #[test]
+    fn a_call_that_takes_too_long_for_a_gateway_is_no_outage() {
+        let trouble = |status| match of_status(&model(), status, &HeaderMap::new(), "late").advice() {
+            RetryAdvice::Again { trouble, .. } => Some(trouble),
+            _ => None,
+        };
+        assert_eq!([408, 504, 524, 500].map(trouble), [Some(Trouble::Failing); 4]);
+        assert_eq!([502, 503, 529].map(trouble), [Some(Trouble::Away); 3]);
+        let late = of_exception(&model(), "modelTimeoutException", &json!("late")).advice();
+        assert!(matches!(late, RetryAdvice::Again { trouble: Trouble::Failing, .. }), "{late:?}");
+    }
+
+    #[test]
+    fn amazons_name_of_a_quota_stands_in_a_header() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-amzn-errortype", "ServiceQuotaExceededException:http://a.test/".parse().unwrap());
+        let failure = of_status(&model(), 400, &headers, r#"{"message":"Too many tokens."}"#);
+        assert!(matches!(failure.error, Error::Quota { .. }), "{:?}", failure.error);
     }
 
     #[test]

@@ -119,7 +119,29 @@ pub(super) async fn beginning(response: &mut reqwest::Response, max: usize, time
     }
 }
 
+/// Sends the request, and once more where credentials that were fetched for it are refused and can be fetched again: it
+/// was refused unread, so nothing is paid twice.
 async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<reqwest::Response, Failure> {
+    let mut may_renew = true;
+    loop {
+        let mut response = send_once(server, request, is_stream).await?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let headers = std::mem::take(response.headers_mut());
+        let is_refused = matches!(status.as_u16(), 401 | 403);
+        if is_refused && server.access().refused(status.as_u16(), &headers) && std::mem::take(&mut may_renew) {
+            continue;
+        }
+        // An error that breaks off is still the error its status says.
+        let body = beginning(&mut response, MAX_ERROR, ERROR_TIME).await.unwrap_or_default();
+        return Err(server.failure(&request.model, status.as_u16(), &headers, &body));
+    }
+}
+
+/// Returns the answer to the request, whatever its status.
+async fn send_once(server: &Server, request: &Request, is_stream: bool) -> Result<reqwest::Response, Failure> {
     let model = &request.model;
     // Numbers, strings and maps with string keys: always JSON.
     let encoded = server.encode(request, is_stream).map_err(|problem| malformed(model, problem))?;
@@ -134,20 +156,9 @@ async fn send(server: &Server, request: &Request, is_stream: bool) -> Result<req
     // A body of this kind is not kept for another attempt: it is freed once it is sent, not once the answer has come.
     let body = reqwest::Body::wrap(Full::new(Bytes::from(encoded.body)));
     let call = server.http.post(url).headers(headers).body(body);
-    let mut response = call.send().await.map_err(|problem| of_reqwest(model, &problem))?;
+    let response = call.send().await.map_err(|problem| of_reqwest(model, &problem))?;
     server.limiter.observe(&net::Quota::of(response.headers()));
-    let status = response.status();
-    if status.is_success() {
-        return Ok(response);
-    }
-    let headers = std::mem::take(response.headers_mut());
-    // An error that breaks off is still the error its status says.
-    let body = beginning(&mut response, MAX_ERROR, ERROR_TIME).await.unwrap_or_default();
-    let failure = server.failure(model, status.as_u16(), &headers, &body);
-    if matches!(status.as_u16(), 401 | 403) {
-        server.access().refused(status.as_u16(), &headers);
-    }
-    Err(failure)
+    Ok(response)
 }
 
 /// What a server sends where an answer is streamed.

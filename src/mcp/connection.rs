@@ -182,11 +182,11 @@ async fn http(server: &Server, secrets: &Secrets) -> Result<StreamableHttpClient
         idle: Some(server.timeout + CONNECT_TIME),
     };
     let client = match reach {
-        Reach::All => ApiClients::new(timeouts).map(|clients| clients.for_url(url).clone()),
+        Reach::All => ApiClients::within_origin(timeouts).map(|clients| clients.for_url(url).clone()),
         Reach::Public(_) if !reach.covers(url) => {
             return Err(Error::Unavailable("its address is not a public one".to_owned()));
         }
-        Reach::Public(_) => net::guarded(timeouts, reach.clone()),
+        Reach::Public(_) => net::guarded_within_origin(timeouts, reach.clone()),
     };
     let client = client.map_err(|error| Error::Unavailable(error.to_string()))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).max_sse_event_size(MAX_MESSAGE_BYTES);

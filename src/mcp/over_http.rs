@@ -3,8 +3,8 @@
 use axum::{
     Json, Router,
     extract::State,
-    response::{IntoResponse as _, Response},
-    routing::post,
+    response::{IntoResponse as _, Redirect, Response},
+    routing::{any, post},
 };
 use http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
@@ -36,6 +36,9 @@ impl Fake {
             Json(json!({"access_token": "granted", "token_type": "Bearer"}))
         };
         let router = Router::new().route("/mcp", post(answered)).route("/token", post(token));
+        let router = router
+            .route("/moved", any(async || Redirect::temporary("/mcp")))
+            .route("/elsewhere", any(async || Redirect::temporary("http://127.0.0.1:1/mcp?key=pa55word")));
         let router = router.with_state(Shared(Arc::new(answer), Arc::clone(&asked)));
         let mut server = JoinSet::new();
         server.spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -133,6 +136,17 @@ async fn a_server_of_the_older_transport_is_named() {
     let fake = Fake::start(|_, _, _| Some(with_status(405, "text/plain", "no".repeat(2_000)))).await;
     let error = fake.clients(json!({})).offers().await.remove(0).1.unwrap_err().to_string();
     assert!(error.contains("older HTTP with SSE, which is not supported: it answered HTTP 405"), "{error}");
+}
+
+/// As a path without its last slash does in many frameworks.
+#[tokio::test]
+async fn a_redirect_is_followed_within_its_origin_and_else_named() {
+    let fake = Fake::start(|_, _, _| None).await;
+    let at = |path: &str| fake.clients(json!({"url": format!("{}{path}", fake.origin)}));
+    assert_eq!(tell(&at("/moved"), "dues").await.unwrap().pieces[0].text, "dues");
+    let error = tell(&at("/elsewhere"), "dues").await.unwrap_err().to_string();
+    let expected = "it answered HTTP 307 Temporary Redirect, a redirect to http://127.0.0.1:1/mcp that is not followed";
+    assert!(error.contains(expected) && !error.contains("pa55word"), "{error}");
 }
 
 /// As some do that were started again, though the protocol wants a 404.

@@ -56,6 +56,17 @@ fn discovery(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     matches!(request.request, ClientRequest::DiscoverRequest(_)).then(|| request.id.clone())
 }
 
+/// Returns the error; a redirect that is not followed is an answer that is none of MCP.
+fn answered(error: HttpError) -> HttpError {
+    match error {
+        StreamableHttpError::Client(error) if error.is_redirect() => {
+            let said = std::error::Error::source(&error).map(|cause| cause.to_string()).unwrap_or_default();
+            StreamableHttpError::UnexpectedServerResponse(said.into())
+        }
+        other => other,
+    }
+}
+
 fn readable_events(events: Events) -> Events {
     let readable = |data: String| String::from_utf8(readable(data.into_bytes())).ok();
     events.map_ok(move |event| Sse { data: event.data.and_then(readable), ..event }).boxed()
@@ -86,7 +97,7 @@ impl StreamableHttpClient for Client {
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let discovery = discovery(&message);
         let sent = self.0.post_message_with_max_sse_event_size(uri, message, session, bearer, headers, largest);
-        let answer = sent.map_ok(|answer| match answer {
+        let answer = sent.map_err(answered).map_ok(|answer| match answer {
             StreamableHttpPostResponse::Sse(events, session) => {
                 StreamableHttpPostResponse::Sse(readable_events(events), session)
             }

@@ -9,9 +9,10 @@ use std::{
 use futures::future::BoxFuture;
 use ipnet::IpNet;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect::Policy;
 use url::{Host, Url};
 
-use super::{Error, Timeouts, builder, describe};
+use super::{Error, Timeouts, builder, describe, redirects};
 
 /// Networks that the operator allows; none unless they say so.
 pub type Networks = Arc<[IpNet]>;
@@ -81,7 +82,16 @@ impl Reach {
 /// # Errors
 /// [`Error::Client`] when TLS cannot be set up.
 pub fn guarded(timeouts: Timeouts, reach: Reach) -> Result<reqwest::Client, Error> {
-    guarded_by(timeouts, Resolver { reach, is_for_public: true, lookup: Arc::new(system) })
+    guarded_by(timeouts, Resolver::of(reach), Policy::none())
+}
+
+/// Returns such a client that follows a redirect within the origin if it keeps method and body (307, 308). The host
+/// stays the same, and is looked up and judged again for each new connection.
+///
+/// # Errors
+/// As [`guarded`].
+pub fn guarded_within_origin(timeouts: Timeouts, reach: Reach) -> Result<reqwest::Client, Error> {
+    guarded_by(timeouts, Resolver::of(reach), redirects::within_origin())
 }
 
 /// Clients for such addresses by their ports: on other ports than the usual ones only what the operator allows is
@@ -112,7 +122,8 @@ impl GuardedClients {
 
     fn by(lookup: Arc<Lookup>, timeouts: Timeouts, reach: Reach, ports: &'static [u16]) -> Result<Self, Error> {
         let client = |is_for_public: bool| {
-            guarded_by(timeouts, Resolver { reach: reach.clone(), is_for_public, lookup: Arc::clone(&lookup) })
+            let resolver = Resolver { reach: reach.clone(), is_for_public, lookup: Arc::clone(&lookup) };
+            guarded_by(timeouts, resolver, Policy::none())
         };
         Ok(Self { usual: client(true)?, others: client(false)?, ports, reach })
     }
@@ -138,9 +149,8 @@ impl GuardedClients {
     }
 }
 
-fn guarded_by(timeouts: Timeouts, resolver: Resolver) -> Result<reqwest::Client, Error> {
-    let builder = builder(timeouts).redirect(reqwest::redirect::Policy::none()).no_proxy();
-    let builder = builder.dns_resolver(Arc::new(resolver));
+fn guarded_by(timeouts: Timeouts, resolver: Resolver, redirects: Policy) -> Result<reqwest::Client, Error> {
+    let builder = builder(timeouts).redirect(redirects).no_proxy().dns_resolver(Arc::new(resolver));
     builder.build().map_err(|error| Error::Client(describe(&error)))
 }
 
@@ -169,6 +179,10 @@ enum Refused {
 }
 
 impl Resolver {
+    fn of(reach: Reach) -> Self {
+        Self { reach, is_for_public: true, lookup: Arc::new(system) }
+    }
+
     fn admits(&self, ip: IpAddr) -> bool {
         if self.is_for_public { self.reach.covers_ip(ip) } else { self.reach.allows_ip(ip) }
     }

@@ -17,6 +17,7 @@ mod limiter;
 mod oauth;
 mod quota;
 mod redact;
+mod redirects;
 mod retry;
 mod sse;
 pub mod surrogates;
@@ -33,7 +34,7 @@ pub use canonical::{canonical_url, same_page, without_last_slash};
 pub use circuit::Circuit;
 pub use elements::Elements;
 pub use gate::{Gate, Open, Rest};
-pub use guard::{GuardedClients, Networks, Reach, Uncalled, guarded, is_public};
+pub use guard::{GuardedClients, Networks, Reach, Uncalled, guarded, guarded_within_origin, is_public};
 pub use limiter::{Limiter, Limits, Permit};
 pub use oauth::{form, refusal_code};
 pub use quota::{Quota, is_used_up, is_used_up_by_number, is_used_up_for_long, span};
@@ -97,9 +98,9 @@ impl From<&reqwest::Error> for Error {
 /// once leave thousands behind; a run by itself uses fewer than these.
 const MAX_IDLE: usize = 256;
 
-/// Clients for programs' interfaces, whose destinations share their connections. They follow no redirects: a redirected
-/// POST arrives as a GET without its body, and keys in other headers than `Authorization` would go wherever it leads.
-/// Compressed answers are unpacked, so bodies need [`read_body`]'s cap.
+/// Clients for programs' interfaces, whose destinations share their connections. They follow no redirects, at most those
+/// of [`Self::within_origin`]: another POST arrives as a GET without its body, and keys in other headers than
+/// `Authorization` would go wherever it leads. Compressed answers are unpacked, so bodies need [`read_body`]'s cap.
 #[derive(Clone, Debug)]
 pub struct ApiClients {
     /// Through the proxies of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
@@ -113,9 +114,21 @@ impl ApiClients {
     /// # Errors
     /// [`Error::Client`] when TLS or a proxy variable cannot be set up.
     pub fn new(timeouts: Timeouts) -> Result<Self, Error> {
+        Self::by(reqwest::redirect::Policy::none, timeouts)
+    }
+
+    /// Creates clients that follow a redirect within the origin if it keeps method and body (307, 308).
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn within_origin(timeouts: Timeouts) -> Result<Self, Error> {
+        Self::by(redirects::within_origin, timeouts)
+    }
+
+    fn by(redirects: fn() -> reqwest::redirect::Policy, timeouts: Timeouts) -> Result<Self, Error> {
         let builder = || {
             builder(timeouts)
-                .redirect(reqwest::redirect::Policy::none())
+                .redirect(redirects())
                 // A request written into a connection that the server has just closed fails; idle ones are dropped
                 // early.
                 .pool_idle_timeout(Duration::from_secs(30))

@@ -15,8 +15,10 @@ use time::format_description::well_known::Rfc3339;
 const SHARE: u32 = 10;
 
 /// Codes and types of failures for which a provider wants money, or somebody's consent to a higher limit.
-const USED_UP: [&str; 11] = [
+const USED_UP: [&str; 12] = [
     "insufficient_quota",
+    // Amazon's, with a 400.
+    "ServiceQuotaExceededException",
     // LiteLLM's of keys, teams and users, with a 400, 402 or 429.
     "budget_exceeded",
     "billing_hard_limit_reached",

@@ -241,7 +241,7 @@ fn refusal() -> Reply {
 /// The name and token with which a request is signed; the server then quotes the key, which has to be hidden, so it is
 /// known here.
 async fn ours(others: &Others, home: &Path) -> (String, Option<String>) {
-    let vendor = FakeVendor::start([turn(), refusal()]).await;
+    let vendor = FakeVendor::start([turn(), refusal(), refusal()]).await;
     let llm = llm(&vendor, others, home);
     llm.complete(&request(), &quietly).await.unwrap();
     let refused = llm.complete(&request(), &quietly).await.unwrap_err().error;
@@ -422,7 +422,7 @@ async fn credentials_are_kept_until_they_are_refused() {
     let amazon = FakeAmazon::start().await;
     let not_enabled = Reply::json(403, r#"{"message": "You don't have access to the model with this ID."}"#)
         .header("x-amzn-errortype", "AccessDeniedException:http://internal.amazon.com/");
-    let replies = (0..8).map(|_| turn()).chain([refusal(), turn(), not_enabled, turn()]);
+    let replies = (0..8).map(|_| turn()).chain([refusal(), turn(), not_enabled, turn(), refusal(), refusal()]);
     let vendor = FakeVendor::start(replies).await;
     let others = vec![
         ("credentials", "/nowhere".to_owned()),
@@ -438,13 +438,17 @@ async fn credentials_are_kept_until_they_are_refused() {
     let all = futures::future::join_all((0..8).map(call)).await;
     assert!(all.iter().all(Result::is_ok), "{all:?}");
     assert_eq!(amazon.asked.lock().len(), 1);
-    llm.complete(&request(), &quietly).await.unwrap_err();
+    // The call is made once more.
     llm.complete(&request(), &quietly).await.unwrap();
     assert_eq!(amazon.asked.lock().len(), 2);
     // Who asks is known there, and may only not use this model.
     llm.complete(&request(), &quietly).await.unwrap_err();
     llm.complete(&request(), &quietly).await.unwrap();
     assert_eq!(amazon.asked.lock().len(), 2);
+    // New ones that are refused, too, end it.
+    let refused = llm.complete(&request(), &quietly).await.unwrap_err().error;
+    assert!(matches!(refused, Error::Auth { .. }), "{refused}");
+    assert_eq!((amazon.asked.lock().len(), vendor.sent().len()), (3, 14));
 }
 
 /// A server of credentials that is away is waited for; what only an operator can mend is said at once. Nothing of it

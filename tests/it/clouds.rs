@@ -128,20 +128,23 @@ mod google {
 
     #[tokio::test]
     async fn a_user_has_a_token_renewed_that_is_refused() {
-        let expired = Reply::json(
-            401,
-            r#"{"error": {"code": 401, "message": "Request had invalid credentials: ya29.token-of-a-test-0123456789", "status": "UNAUTHENTICATED"}}"#,
-        );
-        let vendor = FakeVendor::start([token(), expired, token(), answer()]).await;
+        let expired = || {
+            Reply::json(
+                401,
+                r#"{"error": {"code": 401, "message": "Request had invalid credentials: ya29.token-of-a-test-0123456789", "status": "UNAUTHENTICATED"}}"#,
+            )
+        };
+        let vendor = FakeVendor::start([token(), expired(), token(), answer(), expired(), token(), expired()]).await;
         let folder = tempfile::tempdir().unwrap();
         let path = user(folder.path(), &vendor);
         let llm = llm(&vendor, "vertex", &[("project", "p1"), ("credentials", path.to_str().unwrap())], None);
+        let completion = llm.complete(&request(MODEL), &quietly).await.unwrap();
+        assert_eq!(completion.text, "Deep.", "the same call, with another token");
         let refused = llm.complete(&request(MODEL), &quietly).await.unwrap_err().error;
         assert!(matches!(refused, Error::Auth { .. }), "{refused:?}");
         assert!(!refused.to_string().contains(TOKEN), "{refused}");
-        llm.complete(&request(MODEL), &quietly).await.unwrap();
         let sent = vendor.sent();
-        assert_eq!(sent.iter().filter(|sent| sent.path == "/token").count(), 2);
+        assert_eq!((sent.len(), sent.iter().filter(|sent| sent.path == "/token").count()), (7, 3));
         assert!(sent[1].path.contains("/locations/global/"), "{}", sent[1].path);
         let form: BTreeMap<String, String> =
             url::form_urlencoded::parse(sent[0].text.as_bytes()).into_owned().collect();

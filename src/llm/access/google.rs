@@ -92,8 +92,9 @@ impl Tokens {
         self.kept.current(self.fresh()).await
     }
 
-    pub fn forget(&self) {
-        self.kept.forget();
+    /// Ends the use of the token, and returns whether there was one.
+    pub fn forget(&self) -> bool {
+        self.kept.forget()
     }
 
     pub fn secrets(&self) -> Vec<String> {

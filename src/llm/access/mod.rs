@@ -77,13 +77,13 @@ impl Access {
     }
 
     /// Takes in that a request was refused with 401 or 403: what is kept is fetched again next time, unless the answer
-    /// says that its sender is known, and may only not do this (a model that is not enabled).
-    pub(super) fn refused(&self, status: u16, headers: &HeaderMap) {
+    /// says that its sender is known, and may only not do this (a model that is not enabled). Returns whether the next
+    /// request is authorised by something that is fetched again.
+    pub(super) fn refused(&self, status: u16, headers: &HeaderMap) -> bool {
         match self {
-            Self::Headers => {}
             Self::Google(tokens) if status == 401 => tokens.forget(),
             Self::Amazon(signer) if !amazon::knows_sender(headers) => signer.forget(),
-            Self::Google(_) | Self::Amazon(_) => {}
+            Self::Headers | Self::Google(_) | Self::Amazon(_) => false,
         }
     }
 

@@ -170,9 +170,11 @@ impl<'a> Body<'a> {
                 response_mime_type: schema.as_ref().map(|_| "application/json"),
                 response_json_schema: schema,
                 temperature: request.sending.temperature(),
+                // Gemini 2.5 knows no levels, and refuses them.
                 thinking_config: request
                     .sending
                     .effort()
+                    .filter(|_| !request.model.model.contains("gemini-2."))
                     .map(|effort| Thinking { thinking_level: effort.to_ascii_uppercase() }),
             },
             further: request.sending.body(),

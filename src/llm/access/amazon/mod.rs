@@ -44,8 +44,9 @@ impl Signer {
     }
 
     /// Ends the use of what was found; it stays known, so that answers which quote it are still shown without it.
-    pub fn forget(&self) {
-        self.sources.forget();
+    /// Returns whether something was.
+    pub fn forget(&self) -> bool {
+        self.sources.forget()
     }
 
     pub fn secrets(&self) -> Vec<String> {

@@ -55,8 +55,9 @@ impl Sources {
         }
     }
 
-    pub fn forget(&self) {
-        self.kept.forget();
+    /// Ends the use of what was found, and returns whether something was.
+    pub fn forget(&self) -> bool {
+        self.kept.forget()
     }
 
     pub fn secrets(&self) -> Vec<String> {
