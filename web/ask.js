@@ -73,10 +73,10 @@ export class AskView {
     this.zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     if (this.zone) options.defaults.timezone = this.zone;
     this.presets = options.presets ?? [];
-    fill(this.depths, el("legend", {}, word("depth")), this.presets.map(depth));
+    fill(this.depths, el("legend", {}, word("depth")), this.presets.map((preset) => depth(preset, options.defaults.effort)));
     this.depths.hidden = !this.presets.length;
-    // Collections have a picker of their own.
-    this.fields = Object.entries(options.schema.properties).filter(([name]) => name !== "collections").map(([name, schema]) => field(name, schema, options.defaults[name]));
+    // Collections have a picker of their own; no field holds an object.
+    this.fields = Object.entries(options.schema.properties).filter(([name, { type }]) => name !== "collections" && ![type].flat().includes("object")).map(([name, schema]) => field(name, schema, options.defaults[name]));
     const [models, engines] = ["research_model", "search_api"].map((name) => this.fields.find((field) => field.name === name));
     fill(this.pickers, models && labelled(word("model"), models, true), engines && labelled(word("engine"), engines, true),
       engines && listed(engines.schema)?.examples?.includes("local") && engines.byDefault !== "local" && el("p", { class: "dim" }, word("attached")),
@@ -147,11 +147,11 @@ export class AskView {
   }
 }
 
-/** @param {Preset} preset */
-function depth({ name, expected: { model_calls, tokens, minutes } }) {
+/** @param {Preset} preset @param {unknown} byDefault the server's effort */
+function depth({ name, expected: { model_calls, tokens, minutes } }, byDefault) {
   const expected = word("expected", { calls: count(model_calls), tokens: count(tokens), minutes: count(minutes) });
   return el("label", { class: "depth" },
-    el("input", { type: "radio", name: "depth", value: name, checked: name === "standard" }),
+    el("input", { type: "radio", name: "depth", value: name, checked: name === byDefault }),
     el("strong", {}, named(name)), el("span", { class: "dim" }, expected));
 }
 

@@ -43,7 +43,7 @@ class Replay {
     /** @type {RunView | undefined} */
     this.view = undefined;
     this.stage = el("div", { class: "stage" });
-    this.bar = el("input", { type: "range", min: "0", max: String(this.length), value: "0", "aria-label": word("time"), oninput: () => { this.go(Number(this.bar.value)); this.tell(); } });
+    this.bar = el("input", { type: "range", min: "0", max: String(this.length), step: String(this.length / 200), value: "0", "aria-label": word("time"), oninput: () => { this.go(Number(this.bar.value)); this.tell(); } });
     this.clock = el("output", {});
     this.button = el("button", { type: "button", class: "main", onclick: () => this.toggle() });
     this.speed = el("select", { "aria-label": word("speed") }, [1, 10, 60].map((n) => el("option", { value: String(n) }, `${n}×`)));
@@ -106,7 +106,9 @@ class Replay {
     const run = this.picture?.runs.get(this.run);
     if (run) this.view?.update(run, { isLast: true, now: this.begin + this.at });
     this.bar.value = String(this.at);
-    say(this.clock, `${span(this.at)} / ${span(this.length)}`);
+    const time = `${span(this.at)} / ${span(this.length)}`;
+    say(this.clock, time);
+    this.bar.setAttribute("aria-valuetext", time);
   }
 
   /** @param {boolean} [playing] */

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Exit, print, probe::small_request};
 use crate::{
     config::{Config, shown_database},
-    domain::{ModelName, nearest::nearest, printable_line},
+    domain::{KeyPolicy, ModelName, nearest::nearest, printable_line},
     llm::{
         Endpoint, Llm,
         providers::{PROVIDERS, Provider},
@@ -13,7 +13,7 @@ use crate::{
     mcp,
     net::{NoWait, Reach},
     pages::Parser,
-    search::{self, Engine, Engines, ROWS, Row},
+    search::{self, Engine, Engines, Missing, ROWS, Row},
     store::{NEWEST_SCHEMA, Schema, Store},
 };
 
@@ -133,6 +133,10 @@ async fn models(config: &Config) -> Vec<Finding> {
         let is_set = config.llm.endpoints.get(provider.name).is_some_and(Endpoint::is_set);
         match used.first() {
             Some(model) => match llm.missing(model) {
+                Some(variable) if variable == provider.variables.api_key && wants_keys(config) => {
+                    let text = format!("{model} needs {variable} here; requests bring a key of their own");
+                    findings.push(Finding::note("models", text));
+                }
                 Some(variable) => findings.push(Finding::broken("models", format!("{model} needs {variable}"))),
                 None => findings.extend(probe(&llm, provider, &used).await),
             },
@@ -143,6 +147,11 @@ async fn models(config: &Config) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Returns whether requests work with keys of their own alone, so that the operator needs none.
+fn wants_keys(config: &Config) -> bool {
+    config.request_keys.policy == KeyPolicy::Required
 }
 
 /// Asks a provider for its models, and those that it does not list whether they are there.
@@ -227,7 +236,10 @@ async fn search(config: &Config) -> Vec<Finding> {
     for row in ROWS {
         let chosen = config.options.engines().any(|name| name == row.name);
         match engines.get(row.name) {
-            Ok(engine) if chosen || config.search.is_configured(row) => findings.extend(try_engine(row, engine).await),
+            Ok(engine) if chosen || config.search.is_configured(row) => {
+                let has_key = |setting: &search::Setting| config.search.given.contains_key(setting.key);
+                findings.extend(try_engine(row, engine, row.keys().any(has_key)).await);
+            }
             Ok(_) if row.by_model => {}
             Ok(_) => unused.push(row.name),
             Err(_) => {}
@@ -238,8 +250,7 @@ async fn search(config: &Config) -> Vec<Finding> {
             .push(Finding::note("search", format!("{} need no key; the settings do not use them", unused.join(", "))));
     }
     if let Err(missing) = engines.select(&config.options.search_api, &config.options.search_fallback) {
-        findings.push(match config.options.search_api.is_none() || config.options.has_mcp() {
-            // Runs may have documents of their own, or tools of MCP servers.
+        findings.push(match can_do_without(config, &missing) {
             true => Finding::note("search", missing.to_string()),
             false => Finding::broken("search", missing.to_string()),
         });
@@ -247,8 +258,24 @@ async fn search(config: &Config) -> Vec<Finding> {
     findings
 }
 
+/// Returns whether runs need not search with what is missing: they may have documents of their own, tools of MCP
+/// servers, or keys of their requests. An engine that is named and lacks something else refuses them.
+fn can_do_without(config: &Config, missing: &Missing) -> bool {
+    match missing {
+        Missing::Nothing { .. } => {
+            config.options.search_api.is_none() || config.options.has_mcp() || wants_keys(config)
+        }
+        Missing::Setting { name, .. } => {
+            let row = ROWS.iter().find(|row| row.name == *name);
+            let lacks = row.and_then(|row| config.search.missing(row));
+            wants_keys(config) && lacks.is_some_and(|setting| setting.value == search::Value::Secret)
+        }
+        Missing::Unknown { .. } => false,
+    }
+}
+
 /// Makes a search, since only that shows whether a key is good.
-async fn try_engine(row: &'static Row, engine: &Engine) -> Vec<Finding> {
+async fn try_engine(row: &'static Row, engine: &Engine, with_key: bool) -> Vec<Finding> {
     let (name, place) = (row.name, engine.place());
     let variables = |value: search::Value| {
         let mut settings = row.settings.iter().filter(move |setting| setting.value == value);
@@ -268,7 +295,7 @@ async fn try_engine(row: &'static Row, engine: &Engine) -> Vec<Finding> {
             std::iter::once(indexed).chain(engine.skipped().iter().map(note)).collect()
         }
         (Ok(latency), false) => {
-            let key = if variables(search::Value::Secret).is_some() { "key accepted by" } else { "answered" };
+            let key = if with_key { "key accepted by" } else { "answered" };
             let ms = latency.as_millis();
             let filters: Vec<_> = row.filters.iter().map(|filter| filter.as_str()).collect();
             let filters = if filters.is_empty() { "none".to_owned() } else { filters.join(", ") };
@@ -281,5 +308,35 @@ async fn try_engine(row: &'static Row, engine: &Engine) -> Vec<Finding> {
             let advice = advice(&error).unwrap_or_default();
             vec![Finding::broken("search", format!("{name}{at}: {error}{advice}"))]
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Flags;
+
+    /// Questions are refused where an engine is named that cannot be used, whatever else a run may have.
+    #[test]
+    fn only_what_runs_can_do_without_is_no_problem() {
+        let is_note = |variables: &[(&str, &str)]| {
+            let environment = |name: &str| {
+                let given = variables.iter().chain(&[("HOME", "/home/ada")]).find(|(key, _)| *key == name);
+                given.map(|(_, value)| (*value).to_owned())
+            };
+            let config = Config::read(&Flags::default(), &environment).unwrap();
+            let engines = Engines::new(config.search.clone(), Parser::new(config.parser.clone())).unwrap();
+            let missing = engines.select(&config.options.search_api, &config.options.search_fallback).err().unwrap();
+            can_do_without(&config, &missing)
+        };
+        let mcp = ("FATHOM_MCP_CONFIG", r#"{"url": "https://tools.example.com", "tools": ["search"]}"#);
+        let required = ("FATHOM_REQUEST_KEYS", "required");
+        let secret = ("FATHOM_REQUEST_KEYS_SECRET", "0123456789abcdef0123456789abcdef");
+        assert!(is_note(&[("FATHOM_SEARCH_API", "none")]));
+        assert!(!is_note(&[]) && is_note(&[mcp]) && is_note(&[required, secret]));
+        let tavily = ("FATHOM_SEARCH_API", "tavily");
+        assert!(!is_note(&[tavily]) && !is_note(&[tavily, mcp]) && is_note(&[tavily, required, secret]));
+        let local = ("FATHOM_SEARCH_API", "local");
+        assert!(!is_note(&[local, mcp]) && !is_note(&[local, required, secret]));
     }
 }

@@ -63,11 +63,11 @@ fn read(path: &Path) -> Result<Results, String> {
 }
 
 async fn measure(args: EvalArgs, mut config: Config) -> Exit {
+    config.options.allow_clarification = false;
     let evaluation = match Evaluation::prepare(&args, &config) {
         Ok(evaluation) => evaluation,
         Err(message) => return print::usage(&message),
     };
-    config.options.allow_clarification = false;
     config.database = Database::Sqlite { path: config.data_dir.join(DATABASE), synchronous: Default::default() };
     config.notices.iter().for_each(|notice| complain(notice));
     let cancel = CancellationToken::new();
@@ -142,6 +142,7 @@ impl Evaluation {
             models: models.iter().map(ToString::to_string).collect(),
             questions: digest::sha256_hex(text.as_bytes()),
             documents: config.search.folder(ROWS).map(|folder| folder.display().to_string()),
+            options: serde_json::to_vec(&config.options).ok().map(|options| digest::sha256_hex(&options)),
             judge: judge.as_ref().map(ToString::to_string),
         };
         let out = args.out.clone().unwrap_or_else(|| default_out(path));

@@ -66,10 +66,10 @@ pub async fn resume(args: ResumeArgs, config: Config) -> Exit {
     };
     let session = Session { app, out: args.output.out, stop };
     let exit = match &run {
-        run if is_question(run) => session.ask_again(run).await,
+        run if is_question(run) => session.ask_again(run, &options).await,
         run if run.is_retryable() => session.retry(run, options).await,
         run if run.status.is_final() => session.show_final(run).await,
-        run => session.converse(run.clone(), &run.options).await,
+        run => session.converse(run.clone(), &options).await,
     };
     session.end(exit).await
 }
@@ -306,7 +306,7 @@ impl Session {
     }
 
     /// Asks once more, since the process ended before the user answered, and goes on with the answer.
-    async fn ask_again(&self, run: &Run) -> Exit {
+    async fn ask_again(&self, run: &Run, options: &RunOptions) -> Exit {
         let runs = match self.app.runs.store().thread_runs(run.thread_id).await {
             Ok(runs) => runs,
             Err(error) => return unavailable(&error),
@@ -315,8 +315,8 @@ impl Session {
             Some(newest) => {
                 print::usage(&format!("its question was answered; go on with: fathom resume {}", newest.id))
             }
-            None => match self.answer(run, &run.options).await {
-                Ok(next) => self.converse(next, &run.options).await,
+            None => match self.answer(run, options).await {
+                Ok(next) => self.converse(next, options).await,
                 Err(exit) => exit,
             },
         }

@@ -159,12 +159,18 @@ fn value(config: &Config, layers: &Layers<'_>, setting: &Setting) -> Value {
     }
 }
 
-/// Returns where the value of an option comes from. A role's model may follow from `model`, others from the effort, and
-/// what nobody set may be brought down to a cap.
+/// Returns where the value of an option comes from. A role's model may follow from `model` or `research_model`, others
+/// from the effort, and each may be brought down to a cap.
 fn option_source(config: &Config, layers: &Layers<'_>, spec: &OptionSpec, value: &Value) -> Origin {
     let all = layers.given("model").filter(|_| MODEL_OPTIONS.contains(&spec.name));
+    let most = config.caps.most(spec.name).map(u64::from);
+    let is_above = |given: &Value| most.zip(given.as_u64()).is_some_and(|(most, given)| given > most);
     if let Some(given) = layers.option(spec.name).or(all) {
-        return given.origin.clone();
+        return if is_above(&given.value) { Origin::Follows("limits.option_caps") } else { given.origin.clone() };
+    }
+    let research = layers.option("research_model").filter(|_| MODEL_OPTIONS.contains(&spec.name));
+    if research.is_some_and(|given| given.value == *value && *value != spec.default_value()) {
+        return Origin::Follows("options.research_model");
     }
     if config.caps.most(spec.name).is_some_and(|most| *value == most && *value != spec.default_value()) {
         return Origin::Follows("limits.option_caps");
@@ -227,8 +233,14 @@ mod tests {
 
     #[test]
     fn what_follows_from_another_setting_says_so() {
-        let caps = "max_run_seconds=3600,max_searches=20";
-        let config = config_of(&[("FATHOM_EFFORT", "quick"), ("FATHOM_OPTION_CAPS", caps), ("FATHOM_MAX_PAGES", "7")]);
+        let caps = "max_run_seconds=3600,max_searches=20,max_react_tool_calls=5";
+        let config = config_of(&[
+            ("FATHOM_EFFORT", "quick"),
+            ("FATHOM_OPTION_CAPS", caps),
+            ("FATHOM_MAX_PAGES", "7"),
+            ("FATHOM_MAX_REACT_TOOL_CALLS", "9"),
+            ("FATHOM_RESEARCH_MODEL", "ollama:b"),
+        ]);
         let source = |name: &str| {
             let key = format!("options.{name}");
             config.effective.iter().find(|one| one.key == key).unwrap().source.to_string()
@@ -237,6 +249,9 @@ mod tests {
         assert_eq!(source("max_searches"), "follows from limits.option_caps");
         assert_eq!(source("max_pages"), "environment variable FATHOM_MAX_PAGES");
         assert_eq!(source("max_tokens"), "default");
+        assert_eq!(source("max_react_tool_calls"), "follows from limits.option_caps");
+        assert_eq!(source("research_model"), "environment variable FATHOM_RESEARCH_MODEL");
+        assert_eq!(source("compression_model"), "follows from options.research_model");
     }
 
     #[test]

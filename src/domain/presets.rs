@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Effort, estimate::Usual};
+use super::{Caps, Effort, RunOptions, estimate::Usual, options::EFFORT};
 
 /// A named set of options; what it does not name stays as the server has it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,30 +24,34 @@ pub struct Expected {
     pub minutes: u64,
 }
 
-/// Returns the presets, the shallowest first. `highest` gives the most that an option may be set to on this server;
-/// what is above is lowered to it, so that a preset is never refused.
-pub fn presets(highest: impl Fn(&str) -> Option<u64>) -> Vec<Preset> {
-    let preset = |effort: Effort, more: &[(&str, bool)]| {
-        let mut options = effort.options();
-        options.insert("effort".to_owned(), json!(effort));
-        options.extend(more.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
-        let lowered = |(name, value): (String, Value)| {
-            let value = match (value.as_u64(), highest(&name)) {
-                (Some(value), Some(most)) => json!(value.min(most)),
-                _ => value,
-            };
-            (name, value)
-        };
-        let usual = Usual::of(effort);
-        let (model_calls, tokens) = (usual.model_calls(), usual.tokens());
-        let expected = Expected { model_calls, tokens, searches: usual.searches, minutes: usual.minutes() };
-        Preset { name: effort.as_str(), options: options.into_iter().map(lowered).collect(), expected }
+/// Returns the presets, the shallowest first, of a server with these options and caps. Each is what its effort alone
+/// makes of them, so that what the operator has set stays, and none is refused.
+pub fn presets(own: &RunOptions, caps: &Caps) -> Vec<Preset> {
+    Vec::from([Effort::Quick, Effort::Standard, Effort::Deep].map(|effort| preset(own, caps, effort)))
+}
+
+fn preset(own: &RunOptions, caps: &Caps, effort: Effort) -> Preset {
+    let mut laid = own.clone();
+    let named = Map::from_iter([(EFFORT.to_owned(), json!(effort))]);
+    laid.lay_over(&named, caps, 1);
+    let mut options = changed(own, &laid);
+    options.extend(named);
+    if effort == Effort::Quick {
+        options.insert("allow_clarification".to_owned(), json!(false));
+    }
+    let usual = Usual::of(effort);
+    let (model_calls, tokens) = (usual.model_calls(), usual.tokens());
+    let expected = Expected { model_calls, tokens, searches: usual.searches, minutes: usual.minutes() };
+    Preset { name: effort.as_str(), options, expected }
+}
+
+/// Returns the options of `laid` that differ from those of `own`.
+fn changed(own: &RunOptions, laid: &RunOptions) -> Map<String, Value> {
+    let (Ok(own), Ok(Value::Object(mut laid))) = (serde_json::to_value(own), serde_json::to_value(laid)) else {
+        return Map::new();
     };
-    vec![
-        preset(Effort::Quick, &[("allow_clarification", false)]),
-        preset(Effort::Standard, &[]),
-        preset(Effort::Deep, &[]),
-    ]
+    laid.retain(|name, value| own.get(name) != Some(&*value));
+    laid
 }
 
 #[cfg(test)]
@@ -57,13 +61,31 @@ mod tests {
 
     #[test]
     fn presets_name_options_that_exist_and_keep_to_what_the_server_allows() {
-        for preset in presets(|_| None) {
+        for preset in presets(&RunOptions::default(), &Caps::default()) {
             assert!(preset.options.keys().all(|name| OptionSpec::find(name).is_ok()), "{preset:?}");
         }
-        let capped = presets(|name| (name == "max_react_tool_calls").then_some(5));
-        assert_eq!(capped[2].options["max_react_tool_calls"], 5);
+        let (mut caps, mut own) = (Caps::default(), RunOptions::default());
+        caps.add("max_react_tool_calls=5").unwrap();
+        caps.lower(&mut own, &RunOptions::default());
+        let capped = presets(&own, &caps);
+        assert_eq!(capped[2].options.get("max_react_tool_calls"), None, "it is at the cap already");
         assert_eq!(capped[0].options["max_react_tool_calls"], 3);
         let sizes: Vec<_> = capped.iter().map(|preset| (preset.expected.model_calls, preset.expected.tokens)).collect();
         assert_eq!(sizes, [(29, 68_900), (80, 218_500), (332, 1_217_000)]);
+    }
+
+    #[test]
+    fn what_the_operator_has_set_stays_in_every_preset() {
+        let mut own = RunOptions::default();
+        for (name, value) in [("effort", "deep"), ("max_searches", "7"), ("max_react_tool_calls", "9")] {
+            own.set_text(name, value).unwrap();
+        }
+        let presets = presets(&own, &Caps::default());
+        assert_eq!(json!(presets[2].options), json!({"effort": "deep"}));
+        assert_eq!(presets[0].options["max_researcher_iterations"], 2);
+        assert_eq!(presets[0].options["allow_clarification"], false);
+        for name in ["max_searches", "max_react_tool_calls"] {
+            assert!(presets.iter().all(|preset| !preset.options.contains_key(name)), "{name}: {presets:?}");
+        }
     }
 }

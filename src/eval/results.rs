@@ -23,13 +23,16 @@ pub struct Header {
     /// SHA-256 of the questions.
     pub questions: String,
     pub documents: Option<String>,
+    /// SHA-256 of the options; files of earlier releases have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<String>,
     /// The model that judges; absent while none was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<String>,
 }
 
 impl Header {
-    /// Takes in what an evaluation goes on with: the judge may come later.
+    /// Takes in what an evaluation goes on with: the judge may come later, and so do options that the file lacks.
     ///
     /// # Errors
     /// When something else was measured, or another model judges.
@@ -38,10 +41,12 @@ impl Header {
         if with.judge.is_some() && with.judge != judge {
             return Err(format!("reports judged by {}", judge.unwrap_or_default()));
         }
-        if *self != (Self { judge: self.judge.clone(), ..with.clone() }) {
-            return Err("results of other questions, models, documents or of another version".to_owned());
+        let options = self.options.clone().or_else(|| with.options.clone());
+        let known = Self { judge: self.judge.clone(), options: self.options.clone(), ..with.clone() };
+        if *self != known || with.options != options {
+            return Err("results of other questions, models, documents, options or of another version".to_owned());
         }
-        self.judge = judge;
+        (self.judge, self.options) = (judge, options);
         Ok(())
     }
 }
@@ -63,7 +68,7 @@ impl Results {
     /// # Errors
     /// When it cannot be read, or is no file of results.
     pub fn read(path: &Path) -> Result<Self, String> {
-        Self::parse(&fs::read_to_string(path).map_err(|error| error.to_string())?)
+        Self::parse(&fs::read(path).map_err(|error| error.to_string())?)
     }
 
     /// Reads the file of an evaluation that goes on, and keeps others from adding to it while it is open; `None` when
@@ -77,13 +82,15 @@ impl Results {
             opened => opened.map_err(|error| error.to_string())?,
         };
         lock(&file).map_err(|error| error.to_string())?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|error| error.to_string())?;
-        Ok(Some((file, Self::parse(&text)?)))
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        Ok(Some((file, Self::parse(&bytes)?)))
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
-        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        // The last line may have been cut off inside a character.
+        let text = String::from_utf8_lossy(bytes);
+        let (first, rest) = text.split_once('\n').unwrap_or((&*text, ""));
         let header = serde_json::from_str(first).map_err(|_| "it is no file of results".to_owned())?;
         let mut results = Self { header, scored: Vec::new() };
         let lines: Vec<&str> = rest.split_inclusive('\n').collect();
@@ -208,6 +215,19 @@ mod tests {
         check("j", ("n", "j"), None);
     }
 
+    #[test]
+    fn results_of_other_options_are_not_gone_on_with() {
+        let header = |options: Option<&str>| Header { options: options.map(str::to_owned), ..Header::default() };
+        let check = |before: Option<&str>, with: &str, expected: Option<&str>| {
+            let mut known = header(before);
+            let after = known.go_on(&header(Some(with))).ok().and(known.options);
+            assert_eq!(after.as_deref(), expected, "{before:?} with {with}");
+        };
+        check(Some("a"), "a", Some("a"));
+        check(Some("a"), "b", None);
+        check(None, "b", Some("b"));
+    }
+
     /// Each would put its own in the place of what the other had added.
     #[test]
     fn two_evaluations_do_not_write_to_one_file() {
@@ -235,19 +255,14 @@ mod tests {
     fn a_file_that_was_cut_off_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
-        let header = Header {
-            fathom: "1".into(),
-            models: vec!["m".into()],
-            questions: "q".into(),
-            documents: None,
-            judge: None,
-        };
+        let header =
+            Header { fathom: "1".into(), models: vec!["m".into()], questions: "q".into(), ..Header::default() };
         let mut results = Results { header, scored: Vec::new() };
         let mut file = results.write(&path, None).unwrap();
         let one = |id: &str| Scored { id: id.into(), run: 1, report: Some("# R".into()), ..Scored::default() };
         results.add(&mut file, one("7")).unwrap();
         results.add(&mut file, Scored { judged: Some(Judged::default()), ..one("7") }).unwrap();
-        file.write_all(b"{\"id\": \"8\", \"ru").unwrap();
+        file.write_all(b"{\"id\": \"8\", \"question\": \"caf\xc3").unwrap();
         let read = Results::read(&path).unwrap();
         assert_eq!(read.done(), HashSet::from([("7".to_owned(), 1)]));
         assert!(read.scored[0].judged.is_some(), "the last line of an answer counts");

@@ -1,5 +1,6 @@
 //! One report against one question.
 
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -224,7 +225,7 @@ pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
         unanswerable: question.unanswerable,
         admitted: admits_first(body),
         documents_expected: question.documents.len(),
-        documents_found: question.documents.iter().filter(|wanted| documents.contains(&wanted.as_str())).count(),
+        documents_found: question.documents.iter().filter(|wanted| is_cited(wanted, &documents)).count(),
         sources_cited: numbers_in(list).len(),
         violations: violations.into_iter().map(str::to_owned).collect(),
         language_expected: question.language.clone(),
@@ -305,7 +306,17 @@ fn is_marked(text: &str) -> bool {
 fn cited_documents(list: &str) -> Vec<&str> {
     let address = |line: &'_ str| line.rsplit_once(": ").map(|(_, url)| url.len());
     let lines = list.lines().filter_map(|line| Some(&line[line.len() - address(line)?..]));
-    lines.map(|url| url.trim().split('#').next().unwrap_or_default()).collect()
+    lines.map(|url| without_place(url.trim())).collect()
+}
+
+/// Returns whether one of these addresses is that of the document. Addresses are encoded; a path is as people write it.
+fn is_cited(wanted: &str, addresses: &[&str]) -> bool {
+    let wanted = if wanted.contains("://") { without_place(wanted) } else { wanted };
+    addresses.iter().any(|url| *url == wanted || percent_decode_str(url).decode_utf8_lossy() == wanted)
+}
+
+fn without_place(url: &str) -> &str {
+    url.split('#').next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -345,6 +356,17 @@ mod tests {
         assert_eq!((scored.documents_expected, scored.documents_found, scored.sources_cited), (2, 1, 2));
         assert_eq!(scored.violations, Vec::<String>::new());
         assert_eq!(scored.language, "en");
+    }
+
+    #[test]
+    fn documents_are_cited_by_encoded_addresses() {
+        let addresses = ["R%26D/note%20%232%20%28old%29.md", "100%25.txt", "https://a.test/x%20y"];
+        let check = |wanted: &str, expected: bool| assert_eq!(is_cited(wanted, &addresses), expected, "{wanted}");
+        check("R&D/note #2 (old).md", true);
+        check("100%.txt", true);
+        check("https://a.test/x%20y#part", true);
+        check("https://a.test/x y", true);
+        check("R&D/note", false);
     }
 
     #[test]

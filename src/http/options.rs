@@ -5,10 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{State, error::ApiError, json::answer};
-use crate::domain::{
-    RunOptions,
-    presets::{Preset, presets},
-};
+use crate::domain::{RunOptions, presets::Preset};
 
 #[derive(Serialize)]
 struct OptionsBody {
@@ -19,7 +16,6 @@ struct OptionsBody {
 }
 
 pub async fn show(Shared(state): Shared<State>) -> Result<Response, ApiError> {
-    let schema = state.runs.options_schema();
-    let presets = presets(|name| schema["properties"][name]["maximum"].as_u64());
+    let (schema, presets) = (state.runs.options_schema(), state.runs.presets());
     answer(&OptionsBody { schema, defaults: state.runs.default_options().clone(), presets })
 }

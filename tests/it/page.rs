@@ -170,7 +170,8 @@ async fn tabs_that_nobody_looks_at_leave_their_connections_to_others() {
 async fn a_browser_signs_in_with_a_key_and_out_again() {
     let world = World::start(Script::whole_run(Shape::SMALL)).await;
     let database = TestDatabase::sqlite();
-    let service = Service::with(&world, &database, &[("FATHOM_AUTHENTICATION", "keys")]).await;
+    let variables = [("FATHOM_AUTHENTICATION", "keys"), ("FATHOM_EFFORT", "quick")];
+    let service = Service::with(&world, &database, &variables).await;
     let key = service.key("ann", KeyScope::Write, None).await;
     tell("sign-in.mjs", &format!("{} {key}", service.url("")), &world, async |_| {}).await;
     service.stop().await;

@@ -61,6 +61,11 @@ async function aThread(page) {
   await tabTo(page, "dialog input[type=range]");
   await page.keyboard.press("Home");
   await page.waitForFunction(() => document.querySelector("dialog input[type=range]").value === "0");
+  const slider = await page.evaluate(() => {
+    const { step, max, ariaValueText } = document.querySelector("dialog input[type=range]");
+    return { steps: Number(max) / Number(step), says: ariaValueText, clock: document.querySelector("dialog output").textContent };
+  });
+  assert(Math.round(slider.steps) === 200 && slider.says === slider.clock, `keys move it, and it says the time: ${JSON.stringify(slider)}`);
   await page.keyboard.press("End");
   await page.waitForSelector("dialog .phase:has-text('done')");
   await page.keyboard.press("Escape");

@@ -45,6 +45,7 @@ await story(async (page) => {
   if (!await page.isVisible(".fields")) await page.click("summary:has-text('All options')");
   const fields = await page.locator(".fields label").count();
   assert(fields > 15, `all options have a field: ${fields}`);
+  assert(await page.locator("#option-mcp_config").count() === 0, "what a text cannot say has none");
   await page.fill("#option-research_model", "openai:picked");
   await page.locator("#option-research_model").dispatchEvent("change");
   assert(await page.getAttribute("#option-compression_model", "placeholder") === "openai:picked", "the picked model is that of the other roles, too");

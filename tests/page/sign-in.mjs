@@ -24,6 +24,8 @@ await story(async (page, context) => {
   assert(cookie.httpOnly && cookie.sameSite === "Strict", "the cookie is out of reach");
   assert(!(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).includes("fathom"), "the key is kept nowhere");
 
+  await page.waitForSelector(".depth");
+  assert(await page.isChecked(".depth:has-text('Quick') input"), "the depth is the service's own");
   await page.fill("#q", "How does it pay?");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".report a.cite");

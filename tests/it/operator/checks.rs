@@ -132,6 +132,35 @@ async fn a_doctor_names_what_is_wrong_with_search_and_storage() {
     world.finish();
 }
 
+/// Where requests bring all keys, the operator's own are not missed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_does_not_miss_keys_that_requests_bring() {
+    let world = World::start(Script::new()).await;
+    let mut command = world.fathom(&["doctor"]);
+    command.env_remove("TAVILY_API_KEY").env("FATHOM_SEARCH_API", "tavily").env("FATHOM_MODEL", "groq:m");
+    let (code, report, _) = run(&mut command).await;
+    assert_eq!((code, report.matches("FAIL").count()), (Some(1), 2), "{report}");
+    command.env("FATHOM_REQUEST_KEYS", "required").env("FATHOM_REQUEST_KEYS_SECRET", "k".repeat(32));
+    let (code, report, _) = run(&mut command).await;
+    assert_eq!(code, Some(0), "{report}");
+    assert!(report.contains("groq:m needs GROQ_API_KEY here") && report.contains("set TAVILY_API_KEY"), "{report}");
+    world.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_doctor_that_sent_no_key_says_of_none_that_it_is_good() {
+    let world = World::start(Script::new()).await;
+    let github = FakeVendor::start((0..2).map(|_| Reply::json(200, r#"{"items": []}"#))).await;
+    let mut command = world.fathom(&["doctor", "--model", "offline:extractive"]);
+    command.env_remove("TAVILY_API_KEY").env("FATHOM_SEARCH_API", "github");
+    command.env("GITHUB_SEARCH_BASE_URL", github.base_url());
+    let (_, report, _) = run(&mut command).await;
+    assert!(report.contains(": answered one search"), "{report}");
+    let (_, report, _) = run(command.env("GITHUB_SEARCH_TOKEN", SECRET)).await;
+    assert!(report.contains(": key accepted by one search"), "{report}");
+    world.finish();
+}
+
 /// Has the server's sessions from now on read alone.
 const READS_ALONE: &str = "DO $$ BEGIN EXECUTE \
     format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$";

@@ -67,6 +67,8 @@ async fn an_evaluation_goes_on_compares_and_exports() {
     let (code, _, stderr) = run(measure(&one, &["--model", "openai:gpt-4.1"])).await;
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("name another file with --out"), "{stderr}");
+    let (code, _, stderr) = run(measure(&one, &["--set", "max_searches=7"])).await;
+    assert!(code == Some(2) && stderr.contains("name another file with --out"), "{stderr}");
     let (code, _, stderr) = run(measure(&two, &["--runs", "2", "--at-once", "2"])).await;
     assert_eq!(code, Some(0), "{stderr}");
 
