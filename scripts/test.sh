@@ -250,7 +250,8 @@ fi
 others_log=$(mktemp)
 install_others >"$others_log" 2>&1 &
 others=$!
-trap 'kill "$others" 2>/dev/null || true; rm -f "$others_log"' EXIT
+# `timeout` hands its signal on to what it runs.
+trap 'pkill -P "$others" || true; kill "$others" || true; rm -f "$others_log"' EXIT
 # The debug profile builds in under a minute and checks as well.
 has_deny || stage "cargo-deny $DENY_VERSION" 1200 \
     cargo install cargo-deny --locked --version "$DENY_VERSION" --profile dev --root "$TOOLS"
@@ -260,6 +261,7 @@ has_machete || stage "cargo-machete $MACHETE_VERSION" 600 \
 stage 'format' 60 cargo fmt --check
 stage 'clippy' 1200 cargo clippy --workspace --all-targets --locked -- -D warnings
 wait "$others" || { cat "$others_log"; fail 'a tool that the tests need could not be installed'; }
+trap 'rm -f "$others_log"' EXIT
 cat "$others_log"
 stage 'contract' 60 "$TOOLS/venv/bin/openapi-spec-validator" --schema 3.1 openapi.yaml
 stage 'compose file' 60 bash -euc check_compose

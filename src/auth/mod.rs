@@ -166,7 +166,8 @@ impl Keys {
         }
         let now = Timestamp::now();
         let principal = Principal { key: Arc::new(key), session };
-        if principal.is_valid(now) {
+        let is_noted = principal.key.last_used_at.is_some_and(|used| used > now.minus(USE_NOTED));
+        if principal.is_valid(now) && !is_noted {
             self.note_use(principal.key.id, now).await;
         }
         Ok(Some(principal))

@@ -95,6 +95,11 @@ impl Limits {
         count(&mut self.failed_searches, engine.to_owned());
     }
 
+    /// Notes research that was given up for want of time.
+    pub fn time_over(&mut self) {
+        self.ended_by.get_or_insert(EndedBy::Time);
+    }
+
     /// Counts a search that `by` answered in place of that engine.
     pub fn engine_replaced(&mut self, engine: &str, by: &str) {
         count(&mut self.replaced_engines, (engine.to_owned(), by.to_owned()));

@@ -83,10 +83,13 @@ impl OptionKind {
                 let names: Vec<_> = names.iter().map(|name| json!(name)).chain([Value::Null]).collect();
                 json!({"type": ["string", "null"], "enum": names})
             }
-            Self::OptionalDomains => json!({"oneOf": [
-                {"type": ["string", "null"], "examples": ["example.org,example.com"]},
-                {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_DOMAINS},
-            ]}),
+            Self::OptionalDomains => json!({
+                "oneOf": [
+                    {"type": ["string", "null"]},
+                    {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_DOMAINS},
+                ],
+                "examples": ["example.org,example.com"],
+            }),
             Self::Collections => {
                 let id = json!({"type": "string", "format": "uuid"});
                 json!({"type": "array", "items": id, "maxItems": MAX_COLLECTIONS_OF_A_RUN})

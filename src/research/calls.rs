@@ -235,10 +235,11 @@ fn remember(cx: &Cx, tool: &dyn Tool, arguments: &Value, result: &Result<ToolOut
             cx.limit(|limits| read.for_each(|address| limits.page_read(same_page(address))));
         }
         Err(ToolError::Model(problem)) => {
-            let Some(address) = opened.filter(|_| problem != TIME_OVER) else { return };
-            cx.limit(|limits| match is_refusal(problem) {
-                true => limits.pages_left_out = true,
-                false => limits.page_unread(same_page(&address), &address),
+            let Some(address) = opened else { return };
+            cx.limit(|limits| match problem {
+                problem if problem == TIME_OVER => limits.time_over(),
+                problem if is_refusal(problem) => limits.pages_left_out = true,
+                _ => limits.page_unread(same_page(&address), &address),
             });
         }
         _ => {}

@@ -45,6 +45,7 @@ use crate::{
     domain::{
         Caps, CollectionId, GivenKeys, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits,
         options::{MODEL_OPTIONS, SEARCH_API, SEARCH_FALLBACK},
+        presets::{Preset, presets},
     },
     events::{EventLog, WriterHandle},
     llm::Llm,
@@ -279,6 +280,11 @@ impl Runs {
         &self.parts.settings.options
     }
 
+    /// Returns how deep requests may have it, the shallowest first.
+    pub fn presets(&self) -> Vec<Preset> {
+        presets(&self.parts.settings.options, &self.parts.settings.caps)
+    }
+
     /// Returns what each owner may use.
     pub fn limits_of_owners(&self) -> &UseLimits {
         &self.parts.settings.queue.of_owner
@@ -362,7 +368,6 @@ impl Runs {
     /// [`WorkError`]; the run stays as it is.
     pub async fn work(&self, run_id: RunId, cancel: &CancellationToken) -> Result<Ended, WorkError> {
         let mut lost = false;
-        let leaving = Leaving::Parked { was_open: self.is_open_to_others(run_id).await };
         loop {
             let claimed = tokio::select! {
                 claimed = self.claim(run_id) => claimed,
@@ -372,11 +377,11 @@ impl Runs {
                     return Err(WorkError::Interrupted);
                 }
             };
-            let (lease, run) = match claimed {
+            let (lease, run, was_open) = match claimed {
                 Err(WorkError::Final(_)) if lost => return Err(WorkError::TakenOver),
                 claimed => claimed?,
             };
-            let signals = self.active.enter(&lease, cancel, leaving);
+            let signals = self.active.enter(&lease, cancel, Leaving::Parked { was_open });
             match signals.mark.over(worker::work(&self.parts, lease, run, &signals)).await? {
                 // The lease ran out while the database was away, or this process was frozen: claim again, and replay.
                 Ended::Lost => lost = true,
@@ -392,12 +397,14 @@ impl Runs {
         overview.is_some_and(|overview| !overview.is_parked() && !is_own(&overview.worker))
     }
 
-    async fn claim(&self, run_id: RunId) -> Result<(store::Lease, Run), WorkError> {
+    /// Claims the run, once nobody holds it any more; says whether others could have taken it by themselves.
+    async fn claim(&self, run_id: RunId) -> Result<(store::Lease, Run, bool), WorkError> {
         let mut logged = false;
         let since = Instant::now();
         loop {
             self.reap_dead_workers().await;
             let claimant = self.claimant();
+            let was_open = self.is_open_to_others(run_id).await;
             let claimed = match self.parts.store.claim(run_id, &claimant).await {
                 Ok(Claimed::HeldBy { worker, .. }) if process::is_dead(&worker) => {
                     self.parts.store.claim_taken_over(run_id, &claimant, &worker).await?
@@ -409,7 +416,7 @@ impl Runs {
                 claimed => claimed?,
             };
             match claimed {
-                Claimed::Yes { lease, run } => return Ok((lease, run)),
+                Claimed::Yes { lease, run } => return Ok((lease, run, was_open)),
                 Claimed::Final(run) => return Err(WorkError::Final(Box::new(run))),
                 Claimed::Unknown => return Err(WorkError::Unknown(run_id)),
                 Claimed::HeldBy { worker, .. } => {

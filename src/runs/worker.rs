@@ -15,13 +15,13 @@ use super::{
 use crate::{
     context::{Cx, EarlierLives, Services, Snapshots, Spending},
     domain::{
-        Event, Failure, FailureCode, FollowUp, Note, Outcome, Run, RunId, RunStatus, Source, Timestamp, WarningCode,
-        report::Report,
+        Event, Failure, FailureCode, FollowUp, Note, Outcome, Run, RunId, RunStatus, Source, ThreadId, Timestamp,
+        WarningCode, report::Report,
     },
     journal::{Journal, Stop},
     research::{self, Conversation, Earlier},
     search::Engine,
-    store::{self, Clock, Cursor, Lease, NewEvent, PageLimit, RunFilter, Step},
+    store::{self, Clock, Lease, NewEvent, PageLimit, RunFilter, Step},
     telemetry::{
         metrics::{self, ActiveRun},
         spans::RunSpan,
@@ -311,7 +311,7 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
     // A retry answers what the first run of its chain was asked, and knows no more than that one did.
     let asked = parts.store.question_of(run.id).await?;
     let messages = parts.store.messages_until(run.thread_id, asked, CONVERSATION).await?;
-    let runs = runs_before(parts, asked).await?;
+    let runs = runs_before(parts, run.thread_id, asked).await?;
     let clarifications = runs.iter().filter(|run| run.outcome == Some(Outcome::Clarification)).count();
     let earlier = match run.options.follow_up {
         FollowUp::Auto => earlier(parts, &runs).await?,
@@ -329,10 +329,10 @@ async fn conversation(parts: &Parts, run: &Run) -> Result<Conversation, WorkErro
 }
 
 /// Returns the newest runs of a thread before that one, newest first.
-async fn runs_before(parts: &Parts, run_id: RunId) -> Result<Vec<Run>, WorkError> {
-    let Some(run) = parts.store.run(run_id).await? else { return Ok(Vec::new()) };
-    let filter = RunFilter { thread_id: Some(run.thread_id), ..RunFilter::default() };
-    let place = Cursor { at: run.created_at.0, id: run.id.0 };
+async fn runs_before(parts: &Parts, thread_id: ThreadId, run_id: RunId) -> Result<Vec<Run>, WorkError> {
+    // Not the run itself, which another release may have written.
+    let Some(place) = parts.store.place_of(run_id).await? else { return Ok(Vec::new()) };
+    let filter = RunFilter { thread_id: Some(thread_id), ..RunFilter::default() };
     Ok(parts.store.runs_page(&filter, Some(place), RUNS_KNOWN).await?.items)
 }
 

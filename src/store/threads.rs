@@ -117,6 +117,11 @@ impl Store {
         ask!(self, engine => engine.question_of(run_id).await)
     }
 
+    /// Returns where a run stands among the runs; `None` when there is no such run.
+    pub async fn place_of(&self, run_id: RunId) -> Result<Option<Cursor>, Error> {
+        ask!(self, engine => engine.place_of(run_id).await)
+    }
+
     /// Returns the sealed keys that came with the request for a run; `Some(None)` when they were wiped at its end.
     pub async fn sealed_keys(&self, run_id: RunId) -> Result<Option<Option<Vec<u8>>>, Error> {
         ask!(self, engine => engine.sealed_keys(run_id).await)

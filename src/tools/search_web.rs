@@ -206,11 +206,12 @@ impl From<Result<Vec<StoredHit>, String>> for Searched {
 impl Searched {
     /// Notes what the report has to say of the search by that engine.
     fn note_limits(&self, cx: &Cx, engine: &str) {
-        // Of neither is the engine the reason.
-        let has_failed = self.outcome.as_ref().is_err_and(|reason| !is_refusal(reason) && reason != TIME_OVER);
+        let reason = self.outcome.as_ref().err();
         cx.limit(|limits| {
-            if has_failed {
-                limits.search_failed(engine);
+            match reason {
+                Some(reason) if reason == TIME_OVER => limits.time_over(),
+                Some(reason) if !is_refusal(reason) => limits.search_failed(engine),
+                _ => {}
             }
             if let Some(StandIn { of, by, .. }) = &self.stand_in {
                 limits.engine_replaced(of, by);

@@ -116,6 +116,14 @@ impl Engine {
         Ok(asked.flatten().map_or(run_id, RunId))
     }
 
+    /// Returns where a run stands among the runs; `None` when there is no such run.
+    pub async fn place_of(&self, run_id: RunId) -> Result<Option<Cursor>, Error> {
+        let mut connection = self.reader().await?;
+        let select = query("SELECT created_at, id FROM runs WHERE id = $1").bind(run_id.0);
+        let row = select.fetch_optional(&mut *connection).await?;
+        row.map(|row| Ok(Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? })).transpose()
+    }
+
     /// Returns a page of runs, newest first. A run that cannot be read is left out, so that it does not hide the
     /// others.
     pub async fn runs(&self, filter: &RunFilter, after: Option<Cursor>, limit: u32) -> Result<Page<Run>, Error> {

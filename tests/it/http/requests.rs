@@ -66,6 +66,9 @@ async fn a_server_may_cap_what_is_asked_for() {
         assert_eq!((&property["maximum"], &property["default"]), (&json!(most), &json!(most)));
     }
     assert_eq!(offer["defaults"]["max_react_tool_calls"], 4, "the built-in default is ten");
+    let preset = |place: usize| &offer["presets"][place]["options"];
+    assert_eq!((&preset(0)["max_react_tool_calls"], preset(1)), (&json!(3), &json!({ "effort": "standard" })));
+    assert_eq!(preset(2).get("max_react_tool_calls"), None, "no more than there is");
     let ask = async |turns: u32| {
         let options = json!({ "max_react_tool_calls": turns });
         service.post(THREADS, &json!({ "message": QUESTION, "options": options })).await
