@@ -98,8 +98,8 @@ impl From<&reqwest::Error> for Error {
 /// once leave thousands behind; a run by itself uses fewer than these.
 const MAX_IDLE: usize = 256;
 
-/// Clients for programs' interfaces, whose destinations share their connections. They follow no redirects, at most those
-/// of [`Self::within_origin`]: another POST arrives as a GET without its body, and keys in other headers than
+/// Clients for programs' interfaces, whose destinations share their connections. They follow no redirects, at most
+/// those of [`Self::within_origin`]: another POST arrives as a GET without its body, and keys in other headers than
 /// `Authorization` would go wherever it leads. Compressed answers are unpacked, so bodies need [`read_body`]'s cap.
 #[derive(Clone, Debug)]
 pub struct ApiClients {
