@@ -172,7 +172,7 @@ fn option_source(config: &Config, layers: &Layers<'_>, spec: &OptionSpec, value:
     if research.is_some_and(|given| given.value == *value && *value != spec.default_value()) {
         return Origin::Follows("options.research_model");
     }
-    if config.caps.most(spec.name).is_some_and(|most| *value == most && *value != spec.default_value()) {
+    if most.is_some_and(|most| *value == most && *value != spec.default_value()) {
         return Origin::Follows("limits.option_caps");
     }
     match config.options.effort.options().get(spec.name) {

@@ -1,7 +1,9 @@
 //! What a server says of its models (`GET /models`).
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use serde::Deserialize;

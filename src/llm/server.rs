@@ -553,6 +553,8 @@ mod tests {
             (&config["temperature"], &config["thinkingConfig"]),
             (&json!(0.5), &json!({"thinkingLevel": "LOW"}))
         );
+        let config = &sent("google:gemini-2.5-pro", None, Some(&tuning))["generationConfig"];
+        assert_eq!((&config["temperature"], config.get("thinkingConfig")), (&json!(0.5), None), "it knows no levels");
         let plain = sent("anthropic:claude-sonnet-5", None, None);
         assert!(
             ["output_config", "temperature", "service_tier"].iter().all(|name| plain.get(*name).is_none()),

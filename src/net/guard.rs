@@ -8,8 +8,10 @@ use std::{
 
 use futures::future::BoxFuture;
 use ipnet::IpNet;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::redirect::Policy;
+use reqwest::{
+    dns::{Addrs, Name, Resolve, Resolving},
+    redirect::Policy,
+};
 use url::{Host, Url};
 
 use super::{Error, Timeouts, builder, describe, redirects};

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{
     Engine, Row,
-    rows::{named, owned},
+    rows::{cursor, named, owned},
 };
 use crate::{
     domain::{ApiKey, ApiKeyId, Owner, Timestamp},
@@ -48,10 +48,7 @@ impl Engine {
         let mut connection = self.reader().await?;
         let select = query(SELECT).bind(after.at).bind(after.id).bind(i64::from(limit) + 1);
         let rows = select.fetch_all(&mut *connection).await?;
-        let found = rows.iter().map(|row| {
-            let key = key(row)?;
-            Ok((Cursor { at: key.created_at.0, id: key.id.0 }, key))
-        });
+        let found = rows.iter().map(|row| Ok((cursor(row)?, key(row)?)));
         Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))
     }
 

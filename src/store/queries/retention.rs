@@ -4,7 +4,7 @@
 use sqlx::{QueryBuilder, Row as _, query};
 use uuid::Uuid;
 
-use super::{Connection, Db, Engine, FOR_UPDATE};
+use super::{Connection, Db, Engine, FOR_UPDATE, rows::cursor};
 use crate::{
     domain::{ThreadId, Timestamp},
     store::{Cursor, Error, ExpiredThread, Page, Pruned},
@@ -82,7 +82,7 @@ impl Engine {
         let select = query(SELECT).bind(before.0).bind(after.at).bind(after.id).bind(i64::from(limit) + 1);
         let rows = select.fetch_all(&mut *connection).await?;
         let found = rows.iter().map(|row| {
-            let cursor = Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? };
+            let cursor = cursor(row)?;
             Ok((cursor, ExpiredThread { id: ThreadId(cursor.id), last_seq: row.try_get("last_seq")?, before }))
         });
         Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))

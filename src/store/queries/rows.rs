@@ -12,7 +12,7 @@ use crate::{
         Failure, Owner, Progress, Researchers, Run, RunId, RunStatus, ThreadId, Timestamp, Waiting, event::Phase,
     },
     store::{
-        Error,
+        Cursor, Error,
         tables::{Column, Values},
         values::clean,
     },
@@ -67,6 +67,11 @@ pub fn push_owner(select: &mut QueryBuilder<'_, Db>, column: &str, owner: Option
 pub fn named<T: DeserializeOwned>(name: &str) -> Result<T, Error> {
     let name: StrDeserializer<'_, serde_json::Error> = name.into_deserializer();
     Ok(T::deserialize(name)?)
+}
+
+/// Returns the place of a row in a list by its time.
+pub fn cursor(row: &Row) -> Result<Cursor, Error> {
+    Ok(Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? })
 }
 
 /// Returns a count that may not be negative.

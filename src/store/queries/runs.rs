@@ -9,7 +9,7 @@ use super::{
     Connection, Db, Engine, FOR_UPDATE,
     commits::padded,
     log::{insert_event, usage_from},
-    rows::{named, owned, push_owner, run, run_columns, unsigned},
+    rows::{cursor, named, owned, push_owner, run, run_columns, unsigned},
 };
 use crate::{
     domain::{Event, ModelUsage, Run, RunDetails, RunId, RunStatus, Scope, Timestamp, report::Report},
@@ -121,7 +121,7 @@ impl Engine {
         let mut connection = self.reader().await?;
         let select = query("SELECT created_at, id FROM runs WHERE id = $1").bind(run_id.0);
         let row = select.fetch_optional(&mut *connection).await?;
-        row.map(|row| Ok(Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? })).transpose()
+        row.as_ref().map(cursor).transpose()
     }
 
     /// Returns a page of runs, newest first. A run that cannot be read is left out, so that it does not hide the
@@ -130,7 +130,7 @@ impl Engine {
         let mut connection = self.reader().await?;
         let rows = page(filter, after, limit).build().fetch_all(&mut *connection).await?;
         let found = rows.iter().map(|row| {
-            let cursor = Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? };
+            let cursor = cursor(row)?;
             Ok((cursor, readable(RunId(cursor.id), run(row))?))
         });
         let page = Page::of(found.collect::<Result<_, Error>>()?, limit);

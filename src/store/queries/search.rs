@@ -4,7 +4,7 @@ use sqlx::{QueryBuilder, Row as _, query};
 
 use super::{
     Connection, Db, Engine, FOR_UPDATE, LIKE, Row,
-    rows::{owned, push_owner},
+    rows::{cursor, owned, push_owner},
     threads::{select_threads, thread},
 };
 use crate::{
@@ -78,7 +78,7 @@ async fn window_end(
 ) -> Result<Option<(i64, Cursor)>, Error> {
     let mut select = last_of_window(owner, after);
     let Some(row): Option<Row> = select.build().fetch_optional(connection).await? else { return Ok(None) };
-    Ok(Some((row.try_get("threads")?, Cursor { at: row.try_get("created_at")?, id: row.try_get("id")? })))
+    Ok(Some((row.try_get("threads")?, cursor(&row)?)))
 }
 
 pub fn last_of_window(owner: Option<&Owner>, after: Option<Cursor>) -> QueryBuilder<'static, Db> {

@@ -241,6 +241,21 @@ async fn a_search_ends_with_the_researchers_time() {
     world.finish();
 }
 
+/// Of a call that brought something, the part that was given up is a limit of the report, and no fault of the engine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_that_was_given_up_is_no_failure_of_its_engine() {
+    let world = World::start(small().first(When::kind(Kind::Researcher), [reply::search(["dues", "silent"])])).await;
+    world.web.always("silent", Found::fault(reply::silence()));
+    let database = TestDatabase::sqlite();
+    let engine = with_long_timeouts(&world, &database).await;
+    let story = engine.research(QUESTION).await;
+    let report = story.markdown();
+    assert!(report.contains("- The research ended early: the time was over"), "{report}");
+    assert!(!report.contains("Searches that failed"), "{report}");
+    engine.app.close().await;
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_summary_ends_with_the_researchers_time() {
     let world = World::start(small().always(When::kind(Kind::Summary), reply::silence())).await;

@@ -235,3 +235,19 @@ fn report(
     }
     *shared.skipped.lock() = skipped;
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_where_the_walk_could_not_look_is_not_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        // It fails as a share does that is away.
+        std::os::unix::fs::symlink(folder.path().join("away"), folder.path().join("away")).unwrap();
+        let walk = walk::walk(folder.path(), &Settings::default()).unwrap();
+        let file = IndexedFile { stamp: String::new(), skipped: None, retry_at: None };
+        let known = ["away/dues.txt", "dues.txt"].map(|path| (path.to_owned(), file.clone()));
+        assert_eq!(gone(&walk, &known.into()), ["dues.txt"]);
+    }
+}
