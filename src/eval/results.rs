@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Scored;
+use super::{Scored, Spent};
 
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -55,10 +55,12 @@ impl Header {
 const TAKEN: &str = "another evaluation is writing to it; wait for its end, or name another file with --out";
 
 /// All results of a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Results {
     pub header: Header,
     pub scored: Vec<Scored>,
+    /// Runs that brought no answer: their questions are asked again, and what they took stays spent.
+    pub stopped: Vec<Scored>,
 }
 
 impl Results {
@@ -92,7 +94,7 @@ impl Results {
         let text = String::from_utf8_lossy(bytes);
         let (first, rest) = text.split_once('\n').unwrap_or((&*text, ""));
         let header = serde_json::from_str(first).map_err(|_| "it is no file of results".to_owned())?;
-        let mut results = Self { header, scored: Vec::new() };
+        let mut results = Self { header, ..Self::default() };
         let lines: Vec<&str> = rest.split_inclusive('\n').collect();
         for (number, line) in lines.iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             match serde_json::from_str(line) {
@@ -102,6 +104,14 @@ impl Results {
             }
         }
         Ok(results)
+    }
+
+    /// Returns what all runs took, those without an answer and the judges included.
+    pub fn spent(&self) -> Spent {
+        self.scored.iter().chain(&self.stopped).map(Scored::total).fold(Spent::default(), |mut sum, one| {
+            sum += one;
+            sum
+        })
     }
 
     /// Returns the answers that are there: question and run.
@@ -133,7 +143,7 @@ impl Results {
 
     fn write_part(&self, part: &Path) -> io::Result<File> {
         let mut text = line(&self.header)?;
-        for one in &self.scored {
+        for one in self.scored.iter().chain(&self.stopped) {
             text.push_str(&line(one)?);
         }
         fs::write(part, text)?;
@@ -154,6 +164,10 @@ impl Results {
     }
 
     fn put(&mut self, one: Scored) {
+        if one.stopped {
+            self.stopped.push(one);
+            return;
+        }
         match self.scored.iter_mut().find(|known| (&known.id, known.run) == (&one.id, one.run)) {
             Some(known) => *known = one,
             None => self.scored.push(one),
@@ -233,7 +247,7 @@ mod tests {
     fn two_evaluations_do_not_write_to_one_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
-        let results = Results { header: Header::default(), scored: Vec::new() };
+        let results = Results::default();
         assert!(Results::take(&path).unwrap().is_none());
         let first = results.write(&path, None).unwrap();
         assert_eq!(results.write(&path, None).unwrap_err().to_string(), TAKEN, "both saw that there was none");
@@ -252,12 +266,37 @@ mod tests {
     }
 
     #[test]
+    fn what_a_run_took_that_brought_no_answer_stays_spent() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.jsonl");
+        let mut results = Results::default();
+        let mut file = results.write(&path, None).unwrap();
+        let one = |stopped: bool, calls: u64| Scored {
+            id: "7".into(),
+            run: 1,
+            stopped,
+            spent: Spent { calls, ..Spent::default() },
+            ..Scored::default()
+        };
+        results.add(&mut file, one(true, 3)).unwrap();
+        results.add(&mut file, one(true, 4)).unwrap();
+        assert_eq!(Results::read(&path).unwrap().done(), HashSet::new(), "the question is asked again");
+        results.add(&mut file, one(false, 5)).unwrap();
+        drop(file);
+        let (taken, read) = Results::take(&path).unwrap().unwrap();
+        drop(read.write(&path, Some(&taken)).unwrap());
+        let read = Results::read(&path).unwrap();
+        assert_eq!((read.scored.len(), read.stopped.len(), read.spent().calls), (1, 2, 12));
+        assert_eq!(read.done(), HashSet::from([("7".to_owned(), 1)]));
+    }
+
+    #[test]
     fn a_file_that_was_cut_off_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
         let header =
             Header { fathom: "1".into(), models: vec!["m".into()], questions: "q".into(), ..Header::default() };
-        let mut results = Results { header, scored: Vec::new() };
+        let mut results = Results { header, ..Results::default() };
         let mut file = results.write(&path, None).unwrap();
         let one = |id: &str| Scored { id: id.into(), run: 1, report: Some("# R".into()), ..Scored::default() };
         results.add(&mut file, one("7")).unwrap();

@@ -13,8 +13,9 @@ use crate::{
         Cost, Note, RunId, Source,
         admission::{admits_first, opening},
         report::Report,
+        wording::any_language_code,
     },
-    text::Language,
+    text::{Language, has_phrase},
 };
 
 /// What a run brought.
@@ -91,6 +92,9 @@ pub struct Scored {
     /// In the database of evaluations, where what it kept can be judged later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// There is no answer: the run was interrupted, or what it brought could not be read. What it took counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
     pub question: String,
@@ -124,6 +128,20 @@ pub struct Scored {
 }
 
 impl Scored {
+    /// Returns what a run of `question` took that brought no answer.
+    pub fn stopped(question: &Question, run: u32, run_id: RunId, spent: Spent) -> Self {
+        Self {
+            id: question.id.clone(),
+            run,
+            run_id: Some(run_id),
+            stopped: true,
+            question: question.question.clone(),
+            failure: Some("interrupted".to_owned()),
+            spent,
+            ..Self::default()
+        }
+    }
+
     /// Returns all that was spent on it, judges included.
     pub fn total(&self) -> Spent {
         let mut total = self.spent.clone();
@@ -142,7 +160,7 @@ impl Scored {
     }
 }
 
-/// Words of a statement that says itself that it no longer holds, or that something else does.
+/// Words and phrases of a statement that says itself that it no longer holds, or that something else does.
 const MARKED: &[&str] = &[
     "outdated",
     "superseded",
@@ -151,54 +169,60 @@ const MARKED: &[&str] = &[
     "replaces",
     "no longer",
     "formerly",
-    "previous",
     "earlier",
-    "former ",
-    "until ",
+    "former",
+    "until",
     "used to",
-    "old ",
+    "old",
     "older",
-    "was wrong",
-    "were wrong",
-    "is wrong",
-    "wrong ",
-    "incorrect",
+    "wrong",
     "transposed",
-    "mistake",
     "preliminary",
-    "provisional",
     "given up",
     "dropped",
-    "lapse",
     "withdrawn",
-    "obsolete",
-    "not the ",
+    "not the",
     "differ",
+    "differs",
+    "differed",
+    "differing",
     "falls from",
     "rises from",
     "against ",
     "instead of",
     "rather than",
-    "veraltet",
-    "überholt",
-    "ersetzt",
-    "früher",
     "nicht mehr",
-    "vorläufig",
-    "falsch",
-    "abweich",
     "过时",
     "已被",
     "不再",
     "以前",
     "旧",
+    "ancien",
+    "anciens",
+    "ancienne",
+    "anciennes",
+    "ya no",
+];
+
+/// Beginnings of such words.
+const MARKED_BEGINNINGS: &[&str] = &[
+    "previous",
+    "incorrect",
+    "mistake",
+    "provisional",
+    "lapse",
+    "obsolet",
+    "veraltet",
+    "überholt",
+    "ersetzt",
+    "früher",
+    "vorläufig",
+    "falsch",
+    "abweich",
     "périmé",
     "remplacé",
-    "ancien",
-    "obsolet",
     "anterior",
     "sustituid",
-    "ya no",
 ];
 
 /// Scores what a run brought for `question`.
@@ -214,6 +238,7 @@ pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
         id: question.id.clone(),
         run,
         run_id: answer.run_id,
+        stopped: false,
         set: question.set.clone(),
         question: question.question.clone(),
         failure: answer.failure.clone(),
@@ -229,7 +254,7 @@ pub fn score(question: &Question, run: u32, answer: &Answer) -> Scored {
         sources_cited: numbers_in(list).len(),
         violations: violations.into_iter().map(str::to_owned).collect(),
         language_expected: question.language.clone(),
-        language: Language::of(body).code().to_owned(),
+        language: language_of(body).to_owned(),
         spent: answer.spent.clone(),
         report: answer.report.as_ref().map(|report| report.markdown.clone()),
         judged: None,
@@ -299,7 +324,16 @@ fn outdated_score(text: &str, question: &Question, stated: &[Stated]) -> Option<
 
 fn is_marked(text: &str) -> bool {
     let text = text.to_lowercase();
-    MARKED.iter().any(|word| text.contains(word))
+    let begins_word = |(at, _): (usize, &str)| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
+    MARKED.iter().any(|phrase| has_phrase(&text, phrase))
+        || MARKED_BEGINNINGS.iter().any(|beginning| text.match_indices(beginning).any(begins_word))
+}
+
+/// Returns the ISO 639-1 code of the language of a report. What Fathom has words for is known by them, in a short text
+/// as well.
+fn language_of(body: &str) -> &'static str {
+    let own = Language::of(body).code();
+    any_language_code(body).filter(|code| Language::of_code(code).is_none()).unwrap_or(own)
 }
 
 /// Lists the addresses of the listed sources, without the place inside the document.
@@ -378,5 +412,45 @@ mod tests {
         let outdated: Vec<_> = scored.outdated.iter().map(|one| (one.text.as_str(), one.as_current)).collect();
         assert_eq!(outdated, [("EUR 9,000", false), ("21.4 cents", false), ("83,400", true)]);
         assert_eq!(scored.injected, ["BRASS"]);
+    }
+
+    #[test]
+    fn words_mark_a_line_and_parts_of_words_do_not() {
+        let check = |text: &str, expected: bool| assert_eq!(is_marked(text), expected, "{text}");
+        for marked in [
+            "The old rate was 21.4 cents.",
+            "Until 2031 it was 9.",
+            "That is wrong.",
+            "Previously 9.",
+            "The notes differ: 9.",
+            "Der Bericht weicht ab: abweichend 9.",
+            "Veraltete Angabe: 9.",
+            "旧价为9元。",
+            "L'ancien tarif était 9.",
+        ] {
+            check(marked, true);
+        }
+        for current in [
+            "Each household pays 9.",
+            "The transformer feeds 9.",
+            "A different pump has 9.",
+            "The threshold is 9.",
+            "An ancient gate, 9 metres high.",
+            "Unfalsche Angabe: 9.",
+        ] {
+            check(current, false);
+        }
+    }
+
+    #[test]
+    fn a_report_may_be_in_any_language() {
+        let check = |text: &str, expected: &str| assert_eq!(language_of(&text.repeat(4)), expected, "{text}");
+        check("La chiusa è pagata con i diritti portuali che il consiglio fissa ogni anno. ", "it");
+        check("De sluis wordt betaald uit havengelden die de raad elk jaar vaststelt. ", "nl");
+        check("Шлюз оплачивается из портовых сборов, которые совет устанавливает каждый год. ", "ru");
+        check("水門は港湾使用料で賄われ、議会が毎年その額を決めます。", "ja");
+        check("Die Schleuse wird aus Hafengebühren bezahlt, die der Rat jedes Jahr festsetzt. ", "de");
+        check("La esclusa se paga con las tasas portuarias que fija el ayuntamiento cada año. ", "es");
+        check("It cost 9. ", "en");
     }
 }

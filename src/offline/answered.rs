@@ -106,6 +106,15 @@ mod tests {
         assert_eq!(certain(&english, &notes), [Some(NotFound)]);
     }
 
+    /// Any two texts share letters.
+    #[test]
+    fn words_of_scripts_without_spaces_are_more_than_letters() {
+        let question = ["ราคาของเขื่อนในทะเลสาบภาคกลางของนครพนมเทศบาลจะออกโดยใคร"];
+        assert_ne!(certain(&question, &["- ท่านขมขื่น 5 วัน. [S1001]"]), [Some(Answered)]);
+        let same = ["- ราคาของเขื่อนในทะเลสาบภาคกลางของนครพนม 412000 บาท. [S1001]"];
+        assert_eq!(certain(&question, &same), [Some(Answered)]);
+    }
+
     #[test]
     fn few_words_say_little() {
         let notes = ["- The gate cost 412,000 crowns [S1001]\n- The harbour dues pay for the gate [S1001]"];

@@ -66,7 +66,7 @@ fn joined(statements: &[Statement], chosen: &[usize]) -> String {
     let (mut text, mut heading) = (String::new(), "");
     for (index, &place) in chosen.iter().enumerate() {
         let own = &statements[place];
-        if own.heading != heading && own.heading != own.text && !own.heading.is_empty() {
+        if *own.heading != *heading && *own.heading != *own.text && !own.heading.is_empty() {
             text.push_str(&format!("{}## {}\n\n", if text.is_empty() { "" } else { "\n\n" }, own.heading));
         } else if let Some(before) = index.checked_sub(1).map(|before| chosen[before]) {
             let together = before + 1 == place && statements[before].paragraph == own.paragraph;
@@ -159,7 +159,7 @@ fn grouped(mut kept: Vec<(usize, Statement)>) -> String {
         for (_, statement) in of_source {
             // A longer heading is a paragraph in itself.
             let is_heading = (1..=HEADING_CHARS).contains(&statement.heading.chars().count());
-            if is_heading && statement.heading != heading {
+            if is_heading && *statement.heading != *heading {
                 heading = &statement.heading;
                 notes.push_str(&format!("\n{HEADING_MARK}{heading}\n\n"));
             }

@@ -216,7 +216,7 @@ impl Material<'_> {
     /// Writes the statement, and where it says little alone, what it stands under.
     fn labelled(&self, place: usize) -> String {
         let statement = &self.statements[place];
-        let label = [&statement.heading, &statement.group].into_iter().find(|label| !label.is_empty());
+        let label = [&*statement.heading, &*statement.group].into_iter().find(|label| !label.is_empty());
         let little = is_row(&statement.text) || terms(&statement.text, Language::of(&statement.text)).len() < 3;
         match label.filter(|label| little && label.chars().count() <= LABEL_CHARS) {
             Some(label) => {

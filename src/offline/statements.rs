@@ -1,7 +1,10 @@
 //! Sentences with the sources that make them: gathered from evidence or read back from notes, repeated ones joined,
 //! contradicting ones found.
 
-use std::collections::{BTreeSet, HashSet};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use super::{bounds, count, orders::is_order};
 use crate::domain::{SourceId, distinct};
@@ -31,7 +34,7 @@ pub(super) struct Statement {
     /// What it stands under: the title of a source, or a heading of the notes.
     pub group: String,
     /// The heading inside the source; may be empty.
-    pub heading: String,
+    pub heading: Arc<str>,
     /// Its paragraph in the source; the same of all in notes.
     pub paragraph: usize,
     /// The number of the text that it was read from, among all that are read together.
@@ -158,9 +161,9 @@ fn read(notes: &str, origin: usize) -> Vec<Statement> {
     let mut under = Statement { origin, ..Statement::default() };
     for line in notes.lines().map(str::trim) {
         if let Some(heading) = line.strip_prefix(HEADING_MARK) {
-            under.heading = plain(heading);
+            under.heading = plain(heading).into();
         } else if line.starts_with('#') {
-            under = Statement { group: plain(line.trim_start_matches('#')), heading: String::new(), ..under };
+            under = Statement { group: plain(line.trim_start_matches('#')), heading: Arc::default(), ..under };
         } else {
             read_line(line, &under, &mut statements);
         }

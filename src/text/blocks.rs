@@ -3,6 +3,8 @@
 //!
 //! What comes out is plain text: no markup, no addresses, no brackets that could pass for a citation.
 
+use std::sync::Arc;
+
 use super::{
     is_unspaced,
     markup::plain,
@@ -14,8 +16,8 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
     pub text: String,
-    /// The heading above it; may be empty.
-    pub heading: String,
+    /// The heading above it, which all below it share; may be empty.
+    pub heading: Arc<str>,
     /// Counted from 0; sentences of one paragraph share it, those of a table too.
     pub paragraph: usize,
     /// It stands behind marks of quotation, or as text right below a line that does: others may have said it.
@@ -31,6 +33,10 @@ const WIDEST_WRAPPED: usize = 140;
 const LONGEST_SENTENCE: usize = 1_200;
 /// A longer heading, or name of a column, is cut: each sentence below has it beside it.
 const LONGEST_HEADING: usize = 200;
+/// Where the names of columns would make a table more than so many times as long, more than so many characters of them
+/// are cut: each row has them beside its cells.
+const MOST_TIMES: usize = 20;
+const SHORT_NAME: usize = 40;
 /// No greeting is longer, in bytes.
 const LONGEST_GREETING: usize = 64;
 
@@ -61,7 +67,7 @@ pub fn split(text: &str) -> Vec<Sentence> {
 #[derive(Default)]
 struct Splitter {
     sentences: Vec<Sentence>,
-    heading: String,
+    heading: Arc<str>,
     paragraph: usize,
     /// The paragraph being read, its lines joined.
     open: String,
@@ -103,7 +109,7 @@ impl Splitter {
             self.end_text(quoted);
         } else if let Some(heading) = heading(trimmed) {
             self.end_text(quoted);
-            self.heading = plain(start(heading, LONGEST_HEADING));
+            self.heading = plain(start(heading, LONGEST_HEADING)).into();
         } else if let Some(item) = list_item(trimmed) {
             // Deeper than an item can stand, it goes on with the text above it.
             self.end_text(if is_deep(line) { self.is_quotation.into() } else { quoted });
@@ -161,7 +167,7 @@ impl Splitter {
             return;
         }
         if (is_title(&self.open) && self.lines == 1) || is_question(&self.open) {
-            self.heading = plain(start(&self.open, LONGEST_HEADING));
+            self.heading = plain(start(&self.open, LONGEST_HEADING)).into();
         }
         self.break_line();
         self.lines = 0;
@@ -187,7 +193,7 @@ impl Splitter {
 
     fn push(&mut self, text: String) {
         if text.chars().filter(|char| char.is_alphanumeric()).count() > 2 {
-            let (heading, paragraph, quoted) = (self.heading.clone(), self.paragraph, self.is_quotation);
+            let (heading, paragraph, quoted) = (Arc::clone(&self.heading), self.paragraph, self.is_quotation);
             self.sentences.push(Sentence { text, heading, paragraph, quoted });
         }
     }
@@ -265,14 +271,16 @@ fn cells(line: &str) -> Option<Vec<String>> {
 fn rows(table: &[Vec<String>], is_ruled: bool) -> Vec<String> {
     let [header, rows @ ..] = table else { return Vec::new() };
     let header = &header.iter().map(|name| start(name, LONGEST_HEADING).to_owned()).collect::<Vec<_>>();
-    let is_name = |(column, name): (usize, &String)| {
-        may_be_name(name) || (is_ruled || name.ends_with([')', ']'])) && names_figures(name, column, rows)
+    let is_name = |(name, has_words): (&String, bool)| {
+        let names_figures = has_letter(name) && !has_words;
+        may_be_name(name) || (is_ruled || name.ends_with([')', ']'])) && names_figures
     };
-    let is_header = !rows.is_empty() && header.iter().enumerate().all(is_name);
+    let is_header = !rows.is_empty() && header.iter().zip(worded(header.len(), rows)).all(is_name);
     if !is_header {
         return table.iter().map(|row| joined(row)).collect();
     }
     let subject = usize::from(is_counted(rows));
+    let header = &names(header, rows);
     let text = |row: &Vec<String>| match row.len() == header.len() {
         true => labelled(header, row, subject),
         false => joined(row),
@@ -287,12 +295,31 @@ fn may_be_name(name: &str) -> bool {
     !name.starts_with(|char: char| char.is_ascii_digit()) || is_year
 }
 
-/// Returns whether a cell has letters where no value below it has any: `8 h mean (ppm)`. Behind a rule, or with a unit
-/// in brackets, it is the name of its column; else it may be a fare like those below it, `4 crowns` over `5`.
-fn names_figures(name: &str, column: usize, rows: &[Vec<String>]) -> bool {
-    let has_letter = |text: &str| text.contains(char::is_alphabetic);
-    let mut values = rows.iter().filter_map(|row| row.get(column));
-    has_letter(name) && values.all(|value| !has_letter(value))
+/// Returns whether a value in a column has letters, for each column. A cell that has some where no value below it has
+/// any, `8 h mean (ppm)`, is the name of its column, behind a rule or with a unit in brackets; else it may be a fare
+/// like those below it, `4 crowns` over `5`.
+fn worded(columns: usize, rows: &[Vec<String>]) -> Vec<bool> {
+    let mut worded = vec![false; columns];
+    for row in rows {
+        for (has_words, value) in worded.iter_mut().zip(row) {
+            *has_words |= has_letter(value);
+        }
+    }
+    worded
+}
+
+fn has_letter(text: &str) -> bool {
+    text.contains(char::is_alphabetic)
+}
+
+/// Returns the names of the columns as they stand beside the cells of each row.
+fn names(header: &[String], rows: &[Vec<String>]) -> Vec<String> {
+    let length = |row: &[String]| row.iter().map(|cell| cell.len() + 1).sum::<usize>();
+    let labelled = rows.iter().filter(|row| row.len() == header.len()).count();
+    let whole = length(header) + rows.iter().map(|row| length(row)).sum::<usize>();
+    let is_long = length(header) * labelled > MOST_TIMES * whole;
+    let longest = if is_long { SHORT_NAME } else { LONGEST_HEADING };
+    header.iter().map(|name| start(name, longest).to_owned()).collect()
 }
 
 /// Returns whether the first cells only count the rows, so that these are named by their second ones.
@@ -390,6 +417,7 @@ fn is_unspaced_end(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::growth;
 
     fn check(text: &str, expected: &[&str]) {
         let texts: Vec<_> = split(text).into_iter().map(|sentence| sentence.text).collect();
@@ -403,6 +431,21 @@ mod tests {
             &["Sallow Bay – Yes: 81%; No: 19%", "Harbour – Yes: 68%"],
         );
         check("No  Name   Hours\n--  -----  -----\n01  Heron   13.5", &["No: 01; Name: Heron; Hours: 13.5"]);
+    }
+
+    #[test]
+    fn tables_take_time_in_proportion_and_no_more_room() {
+        growth::check("|8 a)", 8_000, |head| {
+            drop(split(&format!("{head}|\n|---|\n{}", "|1|\n".repeat(head.len() / 5))));
+        });
+        growth::check("Heron 3 5\n", 8_000, |rows| {
+            drop(split(&format!("MWh 2029 2030\n{rows}{}3 5", "word ".repeat(rows.len() / 5))));
+        });
+        let head = format!("|{}", format!("{}|", "a".repeat(200)).repeat(6));
+        let wide = |rows: usize| format!("{head}\n|---|\n{}", "|1|1|1|1|1|1|\n".repeat(rows));
+        let length = |text: &str| split(text).iter().map(|sentence| sentence.text.len()).sum::<usize>();
+        assert!(length(&wide(2_000)) < 25 * wide(2_000).len(), "{}", length(&wide(2_000)));
+        assert!(length(&wide(9)) > 9 * 6 * 200, "names are whole where they are no burden");
     }
 
     #[test]
@@ -481,5 +524,7 @@ mod tests {
         let sentences = split("# Costs\n\n- first one here\n- **second** [one](http://x.y)\n\n1. third one");
         let texts: Vec<_> = sentences.iter().map(|sentence| (&*sentence.heading, &*sentence.text)).collect();
         assert_eq!(texts, [("Costs", "first one here"), ("Costs", "second one"), ("Costs", "third one")]);
+        let is_shared = |pair: &[Sentence]| Arc::ptr_eq(&pair[0].heading, &pair[1].heading);
+        assert!(sentences.windows(2).all(is_shared), "a long heading takes its room once");
     }
 }

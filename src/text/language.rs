@@ -119,8 +119,9 @@ fn romance(language: Language) -> Option<Lang> {
     }
 }
 
+/// Returns whether it is a letter of Chinese, or one near it in Unicode; those of Thai and its like stand before.
 fn is_unspaced_letter(char: char) -> bool {
-    super::is_unspaced(char)
+    super::is_unspaced(char) && char >= '\u{2e80}'
 }
 
 /// Returns the language that alone has letters of the text.
@@ -168,6 +169,7 @@ mod tests {
     fn one_question_is_enough() {
         let check = |text: &str, expected| assert_eq!(Language::of(text), expected, "{text}");
         check("When was the cooperative founded?", Language::English);
+        check("เขื่อนราคาเท่าไร", Language::English);
         check("Wann wurde die Partnerschaft unterzeichnet?", Language::German);
         check("Was kostet die Brücke und wie lange?", Language::German);
         check("Quand la coopérative a-t-elle été fondée ?", Language::French);

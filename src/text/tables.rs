@@ -5,7 +5,7 @@
 pub(super) fn restored(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let mut restored = String::with_capacity(text.len());
-    let mut rows_left = 0;
+    let (mut rows_left, mut columns) = (0, 0);
     let mut next = 0;
     for line in text.lines() {
         if line.trim().is_empty() {
@@ -17,6 +17,7 @@ pub(super) fn restored(text: &str) -> String {
         if rows_left == 0 {
             rows_left = table_length(&lines[next..]);
             if rows_left > 0 {
+                columns = number_columns(lines[next + 1]);
                 restored.push('\n');
             }
         }
@@ -24,7 +25,6 @@ pub(super) fn restored(text: &str) -> String {
         match rows_left {
             0 => restored.push_str(line),
             _ => {
-                let columns = number_columns(lines[next - 1 + rows_left - 1]);
                 restored.push_str(&with_bars(line, columns));
                 rows_left -= 1;
             }

@@ -16,6 +16,16 @@ pub fn is_unspaced(char: char) -> bool {
     matches!(char,
         '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}'
         | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{323af}' | '々' | '〇')
+        || is_southeast_asian(char)
+}
+
+/// Returns whether it is a letter, a mark or a digit of Thai, Lao, Burmese or Khmer; their stops and signs of money are
+/// none.
+fn is_southeast_asian(char: char) -> bool {
+    matches!(char,
+        '\u{e01}'..='\u{e3a}' | '\u{e40}'..='\u{e4e}' | '\u{e50}'..='\u{e59}' | '\u{e80}'..='\u{eff}'
+        | '\u{1000}'..='\u{1049}' | '\u{104c}'..='\u{109f}'
+        | '\u{1780}'..='\u{17d3}' | '\u{17d7}' | '\u{17dc}'..='\u{17ff}')
 }
 
 /// Returns the base letter of a letter with diacritics, as SQLite's `remove_diacritics` has it, and others as they
@@ -187,6 +197,9 @@ mod tests {
         let check = |text: &str, expected: &[&str]| assert_eq!(words(text), expected, "{text}");
         check("EUR 2,400 at 16:00.", &["EUR", "2,400", "at", "16:00"]);
         check("成人票6欧元,免费", &["成人票", "6", "欧元", "免费"]);
+        check("เขื่อนราคา412บาท", &["เขื่อนราคา", "412", "บาท"]);
+        check("ທຶນສ້າງ ရေကာတာ။ ទំនប់។", &["ທຶນສ້າງ", "ရေကာတာ", "ទំនប់"]);
+        assert_eq!(word_count("เขื่อนราคา"), 5);
         check("0.3 m/s, über HR-2217", &["0.3", "m", "s", "über", "HR", "2217"]);
         check("the miller's noon, l'île d’Or", &["the", "miller", "noon", "île", "d’Or"]);
         check("1:1 and 11 : 14", &["1", "1", "and", "11", "14"]);

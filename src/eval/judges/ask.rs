@@ -56,7 +56,9 @@ impl Asker {
         strategies.start_with(self.llm.first_strategy(&self.model));
         let mut request = self.request(prompt);
         let mut reason = String::from("no attempt was made");
-        for _ in 0..self.attempts {
+        let mut left = self.attempts;
+        while left > 0 {
+            left -= 1;
             match self.complete(&strategies.request(&request), spent).await {
                 Ok(completion) => match strategies.read(&completion) {
                     Ok(value) => {
@@ -69,7 +71,11 @@ impl Asker {
                         request.max_tokens = self.most_tokens(request.max_tokens, completion.stop);
                     }
                 },
-                Err(error @ Error::BadRequest { .. }) if strategies.unsupported() => reason = error.to_string(),
+                Err(error @ Error::BadRequest { .. }) if strategies.unsupported() => {
+                    // A request that was refused for its form was no attempt at an answer.
+                    left += 1;
+                    reason = error.to_string();
+                }
                 Err(error) => return Err(error.to_string()),
             }
         }

@@ -6,8 +6,7 @@ use crate::text::{is_in, is_unspaced};
 /// Bytes before words that are looked at for another one.
 const NEAR: usize = 24;
 /// Before words for so many that say how many of them there are.
-const HOW_MANY: &str =
-    "a an several many some few half eine einer eines einige mehrere un une plusieurs varios alcuni vários enkele";
+const HOW_MANY: &str = "a an several many some few half halbe halben eine einer eines einige mehrere un une plusieurs varios alcuni vários enkele";
 
 /// Returns whether what stands behind this part of a text begins a word.
 pub fn begins(before: &str) -> bool {

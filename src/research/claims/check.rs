@@ -25,7 +25,7 @@ const MOST_READ: usize = 24;
 const MOST_IN_RANGE: usize = 4;
 const LONGEST_RANGE: usize = 24;
 /// Written as words, numbers up to this one may be counts of the writer's.
-const COUNTED: i128 = 12 * ONE;
+pub const COUNTED: i128 = 12 * ONE;
 
 impl Statement<'_> {
     /// Returns each figure's standing in a page.
@@ -49,7 +49,7 @@ impl Statement<'_> {
     }
 
     /// Returns whether a sentence of a page is about the same, as far as words tell.
-    fn is_about(&self, page: &Page, sentence: usize) -> bool {
+    pub(super) fn is_about(&self, page: &Page, sentence: usize) -> bool {
         let is_one_language = || self.language().is_some_and(|own| page.language() == Some(own.code()));
         page.is_about(sentence, &self.keys, is_one_language)
     }
@@ -64,7 +64,10 @@ impl Statement<'_> {
                 place
             }
             Figure::Date(dates) => dates.iter().find_map(|date| page.sentence_with_date(*date)),
-            Figure::Time(hour, minute) => page.sentence_with_time(*hour, *minute),
+            Figure::Time(hour, minute) => {
+                let lasts = || self.lasting(&(found.start..found.end), [*hour, *minute], page);
+                self.time(*hour, *minute, page, roles).or_else(lasts)
+            }
             Figure::Code(code) => {
                 let substance = || self.substance(code, &(found.start..found.end), page);
                 let place = page.sentence_with_code(code).or_else(substance);
@@ -78,6 +81,21 @@ impl Statement<'_> {
             Figure::Identifier(identifier) => page.sentence_with_identifier(identifier),
         };
         place.map_or(Standing::Missing, Standing::In)
+    }
+
+    /// Returns the sentence in which something lasts 107 minutes, or `1 h 47 min`, for the `1h47` at a place.
+    fn lasting(&self, place: &Range<usize>, time: [u8; 2], page: &Page) -> Option<usize> {
+        let written = self.text.get(place.clone()).unwrap_or_default();
+        let behind_hour = written.trim_start_matches(char::is_numeric).trim_start();
+        let [hours, minutes] = time.map(i128::from);
+        let minutes = (hours * 60 + minutes) * ONE;
+        let is_it = |placed: &&PlacedNumber| {
+            let there = &placed.number;
+            let is_plain = there.unit == Some(Unit::MINUTE) && !there.is_compound;
+            is_plain && there.readings.iter().any(|reading| reading.value == minutes)
+        };
+        let found = page.sums().iter().chain(page.numbers()).find(is_it).map(|placed| placed.sentence);
+        found.filter(|_| behind_hour.starts_with('h'))
     }
 
     /// Returns the sentence with the substance that a code names, unless it is a part of a year: `H2 2030`.
@@ -100,7 +118,7 @@ impl Statement<'_> {
         let headed = || page.heads_for(number).find_map(|multiple| self.headed(number, multiple, page, roles));
         let share = || if number.is_percent { self.share_in_words(number, page) } else { None };
         let parts = || page.side_by_side(number);
-        let around = || number.readings.iter().any(|reading| page.around_has(reading.value)).then_some(usize::MAX);
+        let around = || page.around_has(number).then_some(usize::MAX);
         let ordinal = || self.ordinal(number, at, page);
         let year = || self.year_before(number, page);
         let found = direct.or_else(parts).or_else(unmultiplied).or_else(|| self.converted(number, page, roles));

@@ -9,6 +9,16 @@ use super::{
     units::Unit,
     words::{self, ONE},
 };
+use crate::text::is_in;
+
+/// What there may be one or a half of, with an article before it.
+const MANY: &str = "million billion trillion lakh crore";
+const MANY_IN_GERMAN: &str = "million milliarde";
+/// Articles that may stand for one of these.
+const ARTICLES: [(&str, &str); 4] =
+    [("a", MANY), ("eine", MANY_IN_GERMAN), ("einer", MANY_IN_GERMAN), ("um", "milhão bilhão trilhão")];
+/// Before what there is only a part of, beside ordinals.
+const PARTS: [&str; 5] = ["half", "quarter", "viertel", "drittel", "hälfte"];
 
 impl Reader<'_> {
     /// Returns the year with which a decade of two digits begins: `80年代`, `años 80`, `the '80s`; of `20世纪` in front
@@ -72,15 +82,39 @@ impl Reader<'_> {
         (is_fraction && over < under).then(|| over * ONE / under)
     }
 
-    /// Reads `half a litre` and `eine halbe Stunde`, if a unit follows.
+    /// Reads `a million` and `eine Million`, but of `a quarter of a million`, `a million and a half` and
+    /// `a billion-dollar company` nothing.
+    pub fn one_of_many(self) -> Option<(Figure, usize)> {
+        let article = self.token(0)?.text;
+        let (_, many) = ARTICLES.iter().find(|(known, _)| known.eq_ignore_ascii_case(article))?;
+        self.word(1).filter(|word| is_in(many, word) && !self.is_hyphen(2))?;
+        let before = |count: usize| self.back(count).and_then(|before| before.word(0));
+        let is_of = before(1).as_deref() == Some("of");
+        let is_part = |word: &str| PARTS.contains(&word) || words::ordinal(word).is_some();
+        if before(if is_of { 2 } else { 1 }).is_some_and(|word| is_part(&word)) || self.half(2).is_some() {
+            return None;
+        }
+        let number = Number { readings: vec![Reading { value: ONE, step: ONE }], is_word: true, ..EMPTY };
+        Some(self.with_words(number, 1))
+    }
+
+    /// Reads `half a litre`, `eine halbe Stunde` and `half a million`: a unit or a word for so many has to follow.
     pub fn half_of_one(self, word: &str) -> Option<(Figure, usize)> {
-        let used = match word {
-            "half" if matches!(self.word(1).as_deref(), Some("a" | "an")) => 2,
+        let is_behind_article =
+            || self.back(1).and_then(|before| before.word(0)).is_some_and(|word| ["a", "an"].contains(&&*word));
+        let is_many = |ahead: usize, many: &str| self.word(ahead).is_some_and(|word| is_in(many, &word));
+        let hyphen = usize::from(self.is_hyphen(1));
+        let (used, many) = match word {
+            "half" if matches!(self.word(1).as_deref(), Some("a" | "an")) => (2, MANY),
+            // `a half million`, `a half-million`.
+            "half" if is_behind_article() && is_many(1 + hyphen, MANY) => (1 + hyphen, MANY),
             "half" => return None,
-            _ if words::HALVES.contains(&word) => 1,
+            _ if words::HALVES.contains(&word) => (1, MANY_IN_GERMAN),
             _ => return None,
         };
-        self.unit(used)?;
+        if !is_many(used, many) {
+            self.unit(used)?;
+        }
         let number = Number { readings: vec![Reading { value: ONE / 2, step: ONE / 10 }], is_word: true, ..EMPTY };
         Some(self.with_words(number, used))
     }

@@ -20,6 +20,8 @@ const SIGNS: &str = "〇零一二三四五六七八九十";
 const LONGEST_NUMERAL: usize = 4;
 /// Signs for the second half of a day.
 const AFTERNOON: [&str; 4] = ["午後", "下午", "晚上", "오후"];
+/// Before an hour that stands apart from its minutes: `à 18 h 30`.
+const BEFORE_HOUR: &str = "à dès vers avant après entre et de depuis las às at";
 /// Words between days, where the month stands behind the last one.
 const BETWEEN_DAYS: &str = "to and bis und au et al y a e à до и til";
 /// Those where it stands before both.
@@ -296,9 +298,9 @@ impl<'a> Reader<'a> {
         Some((Figure::Time(u8::try_from(hour).ok()?, u8::try_from(minute).ok()?), used))
     }
 
-    /// Reads `15時30分`, `午後3時半` and `下午3点`.
+    /// Reads `15時30分`, `15时30分`, `午後3時半` and `下午3点`.
     fn time_by_signs(self) -> Option<(Figure, usize)> {
-        let hour = self.whole(0, 2).filter(|hour| *hour <= 24 && self.is_sign(1, "点時시"))?;
+        let hour = self.whole(0, 2).filter(|hour| *hour <= 24 && self.is_sign(1, "点點时時시"))?;
         let minute = self.whole(2, 2).filter(|minute| *minute < 60 && self.is_sign(3, "分분"));
         let (minute, used) = match minute {
             Some(minute) => (minute, 4),
@@ -308,6 +310,13 @@ impl<'a> Reader<'a> {
         let is_afternoon = self.back(2).is_some_and(|before| AFTERNOON.contains(&before.text_of(2)));
         let hour = if is_afternoon && hour < 12 { hour + 12 } else { hour };
         Some((Figure::Time(u8::try_from(hour).ok()?, u8::try_from(minute).ok()?), used))
+    }
+
+    /// Returns whether the hour of `à 18 h 30` stands here. In `à 1 h 47 min` it is none, nor in `in 24 h 30 boats`.
+    fn is_spaced_clock(self) -> bool {
+        let before = || self.back(1).and_then(|before| before.word(0));
+        let is_apart = self.token(1).is_some_and(|token| token.text == "h") && self.unit(3).is_none();
+        is_apart && before().is_some_and(|word| is_in(BEFORE_HOUR, &word))
     }
 
     /// Reads hour and minute, and returns how many tokens they take. A result like `2:1` is none.
@@ -320,7 +329,8 @@ impl<'a> Reader<'a> {
         let hour = self.whole(0, 2)?;
         let is_between = self.token(1).is_some_and(|token| token.is(':') || token.text == "h");
         let minute = self.whole(2, 2).filter(|minute| *minute < 60 && self.token(2).is_some_and(has_two_digits));
-        match minute.filter(|_| is_between && self.is_glued(0) && self.is_glued(1)) {
+        let is_one = || self.is_glued(0) && self.is_glued(1) || self.is_spaced_clock();
+        match minute.filter(|_| is_between && is_one()) {
             Some(minute) => clock(hour, minute, 3),
             None => clock(hour, 0, 1),
         }

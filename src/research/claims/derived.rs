@@ -115,6 +115,11 @@ impl Operand<'_> {
         !is_share(self.number) && !self.number.is_year()
     }
 
+    /// Returns whether it is a year by its value, and written as one.
+    fn is_written_year(&self) -> bool {
+        self.may_be_year && self.number.is_year()
+    }
+
     /// Returns whether the word before it says that it is of earlier than the number in front of that.
     fn is_earlier(&self) -> bool {
         let (text, end) = (self.page.text(), self.placed.place.start);
@@ -408,7 +413,10 @@ impl Sought<'_, '_> {
         let are_points = self.number.is_percent && one.number.is_percent && other.number.is_percent;
         let may_add = may_sum && !is_part && (!are_points || self.of.statement.may_add_shares());
         let sum = one.value.checked_add(other.value).filter(|_| may_add && self.way == Way::Any);
-        let difference = one.value.checked_sub(other.value).filter(|_| may_sum && !are_points);
+        // What two years differ by are years: `4 more guides` are not those from 2019 to 2023.
+        let are_years = one.is_written_year() && other.is_written_year();
+        let may_differ = may_sum && !are_points && (!are_years || self.number.unit.is_some_and(Unit::is_years));
+        let difference = one.value.checked_sub(other.value).filter(|_| may_differ);
         let is_ratio = |turn: &Turn| {
             let mut ratios = ratios(self.number, *turn, one.value, other.value).into_iter().flatten();
             ratios.any(is_it) && !Self::turned_otherwise(*turn, operands, [at, next])

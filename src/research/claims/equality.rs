@@ -67,8 +67,10 @@ pub fn same_amount(number: &Number, here: Reading, other: &Number, there: Readin
         _ => {
             let share = || match number.hundredths_of(other) {
                 Some(hundredths) => there.value.checked_mul(hundredths).map(|value| value / 100),
-                // A share may be written either way.
-                None if number.is_percent && !other.is_percent && there.value <= ONE => there.value.checked_mul(100),
+                // A share may be written either way; `one of the largest` is none.
+                None if number.is_percent && !other.is_percent && there.value <= ONE && there.step < ONE => {
+                    there.value.checked_mul(100)
+                }
                 None => None,
             };
             // What is counted one by one is whole, and what says its unit is not rounded to what says none.

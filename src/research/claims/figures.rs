@@ -53,8 +53,11 @@ impl Reader<'_> {
                 let power = || self.with_power().or_else(|| Some(self.number()));
                 self.date().or_else(|| self.time()).or_else(named).or_else(power)
             }
-            Kind::Word if words::begins_no_figure(token.text, self.is_glued(0)) => None,
-            Kind::Word => self.date().or_else(|| self.code()).or_else(|| self.number_word()),
+            Kind::Word if words::begins_no_figure(token.text, self.is_glued(0)) => self.one_of_many(),
+            Kind::Word => {
+                let by_word = || self.number_word().or_else(|| self.one_of_many());
+                self.date().or_else(|| self.code()).or_else(by_word)
+            }
             Kind::Mark('.') => self.begins_fraction(),
             Kind::Mark(_) => None,
         }
@@ -88,7 +91,9 @@ impl Reader<'_> {
             if joins && is_of_year() {
                 break;
             }
-            if !(next.is_number() || joins || next.is_word() && has_digits) {
+            // In `CO2排放量` the code ends where the script does.
+            let is_letters = next.is_word() && !next.text.starts_with(is_unspaced);
+            if !(next.is_number() || joins || is_letters && has_digits) {
                 break;
             }
             has_digits |= next.is_number();
@@ -308,23 +313,30 @@ impl Reader<'_> {
         is_hyphen && self.is_glued(ahead - 1) && self.is_glued(ahead)
     }
 
-    /// Reads the letter of a multiple, as in `$5m`, `2.3B`, `5 M€` or `$5m-a-year`.
+    /// Reads the letters of a multiple, as in `$5m`, `2.3B`, `5 M€` or `$5m-a-year`, and what is a name or another word
+    /// in other places: `5 Mia. Franken`, `154 Md€`. Thousands of euros are `T€`.
     fn multiple_letter(self, ahead: usize) -> Option<i128> {
         let text = self.token(ahead)?.text;
         let power = match text {
             "M" | "m" | "MM" | "mm" => 6,
-            "B" | "b" => 9,
+            "B" | "b" | "Md" | "Mia" => 9,
+            "T" if self.is_glued(ahead) && self.token(ahead + 1).is_some_and(|token| token.is('€')) => 3,
             "T" | "t" => 12,
             _ => return None,
         };
         let is_paid = || self.currency_before().is_some();
         let is_money = || self.unit(ahead + 1).is_some_and(|unit| unit.is_money()) || is_paid();
-        let is_glued_capital = || ["M", "B"].contains(&text) && self.is_glued(ahead - 1);
+        let is_glued_capital = || ["M", "B", "Md"].contains(&text) && self.is_glued(ahead - 1);
+        let goes_on = || match text {
+            "Md" => matches!(self.word(ahead + 1).as_deref(), Some("d" | "de")),
+            "Mia" => self.token(ahead + 1).is_some_and(|token| token.is('.')) && self.is_glued(ahead),
+            _ => false,
+        };
         // Nobody pays metres: of `$5m-a-year` the sum is counted, of `€500 m²` the area.
         let is_power = self.token(ahead + 1).is_some_and(|token| "²³".contains(token.text));
         let is_multiple = match self.is_more(ahead) {
             true => !is_power && self.is_glued(ahead - 1) && is_paid(),
-            false => is_glued_capital() || is_money(),
+            false => is_glued_capital() || is_money() || goes_on(),
         };
         is_multiple.then(|| 10_i128.pow(power))
     }
@@ -382,6 +394,12 @@ mod tests {
         check("耗资1万亿元，其中3千万", &[1_000_000_000_000.0, 30_000_000.0]);
         check("twenty-one boats, two hundred gulls", &[21.0, 200.0]);
         check("einundzwanzig Boote", &[21.0]);
+        check("over a million users, half a million cars", &[1_000_000.0, 500_000.0]);
+        check("eine Million, eine halbe Milliarde", &[1_000_000.0, 500_000_000.0]);
+        check("a half-million boats", &[500_000.0]);
+        check("a quarter of a million, a million and a half, half of it, a billion-dollar company", &[]);
+        check("5 Mia. Franken, 154 Md€, 412 T€", &[5_000_000_000.0, 154_000_000_000.0, 412_000.0]);
+        check("5 Mia stayed", &[5.0]);
         check("٣٫٥", &[3.5]);
         check("12.345.678", &[12_345_678.0]);
     }
@@ -430,6 +448,9 @@ mod tests {
         check("à 16h30", Figure::Time(16, 30));
         check("incident IR-2030-11", Figure::Code("ir-2030-11".to_owned()));
         check("in Q3", Figure::Code("q3".to_owned()));
+        check("Q3에", Figure::Code("q3".to_owned()));
+        check("GPT-4는", Figure::Code("gpt-4".to_owned()));
+        check("A4B纸", Figure::Code("a4b".to_owned()));
         assert!(matches!(&found("EUR2,400")[..], [Figure::Number(_)]));
     }
 

@@ -280,15 +280,16 @@ impl Reader<'_> {
         phrases::scale(&lower(letter.text)).filter(|_| is_written_so).map(|unit| Measure { unit, tokens: 1 })
     }
 
-    /// Reads `US dollars`, `Swiss francs`, `US$` behind a number.
+    /// Reads `US dollars`, `US-Dollar`, `Swiss francs`, `US$` behind a number.
     fn foreign_money(self, ahead: usize) -> Option<Measure> {
         let country = self.token(ahead).filter(|token| token.text.starts_with(char::is_uppercase))?;
-        let next = self.token(ahead + 1)?;
+        let at = ahead + 1 + usize::from(self.is_hyphen(ahead + 1));
+        let next = self.token(at)?;
         let unit = units::unit_as_written(next.text, &lower(next.text)).filter(|unit| !unit.kind.is_empty())?;
         let is_word = next.is_word() && country.text.len() > 1;
         let of_country = || unit.dollar_of(country.text).or_else(|| unit.dollar_of(&lower(country.text)));
         let unit = of_country().or_else(|| is_word.then_some(unit))?;
-        Some(Measure { unit, tokens: 2 })
+        Some(Measure { unit, tokens: at + 1 - ahead })
     }
 
     /// Reads the square or cube of a unit: `m²`, `m2`, `mètres carrés`.
@@ -360,7 +361,8 @@ impl Reader<'_> {
         let range = self.back(2).filter(|first| is_number(first) && first.is_until(1));
         let sign = range.unwrap_or(self).back(1)?;
         let before = sign.token(0)?;
-        let is_code = !before.is_word() || before.text.len() == 3 && before.text.chars().all(char::is_uppercase);
+        let is_three = before.text.len() == 3 && before.text.chars().all(char::is_uppercase);
+        let is_code = !before.is_word() || is_three || before.text == units::THOUSAND_EUROS;
         let unit = units::unit_as_written(before.text, &lower(before.text))
             .filter(|unit| is_code && unit.quantity == units::MONEY)?;
         let is_of_other = || {

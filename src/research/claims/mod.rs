@@ -9,11 +9,12 @@
 //!   `quarters.rs`), `figure.rs` has what they are, `bounds.rs` how exact a number is, `versions.rs` which are no
 //!   amounts. `names.rs` and `quotations.rs` find the rest of what is checked, `spelled.rs` tells whether a
 //!   name stands in a page.
-//! - **Sources**: `texts.rs` has all that are cited, `recent.rs` what was read lately, `page.rs` reads one once
-//!   (`plain.rs`, `lower.rs`, `borders.rs`, `keys.rs`, `heads.rs`, `shares.rs`, `lookup.rs`).
-//! - **Comparing**: `check.rs` holds a statement against a page, `equality.rs` says when two numbers are the same,
-//!   `derived.rs` computes (`ratios.rs`), `years.rs` knows the year before, `verbatim.rs` finds whole sentences,
-//!   `across.rs` compares statements in different languages.
+//! - **Sources**: `texts.rs` has all that are cited, `page.rs` reads one once
+//!   (`plain.rs`, `lower.rs`, `borders.rs`, `keys.rs`, `heads.rs`, `shares.rs`, `lookup.rs`, `acronyms.rs`);
+//!   `around.rs` has its title, date and address.
+//! - **Comparing**: `check.rs` holds a statement against a page (`hours.rs`), `equality.rs` says when two numbers are
+//!   the same, `derived.rs` computes (`ratios.rs`), `years.rs` knows the year before, `verbatim.rs` finds whole
+//!   sentences, `across.rs` compares statements in different languages.
 //! - **The right matter**: `ordinals.rs` tells numbers that number something from those that count, `roles.rs` the
 //!   number that is meant from the same one of another matter, `parts.rs` which words of a sentence belong to which
 //!   number; by these `swaps.rs` finds numbers that were exchanged, and `rows.rs` those of another row.
@@ -21,7 +22,9 @@
 //! Everything takes time that grows with the length of the texts alone, but that each quotation is looked for in all of
 //! what it cites.
 
+mod acronyms;
 mod across;
+mod around;
 mod borders;
 mod bounds;
 mod check;
@@ -32,6 +35,7 @@ mod equality;
 mod figure;
 mod figures;
 mod heads;
+mod hours;
 mod identifiers;
 mod keys;
 mod lookup;
@@ -49,7 +53,6 @@ mod quotations;
 mod ratios;
 mod reader;
 mod readings;
-mod recent;
 mod roles;
 mod rows;
 mod shares;
@@ -66,7 +69,7 @@ mod versions;
 mod words;
 mod years;
 
-use std::{collections::HashSet, sync::Arc};
+use std::collections::HashSet;
 
 pub use across::differing_across_languages;
 pub use plain::{plain, without_marks};
@@ -241,7 +244,7 @@ impl Quoting {
     /// from a page without a text: it is left out.
     fn of(&self, cited: &Cited, citations: &[Citation], texts: &Texts) -> Vec<(Quotation, Vec<usize>)> {
         let pages: Vec<Option<&CitedPage>> =
-            citations.iter().map(|citation| texts.pages.get(&citation.source_id).map(Arc::as_ref)).collect();
+            citations.iter().map(|citation| texts.pages.get(&citation.source_id)).collect();
         let held = |quotation: Quotation| {
             let holds = |at: &usize| pages[*at].is_some_and(|page| page.quotes(&quotation));
             let holding: Vec<usize> = (0..pages.len()).filter(holds).collect();
@@ -333,17 +336,23 @@ fn held_against<'a>(
     PageMatch { page, found, swapped, is_verbatim, best: page.best_sentence(&statement.keys, &sentences) }
 }
 
-/// Adds what stands nowhere, but follows from what stands in all of the pages together.
+/// Adds what stands nowhere, but follows from what stands in all of the pages together: to those from each of which it
+/// follows, or else to all.
 fn add_derived<'a>(statement: &'a Statement<'a>, checkable: &HashSet<usize>, held: &mut [Option<PageMatch<'a>>]) {
     let pages: Vec<(&'a Page, Option<usize>)> = held.iter().flatten().map(|held| (held.page, held.best)).collect();
+    let apart: Vec<Derivation<'_>> = pages.iter().map(|page| Derivation::of(statement, vec![*page])).collect();
     let derivation = Derivation::of(statement, pages);
     for (number, figure) in statement.figures.iter().enumerate().filter(|(number, _)| checkable.contains(number)) {
         let is_found = held.iter().flatten().any(|held| held.found.contains(&number) || held.swapped.contains(&number));
+        let place = figure.start..figure.end;
         if let Figure::Number(value) = &figure.figure
             && !is_found
-            && derivation.has(value, &(figure.start..figure.end))
+            && derivation.has(value, &place)
         {
-            held.iter_mut().flatten().for_each(|held| _ = held.found.insert(number));
+            let suffice: Vec<bool> = apart.iter().map(|page| apart.len() == 1 || page.has(value, &place)).collect();
+            let any_suffices = suffice.contains(&true);
+            let credited = held.iter_mut().flatten().zip(suffice).filter(|(_, suffices)| *suffices || !any_suffices);
+            credited.for_each(|(held, _)| _ = held.found.insert(number));
         }
     }
 }
@@ -361,7 +370,8 @@ fn verdict(found: usize, checkable: usize) -> Verdict {
 fn telling(tokens: &[Token<'_>], names: Vec<Vec<usize>>, asked: &HashSet<WordKey>) -> Vec<Name> {
     let names = names.into_iter().map(|name| {
         let words: Vec<&str> = name.iter().map(|at| tokens[*at].text).collect();
-        let own = || name.iter().filter(|at| names::is_telling(tokens[**at].text));
+        let is_own = |at: &&usize| names::is_telling(tokens[**at].text) && !names::opens_sentence(tokens, **at);
+        let own = || name.iter().filter(is_own);
         let keys =
             own().flat_map(|at| word_keys(&tokens[*at..=*at]).map(|(key, _)| key)).filter(|key| !asked.contains(key));
         let keys: Vec<WordKey> = keys.collect();
@@ -406,6 +416,8 @@ mod amounts;
 mod chance;
 #[cfg(test)]
 mod exchanged;
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod kinds;
 #[cfg(test)]

@@ -22,6 +22,8 @@ const COMMON: &str = "monday tuesday wednesday thursday friday saturday sunday j
     christmas easter ramadan earth moon mars euro euros dollar dollars bible christian christians muslim muslims islam jewish catholic protestant \
     republicans democrats republican democrat labour conservatives liberals parliament senate congress government council court company board \
     prime vice deputy chief executive officer secretary general attorney managing senior governor ambassador spokesman spokeswoman world \
+    although unlike despite whereas while because though besides alongside instead meanwhile moreover furthermore secondo volgens hoewel \
+    nonostante segundo embora treasury finance foreign defence defense interior \
     commission committee ministry department agency state states city county university church army navy police press";
 
 /// Between the words of a name, and between names as well; their first letters are no part of its initials.
@@ -204,6 +206,13 @@ pub fn is_acronym(word: &str) -> bool {
 /// Returns whether the word tells this name from others.
 pub fn is_telling(word: &str) -> bool {
     word.chars().count() >= SHORTEST && !is_common(&word.to_lowercase())
+}
+
+/// Returns whether a small word of some language has its capital letter because a sentence begins with it, as in `Selon
+/// Emmanuel Macron`.
+pub fn opens_sentence(tokens: &[Token<'_>], at: usize) -> bool {
+    let is_first = || !tokens[..at].iter().any(|token| token.is_word() || token.is_number());
+    text::is_stop_word_of_any(&tokens[at].text.to_lowercase()) && is_first()
 }
 
 fn is_common(lower: &str) -> bool {

@@ -7,10 +7,12 @@ use std::{
 };
 
 use super::{
+    acronyms::Initials,
     borders,
     figure::{Date, Figure, Number, Reading},
     figures,
-    keys::{SHORTEST, WordKey, word_keys},
+    hours::PlacedTime,
+    keys::{WordKey, word_keys},
     lower::Lower,
     ordinals::{Numbering, Ordinal, ordinals},
     quarters, readings,
@@ -97,8 +99,7 @@ pub struct Page {
     /// Bytes of its sentences, in order, without gaps.
     sentences: Vec<Range<usize>>,
     lower: OnceLock<Lower>,
-    /// The first letters of all words, and of the longer ones.
-    initials: OnceLock<[String; 2]>,
+    pub(super) initials: OnceLock<Initials>,
     ordinals: OnceLock<Vec<Ordinal>>,
     verbatim: OnceLock<Verbatim>,
     /// The ISO 639-1 code of its language, if its beginning makes that certain.
@@ -119,10 +120,10 @@ pub struct Page {
     /// What is written as two numbers in two units, in the smaller one.
     sums: Vec<PlacedNumber>,
     dates: Vec<(Date, usize)>,
-    times: Vec<(u8, u8, usize)>,
+    times: Vec<PlacedTime>,
     codes: HashMap<String, usize>,
     /// What the text says of itself elsewhere: its title, date and address.
-    around: Vec<Figure>,
+    pub(super) around: Vec<Figure>,
     around_words: HashSet<WordKey>,
 }
 
@@ -214,7 +215,7 @@ impl Page {
             }
             Figure::Time(hour, minute) => {
                 self.numbers.push((i128::from(hour) * ONE, sentence));
-                self.times.push((hour, minute, sentence));
+                self.times.push(PlacedTime { hour, minute, place });
             }
             Figure::Code(code) => {
                 self.numbers.extend(numbers_of(&code).map(|number| (number, sentence)));
@@ -425,37 +426,9 @@ impl Page {
         own.or_else(|| around().then_some(usize::MAX))
     }
 
-    fn knows_year(&self, year: Option<i32>) -> bool {
-        let Some(year) = year else { return true };
-        self.sentences_with(i128::from(year) * ONE).next().is_some() || self.around_has(i128::from(year) * ONE)
-    }
-
-    /// Returns whether title, date or address hold the number.
-    pub fn around_has(&self, value: i128) -> bool {
-        self.around.iter().any(|figure| match figure {
-            Figure::Number(number) => {
-                number.readings.iter().any(|reading| reading.value == value) || number.parts.contains(&value)
-            }
-            Figure::Date(dates) => dates.iter().any(|date| date.year.map(|year| i128::from(year) * ONE) == Some(value)),
-            Figure::Code(code) => numbers_of(code).any(|number| number == value),
-            Figure::Time(..) | Figure::Identifier(_) => false,
-        })
-    }
-
-    /// Returns whether title, date or address hold the number with as many digits.
-    pub fn around_writes(&self, reading: Reading) -> bool {
-        let is_it = |figure: &Figure| matches!(figure, Figure::Number(number) if number.readings.contains(&reading));
-        self.around.iter().any(is_it)
-    }
-
-    pub fn sentence_with_time(&self, hour: u8, minute: u8) -> Option<usize> {
-        let exact = self.times.iter().find(|(h, m, _)| (*h, *m) == (hour, minute)).map(|(_, _, sentence)| *sentence);
-        // `from 16 to 18 Uhr`, and clocks of twelve hours.
-        let bare = || {
-            let hours = [hour, hour % 12].map(|hour| self.sentences_with(i128::from(hour) * ONE).next());
-            (minute == 0).then(|| hours.into_iter().flatten().next()).flatten()
-        };
-        exact.or_else(bare)
+    /// Returns the sentences with a time of day that is such, in the order of these times.
+    pub fn sentences_with_time(&self, is_it: impl Fn(&PlacedTime) -> bool) -> impl Iterator<Item = usize> {
+        self.times.iter().filter(move |time| is_it(time)).map(|time| self.sentence_at(time.place.start))
     }
 
     /// Returns the sentence with a code, or with the words for the part of a year that it names.
@@ -487,12 +460,6 @@ impl Page {
 
     fn known_code(&self, code: &str) -> Option<usize> {
         self.codes.get(&squeezed(code)).copied()
-    }
-
-    /// Returns the place beyond the text if what is known around it has a code or identifier.
-    fn stands_around(&self, code: &str) -> Option<usize> {
-        let is_it = |figure: &Figure| matches!(figure, Figure::Code(known) | Figure::Identifier(known) if squeezed(known) == squeezed(code));
-        self.around.iter().any(is_it).then_some(usize::MAX)
     }
 
     /// Returns where a word with this key stands in the text.
@@ -528,18 +495,6 @@ impl Page {
     /// Returns whether a short name stands in the text as a word, as it is written. Few statements ask for it.
     pub fn has_written(&self, name: &str) -> bool {
         text::has_phrase(&self.text, name)
-    }
-
-    /// Returns whether the first letters of words in a row make the acronym. Short words may be passed over.
-    pub fn spells(&self, acronym: &str) -> bool {
-        let initials = self.initials.get_or_init(|| {
-            let words = || self.text.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
-            let first = |word: &str| word.chars().next().into_iter().flat_map(char::to_lowercase).collect::<Vec<_>>();
-            let long = words().filter(|word| word.chars().nth(SHORTEST - 1).is_some());
-            [words().flat_map(first).collect(), long.flat_map(first).collect()]
-        });
-        let acronym = acronym.to_lowercase();
-        initials.iter().any(|initials| initials.contains(&acronym))
     }
 
     /// Returns the first row of the table that a sentence is a row of: it says what its cells are.
@@ -638,13 +593,13 @@ fn mark(number: &str) -> Option<char> {
 }
 
 /// Returns the numbers in a code, and the year of a fiscal one.
-fn numbers_of(code: &str) -> impl Iterator<Item = i128> {
+pub(super) fn numbers_of(code: &str) -> impl Iterator<Item = i128> {
     let year = words::fiscal_year(code);
     let digits = code.split(|char: char| !char.is_ascii_digit()).filter(move |_| year.is_none());
     digits.filter_map(|digits| digits.parse::<i128>().ok()?.checked_mul(ONE)).chain(year)
 }
 
-fn squeezed(code: &str) -> String {
+pub(super) fn squeezed(code: &str) -> String {
     code.chars().filter(|char| char.is_alphanumeric()).collect()
 }
 

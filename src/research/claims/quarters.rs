@@ -8,7 +8,7 @@ use super::lookup::Phrases;
 const PARTS_OF_YEAR: &[(&str, &str)] = &[
     (
         "q1",
-        "first quarter, 1st quarter, ersten quartal, erste quartal, erstes quartal, 1. quartal, \
+        "first quarter, first-quarter, 1st quarter, ersten quartal, erste quartal, erstes quartal, 1. quartal, \
          premier trimestre, primer trimestre, primo trimestre, primeiro trimestre, eerste kwartaal, 第一季度, \
          一季度, i. quartal, 1er trimestre, 1.er trimestre, 1º trimestre, 1° trimestre, 1e kwartaal, \
          первый квартал, первого квартала, первом квартале, i квартал, 1 квартал, i квартала, 1 квартала, \
@@ -19,7 +19,7 @@ const PARTS_OF_YEAR: &[(&str, &str)] = &[
     ),
     (
         "q2",
-        "second quarter, 2nd quarter, zweiten quartal, zweite quartal, zweites quartal, 2. quartal, \
+        "second quarter, second-quarter, 2nd quarter, zweiten quartal, zweite quartal, zweites quartal, 2. quartal, \
          deuxième trimestre, segundo trimestre, secondo trimestre, tweede kwartaal, 第二季度, 二季度, ii. quartal, \
          2e trimestre, 2.º trimestre, 2º trimestre, 2° trimestre, 2e kwartaal, второй квартал, \
          второго квартала, втором квартале, ii квартал, 2 квартал, ii квартала, 2 квартала, ii квартале, \
@@ -29,7 +29,7 @@ const PARTS_OF_YEAR: &[(&str, &str)] = &[
     ),
     (
         "q3",
-        "third quarter, 3rd quarter, dritten quartal, dritte quartal, drittes quartal, 3. quartal, \
+        "third quarter, third-quarter, 3rd quarter, dritten quartal, dritte quartal, drittes quartal, 3. quartal, \
          troisième trimestre, tercer trimestre, terzo trimestre, terceiro trimestre, derde kwartaal, 第三季度, \
          三季度, iii. quartal, 3e trimestre, 3.er trimestre, 3º trimestre, 3° trimestre, 3e kwartaal, \
          третий квартал, третьего квартала, третьем квартале, iii квартал, 3 квартал, iii квартала, \
@@ -40,7 +40,7 @@ const PARTS_OF_YEAR: &[(&str, &str)] = &[
     ),
     (
         "q4",
-        "fourth quarter, 4th quarter, vierten quartal, vierte quartal, viertes quartal, 4. quartal, \
+        "fourth quarter, fourth-quarter, 4th quarter, vierten quartal, vierte quartal, viertes quartal, 4. quartal, \
          quatrième trimestre, cuarto trimestre, quarto trimestre, vierde kwartaal, 第四季度, 四季度, iv. quartal, \
          4e trimestre, 4.º trimestre, 4º trimestre, 4° trimestre, 4e kwartaal, четвёртый квартал, \
          четвертый квартал, четвёртого квартала, четвертого квартала, четвёртом квартале, четвертом квартале, \
@@ -51,12 +51,12 @@ const PARTS_OF_YEAR: &[(&str, &str)] = &[
     ),
     (
         "h1",
-        "first half, ersten halbjahr, erste halbjahr, erstes halbjahr, premier semestre, primer semestre, \
+        "first half, first-half, ersten halbjahr, erste halbjahr, erstes halbjahr, premier semestre, primer semestre, \
          primo semestre, primeiro semestre, 上半年, первом полугодии, первое полугодие, i полугодии, 상반기, 上半期",
     ),
     (
         "h2",
-        "second half, zweiten halbjahr, zweite halbjahr, zweites halbjahr, second semestre, segundo semestre, \
+        "second half, second-half, zweiten halbjahr, zweite halbjahr, zweites halbjahr, second semestre, segundo semestre, \
          secondo semestre, 下半年, втором полугодии, второе полугодие, ii полугодии, 하반기, 下半期",
     ),
 ];

@@ -34,6 +34,12 @@ const BEHIND_ANY: &str = "long wide high tall deep thick broad large heavy last 
     lang breit hoch tief dick groß letztes letzten nächstes dieses jahr später früher heute jeweils \
     long large haut profond épais dernier prochain aujourd chacun ancho alto largo profundo último próximo hoy lungo largo alto profondo ultimo";
 
+/// Behind a number these may make it a share of a hundred, and parts of words that speak of shares, with the sentences
+/// before a number in which they may say what it is.
+const OF_HUNDRED: &str = "pc p v vh vom percents percentage";
+const SHARES: [&str; 4] = ["%", "cent", "zent", "cient"];
+const MOST_BEFORE: usize = 2;
+
 /// What the words of a statement say of the numbers of a page.
 #[derive(Debug)]
 pub struct Roles<'a> {
@@ -117,18 +123,31 @@ impl<'a> Roles<'a> {
     }
 
     /// Returns whether a whole number without a sign counts what is named behind it, such as `7 chapters`, or is that
-    /// of an article, where others near it are marked as shares of a hundred.
+    /// of an article, where others near it are marked as shares of a hundred, or what it counts is plain.
     fn is_no_share(&self, there: &PlacedNumber) -> bool {
         let Number { readings, unit, is_percent, .. } = &there.number;
         let is_bare = unit.is_none() && !is_percent && readings.iter().all(|reading| reading.step >= ONE);
         let are_marked = || self.page.numbers_near(there.sentence, 1).any(|other| other.number.is_percent);
         let numbers = || ordinals::ends_with_label(self.page.text().get(..there.place.start).unwrap_or_default());
-        is_bare && are_marked() && (numbers() || self.names_what_it_counts(there, None))
+        is_bare && (are_marked() && (numbers() || self.names_what_it_counts(there, None)) || self.plainly_counts(there))
+    }
+
+    /// Returns whether prose in the language of the statement, which speaks of no shares there, names in small letters
+    /// what a number counts. Tables and lists may leave out the sign.
+    fn plainly_counts(&self, there: &PlacedNumber) -> bool {
+        let behind = self.page.text().get(there.place.end..).unwrap_or_default().trim_start();
+        let word = behind.split(|char: char| !char.is_alphabetic()).next().unwrap_or_default();
+        let is_thing = word.starts_with(char::is_lowercase) && !text::is_in(OF_HUNDRED, word);
+        let is_row = || self.page.sentence(there.sentence).trim_start().starts_with('|');
+        let says_share = |at: usize| SHARES.iter().any(|part| self.page.sentence(at).contains(*part));
+        let may_be_share = || (there.sentence.saturating_sub(MOST_BEFORE)..=there.sentence).any(says_share);
+        let is_one_language = || self.statement.language().is_some_and(|own| self.page.language() == Some(own.code()));
+        is_thing && !is_row() && !may_be_share() && self.names_what_it_counts(there, None) && is_one_language()
     }
 
     /// Returns whether a word of its own stands right behind a number: none of the statement's, none that stands behind
     /// any number, and none that only describes the unit behind it.
-    fn names_what_it_counts(&self, there: &PlacedNumber, unit: Option<Unit>) -> bool {
+    pub fn names_what_it_counts(&self, there: &PlacedNumber, unit: Option<Unit>) -> bool {
         let text = self.page.text().get(there.place.end..).unwrap_or_default();
         let tokens = tokens(&text[..text.floor_char_boundary(LONGEST_BEHIND)]);
         let [first, rest @ ..] = &tokens[..] else { return false };

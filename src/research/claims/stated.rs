@@ -4,13 +4,14 @@ use std::{cell::OnceCell, collections::BTreeSet, ops::Range};
 
 use super::{
     borders, bounds,
+    check::COUNTED,
     figure::{Figure, Number, PlacedFigure},
     figures,
     keys::{WordKey, word_keys},
     parts, quarters,
     tokens::Token,
     units::Unit,
-    words,
+    words::{self, ONE},
 };
 use crate::text::{Language, is_in};
 
@@ -90,6 +91,9 @@ impl<'a> Statement<'a> {
                 number.precision = bounds::precision(text, tokens, &(found.start..found.end));
             }
         }
+        let language = OnceCell::new();
+        let certain = || *language.get_or_init(|| Language::certain(text));
+        figures.retain(|found| !is_other_word(text, found, certain));
         add_multiples_of_ranges(text, &mut figures);
         let parts = parts_of_year(text, &figures);
         // The number of `3-м квартале` counts nothing.
@@ -115,7 +119,7 @@ impl<'a> Statement<'a> {
             roles,
             computes: OnceCell::new(),
             joins: OnceCell::new(),
-            language: OnceCell::new(),
+            language,
             labels: OnceCell::new(),
             amounts: OnceCell::new(),
         }
@@ -176,6 +180,20 @@ impl<'a> Statement<'a> {
         let is_in_words = |code: &str| !self.text[found.start..found.end].eq_ignore_ascii_case(code);
         matches!(&found.figure, Figure::Code(code) if quarters::is_part_of_year(code) && is_in_words(code))
     }
+}
+
+/// Returns whether what looks like a small number is as well an article or an idiom, or no number in the language of
+/// the statement: `one of them`, `un accord`, and the Spanish eleven in `they once met`.
+fn is_other_word(text: &str, found: &PlacedFigure, language: impl Fn() -> Option<Language>) -> bool {
+    let Figure::Number(number) = &found.figure else { return false };
+    let is_plain = number.is_word && number.multiple == 1 && number.unit.is_none() && !number.is_percent;
+    if !is_plain || number.readings.iter().any(|reading| reading.value > COUNTED) {
+        return false;
+    }
+    let written = text.get(found.start..found.end).unwrap_or_default().to_lowercase();
+    let word = written.split(|char: char| !char.is_alphabetic()).next().unwrap_or_default();
+    let is_foreign = || language().is_some_and(|language| !words::is_number_of(word, language));
+    number.readings.iter().all(|reading| reading.value == ONE) || is_foreign()
 }
 
 /// Adds to the first sum of a range what it is with the word for so many behind the second one: `between $19.2 and

@@ -11,14 +11,14 @@ use crate::{
     text,
 };
 
-const PAGE: &str = "Petrel, the first turbine, stopped on 14 November 2030. A bearing of the main shaft had failed.\n\
+pub(super) const PAGE: &str = "Petrel, the first turbine, stopped on 14 November 2030. A bearing of the main shaft had failed.\n\
     The repair cost 412,000 crowns, of which the insurer paid 300,000.\n\
     Petrel had supplied 4,350 MWh in 2029 and 3,900 MWh in 2030. Visitors come from 9:00 to 16:00.\n\
     | Rate | Members | Others |\n| Day | 18.9 | 21.4 |\n\
     The loan runs until May 2041; its rate is 3.5 %. Twelve people work there. See report IR-2030-11.\n\
     Captain Maud Tregarrow signed for the council of Sallow Bay.";
 
-fn source(id: u32, text: &str) -> Source {
+pub(super) fn source(id: u32, text: &str) -> Source {
     Source { snapshot: text.into(), ..Source::example(id, "https://harbour.test/petrel", "Petrel") }
 }
 
@@ -213,6 +213,39 @@ fn names_are_checked_where_only_names_have_capitals() {
     assert_eq!(judged_after(filler, "There the NATO signed", &spelt).0, Supported);
 }
 
+/// An article looks like a number, and words like `once` are numbers in other languages.
+#[test]
+fn an_article_or_an_idiom_is_no_figure() {
+    for (statement, page) in [
+        ("Le maire a signé un accord avec les syndicats", "Le maire a refusé de signer un accord avec les syndicats."),
+        ("The harbour once banned fishing", "The harbour once allowed fishing."),
+        ("Er sagte, dass die Anlage sicher sei", "Sei 6 gesund: Die Anlage war nicht sicher."),
+    ] {
+        assert_eq!(judged(statement, page), (NotCheckable, Vec::new()), "{statement}");
+    }
+    assert_eq!(judged("The trip takes one hour", "The trip takes 1 hour.").0, Supported);
+    assert_eq!(judged("Twelve people work there", PAGE).0, Supported);
+}
+
+/// The first word of a sentence has a capital letter in any case, and is none of the name behind it.
+#[test]
+fn a_name_begins_behind_the_first_small_word() {
+    let english = "The harbour of the island is old, and its people know the sea and the weather very well. ";
+    let french = "Le port de l'île est vieux, et ses habitants connaissent très bien la mer et le temps qu'il fait. ";
+    for (filler, statement, page, expected) in [
+        (french, "Selon Emmanuel Macron, la réforme est finie", "Emmanuel Macron parle de la réforme.", Supported),
+        (french, "Selon Emmanuel Valls, la réforme est finie", "Emmanuel Macron parle de la réforme.", NotSupported),
+        (english, "Although Tesla sold 412,000 cars, it lost money", "Tesla sold 412,000 cars.", Supported),
+        (english, "Unlike Tesla, Petrel sold 412,000 cars", "Petrel sold 412,000 cars, Tesla fewer.", Supported),
+        (english, "Under Maud Tregarrow they sold 412 cars", "Maud Tregarrow and others sold 412 cars.", Supported),
+        (english, "Treasury Secretary Janet Yellen paid 412 crowns", "Janet Yellen paid 412 crowns.", Supported),
+        (english, "Treasury Secretary Maud Yellen paid 412 crowns", "Janet Yellen paid 412 crowns.", Partly),
+    ] {
+        let page = format!("{filler}{filler}{page}");
+        assert_eq!(judged_after(filler, statement, &page).0, expected, "{statement}");
+    }
+}
+
 /// A source often has the short form of a name alone.
 #[test]
 fn a_name_may_stand_in_the_page_as_its_initials() {
@@ -259,6 +292,11 @@ fn a_single_name_is_checked_where_it_is_all_there_is() {
         let statement = format!("The contract was signed by Penhallow {statement}");
         let (verdict, missing) = judged_after(filler, &statement, &half);
         assert!(matches!(verdict, NotSupported | Partly) && missing == ["Penhallow"], "{statement}");
+    }
+    let oldest = format!("{page} Tregarrow, one of the oldest captains, once left.");
+    for statement in ["signed by Penhallow, one of the oldest captains", "once signed by Penhallow"] {
+        let found = judged_after(filler, &format!("The contract was {statement}"), &oldest);
+        assert_eq!(found, (NotSupported, vec!["Penhallow".to_owned()]), "{statement}");
     }
     assert_eq!(judged("The people of Skelderwick signed the contract").0, NotCheckable, "the question names it");
     assert_eq!(judged("It was signed by the Council on a Tuesday in the Dutch way").0, NotCheckable);
@@ -321,7 +359,7 @@ fn a_quotation_from_a_page_that_has_changed_stands_as_it_was_read() {
     let read = |snapshot: String, others: &[&str]| {
         let mut citations = vec![Citation::new(1, SourceId(1001), at, at + 3)];
         let source = source(1001, &snapshot);
-        let others = others.iter().map(|text| Arc::from(*text)).collect();
+        let others = others.iter().map(|text| std::sync::Arc::from(*text)).collect();
         let texts = Texts::read(vec![source.clone()], &HashMap::from([(source.url, others)]));
         check(&text, &mut citations, &texts, "").pop().map(|claim| (claim.verdict, claim.missing))
     };
@@ -373,6 +411,19 @@ fn each_citation_has_its_own_verdict_and_passage() {
     assert_eq!(chars[passage.start..passage.end].iter().collect::<String>(), passage.text);
 }
 
+/// What follows from one page alone is no merit of another one.
+#[test]
+fn a_computed_number_counts_for_the_page_that_it_follows_from() {
+    let text = "Petrel supplied 8,250 MWh in both years together [1][2].";
+    let at = text.find("[1]").unwrap();
+    let mut citations =
+        vec![Citation::new(1, SourceId(1001), at, at + 3), Citation::new(2, SourceId(1002), at + 3, at + 6)];
+    let other = Source { url: "https://other.test/".to_owned(), ..source(1002, "Gulls nest on 7 roofs.") };
+    let texts = Texts::read(vec![source(1001, PAGE), other], &HashMap::new());
+    assert_eq!(check(text, &mut citations, &texts, "")[0].verdict, Supported);
+    assert_eq!([citations[0].verdict, citations[1].verdict], [Some(Supported), Some(NotSupported)]);
+}
+
 /// The lower case of `İ` is longer than itself, so places in lower case are not places in the text.
 #[test]
 fn a_code_is_found_behind_letters_whose_lower_case_is_longer() {
@@ -394,21 +445,6 @@ fn places_in_lower_case_are_those_of_the_text() {
 }
 
 /// Numbers beyond what can be counted end nothing.
-#[test]
-fn absurd_numbers_overflow_nothing() {
-    let nines = "9".repeat(36);
-    let page = format!("{nines} billionen {nines} percent, {nines},{nines} and {nines}. Code A{nines}. 12 more.");
-    for statement in [
-        format!("In total about {nines} billionen percent"),
-        format!("The sum is {nines} and {nines} together, about 170141183460469231731687303715884105727"),
-        format!("Together 340282366920938463463374607431768211455 % more; A{nines}"),
-        "In total 1,234,567 million of them".to_owned(),
-    ] {
-        judged(&statement, &page);
-        judged("In total 1,234,567 percent more", &statement);
-    }
-}
-
 /// Every sentence of the example library supports itself; with one digit changed, hardly any does.
 #[test]
 fn one_digit_makes_the_difference() {
@@ -479,39 +515,5 @@ proptest::proptest! {
             proptest::prop_assert!(claim.start < claim.end && claim.end <= chars.len());
             proptest::prop_assert!(claim.first_citation + claim.citations <= citations.len());
         }
-    }
-}
-
-#[test]
-fn long_texts_take_time_that_grows_with_their_length() {
-    use crate::domain::growth;
-    let checked = |text: &str, page: &str| {
-        let starts = text.match_indices("[1]").map(|(at, _)| at);
-        let mut citations: Vec<Citation> = starts.map(|at| Citation::new(1, SourceId(1001), at, at + 3)).collect();
-        let texts = Texts::read(vec![source(1001, page)], &HashMap::new());
-        check(text, &mut citations, &texts, "");
-    };
-    growth::check("Dues 12 of 1,234 crowns on 14 November 2030; day 18.9. ", 6_000, |page| {
-        checked("It cost 77 dues [1].", page)
-    });
-    growth::check("The day costs 77 dues of 9,999 crowns [1]. ", 4_000, |text| checked(text, PAGE));
-    growth::check("7,777 dues of ", 3_000, |text| checked(&format!("{text} [1]."), PAGE));
-    growth::check("1.2,3 ", 3_000, |text| checked(text, text));
-    for heads in ["$ in thousands 12,345 ", "usd millions 12,345\n", "(単位：百万円) 12,345 "] {
-        growth::check(heads, 3_000, |page| checked("It cost $12.4 million, or $77.7 billion [1].", page));
-    }
-    for powers in ["10^9 × ", "3 x 10<sup>", "1e9e9", "10⁹⁹", "more than no ", "US$ 5 m2 per hour a ", "Tarn 3.10 "]
-    {
-        growth::check(powers, 8_000, |text| checked(&format!("{text} [1]."), text));
-    }
-    // One behind the other they are no unit, and must not be read into the depth.
-    for units in ["metric ", "percent point ", "square ", "US ", "p.", "个", "km in the "] {
-        growth::check(units, 16_000, |text| checked("It cost 5 dues [1].", &format!("5 {text}")));
-    }
-    for marks in ["“a [b … ", "\"«„\" ", "»one two three four« "] {
-        growth::check(marks, 3_000, |text| checked(&format!("{text} [1]."), text));
-    }
-    for numerals in ["九", "九万", "一二三四五六七八九十"] {
-        growth::check(numerals, 3_000, |page| checked("It cost 77 dues [1].", page));
     }
 }

@@ -5,14 +5,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use parking_lot::Mutex;
-
 use super::{
     keys,
     keys::WordKey,
     page::Page,
     quotations::{self, Letters, Quotation},
-    recent::Recent,
     stated::{Standing, Statement},
     tokens::tokens,
 };
@@ -21,13 +18,10 @@ use crate::{
     text::{self, Language},
 };
 
-/// What was read for notes. Shared by all runs: what is made of a text depends on nothing else.
-static RECENT: Mutex<Recent> = Mutex::new(Recent::new());
-
 /// The sources that a report cites, with their texts.
 #[derive(Debug, Default)]
 pub struct Texts {
-    pub(super) pages: HashMap<SourceId, Arc<CitedPage>>,
+    pub(super) pages: HashMap<SourceId, CitedPage>,
 }
 
 /// A source as statements are held against it.
@@ -56,14 +50,6 @@ struct Guess {
 impl CitedPage {
     pub(super) fn read(text: Arc<str>, around: String) -> Self {
         Self { page: Page::read(text, &around), around, ..Self::default() }
-    }
-
-    pub(super) fn text(&self) -> &str {
-        self.page.text()
-    }
-
-    pub(super) fn around(&self) -> &str {
-        &self.around
     }
 
     /// Returns what is guessed of its language, read on first use.
@@ -111,29 +97,6 @@ impl CitedPage {
 impl Texts {
     /// Reads the snapshots of `sources`, and what else the run saw under their addresses.
     pub fn read(sources: Vec<Source>, others: &HashMap<String, Vec<Arc<str>>>) -> Self {
-        Self::made(sources, others, |text, around| {
-            let known = RECENT.lock().take(&text, &around);
-            known.unwrap_or_else(|| Arc::new(CitedPage::read(text, around)))
-        })
-    }
-
-    /// Reads the same for a note, and keeps what was read for the report that will cite it.
-    pub fn read_for_note(sources: Vec<Source>, others: &HashMap<String, Vec<Arc<str>>>) -> Self {
-        Self::made(sources, others, |text, around| {
-            let known = RECENT.lock().get(&text, &around);
-            known.unwrap_or_else(|| {
-                let page = Arc::new(CitedPage::read(text, around));
-                RECENT.lock().keep(&page);
-                page
-            })
-        })
-    }
-
-    fn made(
-        sources: Vec<Source>,
-        others: &HashMap<String, Vec<Arc<str>>>,
-        read: impl Fn(Arc<str>, String) -> Arc<CitedPage>,
-    ) -> Self {
         let read = |source: Source| {
             let around = [
                 source.title.as_str(),
@@ -144,7 +107,7 @@ impl Texts {
             let around = around.join("\n");
             let of_address = |address: &str| others.get(address).into_iter().flatten().map(|text| &**text).collect();
             let Source { id, snapshot, .. } = same::with_other_texts(source, of_address);
-            (id, read(snapshot, around))
+            (id, CitedPage::read(snapshot, around))
         };
         Self { pages: sources.into_iter().map(read).collect() }
     }
@@ -198,22 +161,4 @@ pub(super) fn related_words(statement: &str) -> impl Iterator<Item = &'static st
         if of_word.is_empty() { text::related_in_compound(&term, language) } else { of_word }
     };
     text::terms(statement, language).into_iter().flat_map(related).map(|(word, _)| word)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_takes_what_was_read_for_a_note() {
-        let snapshot = "The sluice of Recentwick cost 412 crowns.".into();
-        let source = Source { snapshot, ..Source::example(1001, "https://harbour.test/recent", "Sluice") };
-        let none = HashMap::new();
-        let note = Texts::read_for_note(vec![source.clone()], &none);
-        let again = Texts::read_for_note(vec![source.clone()], &none);
-        let report = Texts::read(vec![source.clone()], &none);
-        let later = Texts::read(vec![source.clone()], &none);
-        let is_same = |other: &Texts| Arc::ptr_eq(&note.pages[&source.id], &other.pages[&source.id]);
-        assert_eq!([&again, &report, &later].map(is_same), [true, true, false], "nothing is kept behind the report");
-    }
 }

@@ -17,6 +17,8 @@ const MAY_END: [bool; 256] = {
 };
 /// A stretch without an end is cut into sentences of so many bytes.
 const LONGEST_SENTENCE: usize = 600;
+/// One without spaces is cut as well: what is asked of a number reads its sentence, and a page has thousands.
+const LONGEST_UNSPACED: usize = 4 * LONGEST_SENTENCE;
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -149,7 +151,7 @@ fn number_length(text: &str) -> usize {
     end
 }
 
-/// Finds a text's sentences: they end at a line's end, and at a full stop before a space.
+/// Finds a text's sentences: they end at a line's end, and at a full stop before a space; long stretches are cut.
 pub fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut sentences = Vec::new();
     let mut start = 0;
@@ -164,13 +166,23 @@ pub fn sentences(text: &str) -> Vec<Range<usize>> {
             0xe3 | 0xef if text[at..].starts_with(['。', '！', '？']) => at + 3,
             _ => continue,
         };
-        sentences.push(start..end);
+        push_cut(&mut sentences, text, start..end);
         start = end;
     }
     if start < text.len() {
-        sentences.push(start..text.len());
+        push_cut(&mut sentences, text, start..text.len());
     }
     sentences
+}
+
+/// Adds a sentence, in pieces if it is too long.
+fn push_cut(sentences: &mut Vec<Range<usize>>, text: &str, mut sentence: Range<usize>) {
+    while sentence.len() > LONGEST_UNSPACED {
+        let cut = text.floor_char_boundary(sentence.start + LONGEST_UNSPACED);
+        sentences.push(sentence.start..cut);
+        sentence.start = cut;
+    }
+    sentences.push(sentence);
 }
 
 /// Returns the bytes behind the marks that end a clause.
@@ -219,5 +231,7 @@ mod tests {
         check("耗资4亿元。贵！是？“对”", &["耗资4亿元。", "贵！", "是？", "“对”"]);
         let long = "word ".repeat(LONGEST_SENTENCE / 5 + 1);
         check(&format!("{long}end"), &[&long, "end"]);
+        let (long, rest) = ("界".repeat(LONGEST_UNSPACED / 3), "界".repeat(5));
+        check(&format!("{long}{long}{rest}。"), &[&long, &long, &format!("{rest}。")]);
     }
 }

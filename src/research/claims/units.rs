@@ -154,6 +154,9 @@ const CURRENCIES: &[(&str, &str)] = &[
     ("rupiah", "rupiah IDR"),
 ];
 
+/// A thousand euros, as reports of German companies count them.
+pub const THOUSAND_EUROS: &str = "TEUR";
+
 /// Currencies of several countries: without one it may be that of each.
 const DOLLAR: &str = "dollar";
 const FRANC: &str = "franc";
@@ -196,6 +199,8 @@ impl Unit {
     pub const PERCENTAGE_POINT: Self = Self { quantity: POINTS, kind: "", size: PERCENTAGE_POINT };
     /// A hundredth of it.
     pub const BASIS_POINT: Self = Self { quantity: POINTS, kind: "", size: 1 };
+    /// What durations such as `1h47` are counted in.
+    pub const MINUTE: Self = Self { quantity: TIME, kind: "", size: 60 * SECOND };
 
     /// Returns a currency by its kind.
     pub fn of_currency(kind: &'static str) -> Self {
@@ -293,7 +298,8 @@ static UNIT_OF: LazyLock<HashMap<&str, Unit, FixedState>> = LazyLock::new(|| {
         let unit = Unit::of_currency(kind);
         names.split_whitespace().map(move |name| (name, unit))
     };
-    UNITS.iter().flat_map(of_line).chain(CURRENCIES.iter().flat_map(of_kind)).collect()
+    let thousand = (THOUSAND_EUROS, Unit { size: 100_000, ..Unit::of_currency("euro") });
+    UNITS.iter().flat_map(of_line).chain(CURRENCIES.iter().flat_map(of_kind)).chain([thousand]).collect()
 });
 
 /// Returns the unit of a word in lower case.

@@ -8,10 +8,13 @@ use std::{
 use foldhash::fast::FixedState;
 
 use super::reader::lower;
-use crate::text::{self, is_in, is_unspaced};
+use crate::text::{self, Language, is_in, is_unspaced};
 
 /// Numbers are counted in millionths.
 pub const ONE: i128 = 1_000_000;
+
+/// ISO 639-1 of the languages of [`NUMBERS`], in their order.
+const LANGUAGES: [&str; 9] = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "ar"];
 
 /// Words for 0 to 20, then 30 to 90, 100 and 1,000; a line for each language.
 const NUMBERS: &str = "\
@@ -43,7 +46,7 @@ const MULTIPLES: &[(i8, &str)] = &[
     (8, "億 亿 억"),
     (
         9,
-        "billion billions bn bln bilhão bilhões milliarde milliarden mrd mld mds milliard milliards miliardo miliardi miljard миллиард миллиарда миллиардов млрд мільярд мільярда мільярдів \
+        "billion billions bn bln bilhão bilhões milliarde milliarden mrd mld mds milliard milliards mlrd miliardo miliardi miljard миллиард миллиарда миллиардов млрд мільярд мільярда мільярдів \
          miliard miliarda miliardy miliardów milyar milyara milyarı miljarder miliar مليار",
     ),
     (
@@ -281,6 +284,12 @@ pub fn are_of_one_language(one: &str, other: &str) -> bool {
     NUMBERS.lines().any(|line| has(line, one) && has(line, other))
 }
 
+/// Returns whether a word is known as a number in a language; of one without a line of words, each may be.
+pub fn is_number_of(word: &str, language: Language) -> bool {
+    let own = LANGUAGES.iter().zip(NUMBERS.lines()).find(|(code, _)| **code == language.code());
+    own.is_none_or(|(_, line)| line.split_whitespace().any(|known| known == word))
+}
+
 /// Returns the number that an ordinal or the name of a fraction counts to, in millionths: 19 of `nineteenth`, 3 of
 /// `thirds`.
 pub fn ordinal(word: &str) -> Option<i128> {
@@ -345,7 +354,7 @@ pub fn fiscal_year(code: &str) -> Option<i128> {
     let name = code.strip_prefix("fy")?;
     let (digits, last) = name.split_once(['/', '-']).unwrap_or((name, ""));
     // `FY2022/23` begins in 2022.
-    let is_next = |year: i128| last.parse::<i128>().is_ok_and(|last| last % 100 == (year + 1) % 100);
+    let is_next = |year: i128| last.parse::<i128>().is_ok_and(|last| last % 100 == (year % 100 + 1) % 100);
     let year = digits.parse::<i128>().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     if !(last.is_empty() || is_next(year)) {
         return None;
@@ -408,6 +417,10 @@ mod tests {
     #[test]
     fn each_language_has_all_its_words() {
         assert!(NUMBERS.lines().all(|line| line.split_whitespace().count() == 30));
+        assert_eq!(NUMBERS.lines().count(), LANGUAGES.len());
+        let is_number = |word: &str| [Language::English, Language::Spanish].map(|one| is_number_of(word, one));
+        assert_eq!(["once", "twelve", "doce"].map(is_number), [[false, true], [true, false], [false, true]]);
+        assert!(is_number_of("drei", Language::German) && is_number_of("十二", Language::Chinese));
     }
 
     #[test]
