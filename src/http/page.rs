@@ -32,9 +32,10 @@ const KEPT_PAGES: usize = 64;
 const KEPT_BYTES: usize = 32 << 20;
 /// What is nested deeper is shown at this depth.
 const DEPTH: usize = 32;
-/// Stand around the number of a citation between Markdown and HTML. Private-use characters; behind the first one stands
-/// the secret of the rendering, since a text may come by these characters through entities.
-const MARKS: [char; 2] = ['\u{E010}', '\u{E011}'];
+/// Stand around the number of a citation between Markdown and HTML. Aegean word separators, since only in front of
+/// punctuation, as brackets are, emphasis ends behind a sign (`**12%**[1]`) and before no space (`_Nature_[1]`). Behind
+/// the first one stands the secret of the rendering, since a text may come by these characters through entities.
+const MARKS: [char; 2] = ['\u{10100}', '\u{10101}'];
 
 /// What is read beyond CommonMark.
 const MARKUP: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
@@ -522,7 +523,8 @@ h3{font-size:1.15rem}a{color:#0b57d0}.cite{text-decoration:none;font-size:.85em;
 .wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse}\
 td,th{border:1px solid var(--line);padding:.35rem .7rem;vertical-align:top;text-align:start}\
 .left{text-align:left}.center{text-align:center}.right{text-align:right}th{background:var(--soft)}\
-pre{overflow-x:auto;padding:.8rem 1rem;background:var(--soft);border-radius:.4rem}\
+pre,code{direction:ltr;unicode-bidi:isolate}\
+pre{text-align:left;overflow-x:auto;padding:.8rem 1rem;background:var(--soft);border-radius:.4rem}\
 code{font:.9em/1.5 ui-monospace,monospace}:not(pre)>code{background:var(--soft);padding:.1em .3em;border-radius:.25rem}\
 blockquote{margin:1rem 0;padding:.1rem 1rem;border-inline-start:.25rem solid var(--line)}\
 hr{border:0;border-top:1px solid var(--line)}\
@@ -579,9 +581,12 @@ mod tests {
     /// Entities become characters after the marks were set.
     #[test]
     fn a_text_sets_no_marks_of_its_own() {
-        for (begin, end) in
-            [("&#xE010;", "&#xE011;"), ("&#57360;", "&#57361;"), ("\u{E010}", "\u{E011}"), ("&#xe010;", "\u{E011}")]
-        {
+        for (begin, end) in [
+            ("&#x10100;", "&#x10101;"),
+            ("&#65792;", "&#65793;"),
+            ("\u{10100}", "\u{10101}"),
+            ("&#X10100;", "\u{10101}"),
+        ] {
             let forged = ["1", "2 any words", "not"].map(|inside| format!("{begin}{inside}{end}")).join(" and ");
             let text = format!("# Dues {begin}1{end} [1]\n\nPaid {forged}, `{begin}1{end}` [1].\n");
             let starts: Vec<_> = text.chars().enumerate().filter(|(_, c)| *c == '[').map(|(at, _)| (1, at)).collect();
@@ -628,6 +633,20 @@ mod tests {
         );
         assert!(body.contains("<a href=\"https://a.test/x?b=1&amp;c=2\" rel="), "{body}");
         assert!(body.contains("<div class=\"wide\" tabindex=\"0\"><table>"), "{body}");
+    }
+
+    #[tokio::test]
+    async fn emphasis_ends_right_before_a_citation() {
+        let text = "It rose **12%**[1]. As _Nature_[1] says. **增长12%。**[1]而";
+        let starts: Vec<_> = text.chars().enumerate().filter(|(_, c)| *c == '[').map(|(at, _)| (1, at)).collect();
+        let whole = page(text, &starts);
+        let citations = starts.iter().map(|(number, at)| Citation::new(*number, SourceId(1001), *at, at + 3)).collect();
+        let part = Pages::default().part(text.to_owned(), citations, HashSet::new()).await.unwrap();
+        for shown in [whole.as_str(), str::from_utf8(&part).unwrap()] {
+            for emphasis in ["<strong>12%</strong><a ", "<em>Nature</em><a ", "<strong>增长12%。</strong><a "] {
+                assert!(shown.contains(emphasis), "{emphasis} in {shown}");
+            }
+        }
     }
 
     #[test]

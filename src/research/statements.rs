@@ -76,20 +76,21 @@ async fn other_texts(cx: &Cx, researcher: u32, sources: &[Source]) -> Result<Oth
 /// Returns the texts of the sources that have any: without one, nobody can say what it holds.
 fn read(mut sources: Vec<Source>, others: &OtherTexts) -> Texts {
     sources.retain(|source| !source.snapshot.trim().is_empty() || others.contains_key(&source.url));
-    Texts::read_for_note(sources, others)
+    Texts::read(sources, others)
 }
 
 /// Returns the first ids in brackets as citations of the sources' own ids.
 fn cited(text: &str, known: &HashMap<SourceId, SourceId>) -> Vec<Citation> {
     let (mut at, mut chars) = (0, 0);
+    // A place before the last one is left out.
     let mut char_at = |byte: usize| {
-        chars += text[at..byte].chars().count();
+        chars += text.get(at..byte)?.chars().count();
         at = byte;
-        chars
+        Some(chars)
     };
     let cite = |(place, id): (Range<usize>, SourceId)| {
         let own = *known.get(&id)?;
-        Some(Citation::new(1, own, char_at(place.start), char_at(place.end)))
+        Some(Citation::new(1, own, char_at(place.start)?, char_at(place.end)?))
     };
     citations::bracketed_ids(text).filter_map(cite).take(MOST_CITATIONS).collect()
 }
@@ -278,7 +279,14 @@ mod tests {
         };
         assert_eq!(found("[S is open. Päid [S1001] [S1001]."), [(17, 24), (25, 32)]);
         assert_eq!(found("Paid [see S1001; S9] [S1001 says so]"), [(5, 17)]);
+        // The ids of brackets in brackets are those of the inner ones.
+        assert_eq!(found("Dues rose [[S1001]]."), [(11, 18)]);
+        assert_eq!(found("[see [S1001]]"), [(5, 12)]);
+        assert_eq!(found("[[S1001], [S1001]]"), [(1, 8), (10, 17)]);
+        assert_eq!(found("[[S1001][S1001]]"), [(1, 8), (8, 15)]);
+        assert_eq!(found("上涨【S1001】，［S1001; S1001］, [S1001】"), [(2, 9), (10, 18), (18, 24)]);
         assert_eq!(found(&"[S1001]".repeat(100)).len(), MOST_CITATIONS);
+        growth::check("【[S", 64_000, |text| drop(found(text)));
         growth::check("[S", 64_000, |text| drop(found(text)));
         growth::check("[S1001]", 64_000, |text| drop(found(text)));
     }

@@ -52,4 +52,8 @@ await story(async (page) => {
   const passage = await page.locator("dialog blockquote").evaluate((quote) => getComputedStyle(quote).direction);
   assert(passage === "rtl", `the passage is ${passage}`);
   await fits(page, "a source");
+  const run = (await page.locator(".run").first().getAttribute("id")).replace("run-", "");
+  await page.goto(`${base}/api/v1/runs/${run}/report`);
+  const alone = await look("pre");
+  assert((await look("p")).direction === "rtl" && alone.direction === "ltr" && alone.first - alone.left < 40, `code in the page of a report, too: ${JSON.stringify(alone)}`);
 });

@@ -109,6 +109,19 @@ pub(super) fn address_length(text: &str) -> usize {
     address.trim_end_matches(TRAILING).len()
 }
 
+/// Returns the bytes of an address up to the first character of a script without spaces, with which a sentence goes on
+/// that has the address in it; `None` if nothing of the kind stands behind its host.
+pub(super) fn without_unspaced(address: &str) -> Option<usize> {
+    let front = &address[..address.find(|c: char| c >= '\u{2E80}')?];
+    let front = front.trim_end_matches(TRAILING);
+    host(front).contains('.').then_some(front.len())
+}
+
+/// Returns whether an address ends before this character, whatever stands in it.
+pub(super) fn ends_address(character: char) -> bool {
+    character.is_whitespace() || "<>\"[]`|\\".contains(character) || AROUND.contains(&character)
+}
+
 fn to_its_end(text: &str) -> usize {
     let mut depth = 0_u32;
     let mut escaped = false;
@@ -122,8 +135,7 @@ fn to_its_end(text: &str) -> usize {
             '(' => depth += 1,
             ')' if depth == 0 => return at,
             ')' => depth -= 1,
-            '<' | '>' | '"' | '[' | ']' | '`' | '|' | '\\' => return at,
-            c if c.is_whitespace() || AROUND.contains(&c) => return at,
+            c if ends_address(c) => return at,
             _ => {}
         }
     }

@@ -59,6 +59,8 @@ pub(super) struct Label {
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     pub label: Option<Label>,
+    /// A name in brackets behind a number, as in `1. [Smith 2031] Title`: another label, or a part of the title.
+    pub name: Option<Label>,
     /// Whether a marker of a list stands in front.
     pub is_item: bool,
     pub rest: &'a str,
@@ -71,14 +73,19 @@ pub(super) fn label(line: &str) -> Line<'_> {
     let is_item = rest.len() < trimmed.len();
     let inner = behind_tags(rest);
     let Some((label, rest)) = bracket(inner).or_else(|| number(inner)) else {
-        return Line { label: None, is_item, rest };
+        return Line { label: None, name: None, is_item, rest };
     };
     let rest = behind_tags(rest.trim_start_matches([' ', '*', '_']));
     // `1. [1] Title`
     let inner = if label.form == Form::Ordered { bracket(rest.trim_start_matches([' ', '*', '|'])) } else { None };
-    let (label, rest) = inner.unwrap_or((label, rest));
+    let (label, name, rest) = match inner {
+        Some((name, rest)) if name.form == Form::Name => (label, Some(name), rest),
+        Some((inner, rest)) => (inner, None, rest),
+        None => (label, None, rest),
+    };
     Line {
         label: Some(label),
+        name,
         is_item,
         rest: rest.trim_start_matches(|c: char| c.is_whitespace() || "*_|".contains(c)),
     }

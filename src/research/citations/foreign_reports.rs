@@ -473,6 +473,14 @@ fn authors_and_years_lead_where_the_models_own_list_says() {
     under("In brackets [Smith et al., 2023].", "In brackets [1].");
     under("Smith et al. (2023) say so.", "Smith et al. (2023) [1] say so.");
     under("Never read (Poe, 2020), half (Poe, 2020; Smith, 2023).", "Never read, half [1].");
+    // A place and its year are no work, where the report cites by number and the entry only has the year somewhere.
+    let named = format!("## References\n[1] Germany: Economic Outlook 2023 - {a}\n[2] Poe, E. (2023). Dues. {b}\n");
+    check(
+        &format!("It grew in Germany (2023) by 0.3 % [2], as Poe (2023) and (Germany, 2023) say.\n\n{named}"),
+        "It grew in Germany (2023) by 0.3 % [1], as Poe (2023) [1] and [2] say.",
+    );
+    let gate = format!("## References\n[1] Doe K. The Gate. Tide Press, 2023. {a}\n");
+    check(&format!("As Doe (2023) says.\n\n{gate}"), "As Doe (2023) [1] says.");
     // What the list does not have stays as it is.
     let others =
         "Others (Roe, 2023), (Smith, 2024), (Smith & Poe, 2023), (May 2023), (Smith said, 2023), (2023), in (2023).";

@@ -1,13 +1,14 @@
 //! What a finished segment says: text, code, harmless tags, citations. A pure function of the segment and of what
 //! stands before it; linear in its length.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
     Catalogue,
     address::{address_in_word, is_address},
     anchors,
     ids::{ids_in_bracket, only_ids},
+    lines,
     numbering::Numbering,
     numbers::Numbers,
     scan::{CLOSING, OPENING, PARENTHESES},
@@ -39,7 +40,8 @@ pub(super) struct Before<'a> {
     pub escaped: bool,
     /// Whether code spans are recognised.
     pub spans: bool,
-    /// Whether there is a word on the line already. Only then a tag cannot begin a block of HTML.
+    /// Whether there is a word or a bar on the line already. Only then, or right behind a digit, a tag cannot begin a
+    /// block of HTML.
     pub inside_line: bool,
     /// Whether the segment stands in a formula that takes several lines.
     pub in_formula: bool,
@@ -81,6 +83,7 @@ pub(super) fn parse<'a>(text: &'a str, catalogue: &Catalogue, numbering: &Number
         formula: if before.in_formula { text.len() } else { 0 },
         parsed: Parsed { anchor: before.anchor, ..Parsed::default() },
         plain: 0,
+        apart: BTreeSet::new(),
     };
     reader.range(0, text.len(), 0);
     reader.parsed
@@ -100,6 +103,8 @@ pub(super) struct Reader<'a, 'b> {
     pub(super) parsed: Parsed<'a>,
     /// Where the text begins that is not yet among the pieces.
     pub(super) plain: usize,
+    /// Where parentheses begin that are no target of the bracket before them, and must not look like one.
+    apart: BTreeSet<usize>,
 }
 
 impl<'a> Reader<'a, '_> {
@@ -126,8 +131,19 @@ impl<'a> Reader<'a, '_> {
         self.flush(to);
     }
 
-    /// Puts the text up to `at` among the pieces.
+    /// Puts the text up to `at` among the pieces, with a space before what stands apart.
     pub(super) fn flush(&mut self, at: usize) {
+        while let Some(place) = self.apart.first().copied().filter(|place| *place < at) {
+            self.apart.pop_first();
+            if place >= self.plain {
+                self.push_text(place);
+                self.parsed.pieces.push(Piece::Text(" "));
+            }
+        }
+        self.push_text(at);
+    }
+
+    fn push_text(&mut self, at: usize) {
         if self.plain < at {
             self.parsed.pieces.push(Piece::Text(&self.text[self.plain..at]));
         }
@@ -205,7 +221,10 @@ impl<'a> Reader<'a, '_> {
         let target = self.closing.get(&end).filter(|&&paren| paren < to && self.text[end..].starts_with('('));
         let may_link = self.text[at..].starts_with(['[', '【']);
         if let Some(&paren) = target.filter(|_| may_link) {
-            return self.link(from, (at, open, close), paren, depth);
+            if self.leads_to(from, &self.text[end + 1..paren]) {
+                return self.link(from, (at, open, close), paren, depth);
+            }
+            self.apart.insert(end);
         }
         if let Some(after) = self.reference(from, at, (open, close, end), to, depth) {
             return after;
@@ -215,6 +234,22 @@ impl<'a> Reader<'a, '_> {
             return after;
         }
         self.citation(from, at, inside, (open, end), depth).or_else(|| self.shown(at, end)).unwrap_or(open)
+    }
+
+    /// Returns whether what stands between parentheses behind a bracket is the target of a link, rather than words or a
+    /// part of a formula, as in `[1](in prices of 2031)` and `f[x](t)`. An image has a target, whatever it is.
+    fn leads_to(&self, from: usize, inside: &str) -> bool {
+        let word = inside.split_whitespace().next().unwrap_or_default();
+        let is_place = || {
+            from >= self.formula
+                && (inside.trim().is_empty()
+                    || lines::target(inside).is_some_and(lines::is_place)
+                    || lines::ends_with_file(inside))
+        };
+        self.text.as_bytes()[from] == b'!'
+            || is_address(word.trim_start_matches('<'))
+            || is_place()
+            || self.catalogue.by_target(word.trim_matches(['<', '>'])).is_some()
     }
 
     /// Reads `[text][label]`, `[text][]` and `[label]`, where a definition says that the label is a retrieved page.

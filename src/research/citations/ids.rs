@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, ops::Range};
 
+use super::scan::{CLOSING, OPENING};
 use crate::domain::SourceId;
 
 /// A longer bracket is no list of citations.
@@ -61,19 +62,27 @@ pub(super) fn only_ids(inside: &str, ids: &[(usize, usize, u32)]) -> bool {
 /// Returns the ids that stand in brackets by themselves, in order, each with its bytes: those of one bracket share it
 /// out among them.
 pub fn bracketed_ids(text: &str) -> impl Iterator<Item = (Range<usize>, SourceId)> {
-    let of_bracket = move |(open, _): (usize, &str)| {
-        let inside = &text[open + 1..];
-        let length = inside.bytes().take(LONGEST_LIST).position(|byte| byte == b']');
-        let ids = length.map(|length| ids_in_bracket(&inside[..length])).unwrap_or_default();
-        let is_list = length.is_some_and(|length| only_ids(&inside[..length], &ids));
-        let ids = if is_list { ids } else { Vec::new() };
-        let end = open + length.unwrap_or_default() + 2;
-        let starts: Vec<usize> = ids.iter().skip(1).map(|(start, ..)| open + 1 + start).collect();
+    let of_bracket = move |(open, bracket): (usize, &str)| {
+        let begin = open + bracket.len();
+        let inside = inside_bracket(bracket, &text[begin..]).unwrap_or_default();
+        let ids = ids_in_bracket(inside);
+        let ids = if only_ids(inside, &ids) { ids } else { Vec::new() };
+        // The bracket that closes takes as many bytes as the one that opens.
+        let end = begin + inside.len() + bracket.len();
+        let starts: Vec<usize> = ids.iter().skip(1).map(|(start, ..)| begin + start).collect();
         let ends = starts.clone().into_iter().chain([end]);
         let places = std::iter::once(open).chain(starts).zip(ends).map(|(start, end)| start..end);
         places.zip(ids.into_iter().map(|(.., id)| SourceId(id))).collect::<Vec<_>>()
     };
-    text.match_indices('[').flat_map(of_bracket)
+    text.match_indices(OPENING).flat_map(of_bracket)
+}
+
+/// Returns what stands in a bracket, if it is closed soon and holds no other one: the ids are those of the inner one.
+fn inside_bracket<'a>(opening: &str, behind: &'a str) -> Option<&'a str> {
+    let kind = OPENING.iter().position(|open| opening.starts_with(*open))?;
+    let bounded = &behind[..behind.floor_char_boundary(LONGEST_LIST)];
+    let end = bounded.find(|c: char| OPENING.contains(&c) || CLOSING.contains(&c))?;
+    bounded[end..].starts_with(CLOSING[kind]).then_some(&bounded[..end])
 }
 
 /// Returns the ids a note or report uses, each once, in order of first use.

@@ -9,6 +9,10 @@ use super::{
     ids::ids_in,
     scan::OPENING,
 };
+use crate::text::is_in;
+
+/// Behind the last full stop in the name of a file that a link leads to.
+const FILE_ENDINGS: &str = "pdf htm html md txt csv doc docx xls xlsx ppt pptx";
 
 /// Headings under which models list sources, lower case.
 const SOURCE_HEADINGS: [&str; 83] = [
@@ -441,14 +445,15 @@ pub(super) fn ends_formula(text: &str) -> bool {
     text.ends_with("$$") || text.ends_with("\\]")
 }
 
-/// Returns whether this is the text of a footnote: `[^1]: …`. One that is called by the id of a source is none.
+/// Returns whether this is the text of a footnote: `[^1]: …`. One that is called by the id of a source is none, and
+/// neither is a single word: Markdown without footnotes takes it for the target of a label, and shows nothing of it.
 pub(super) fn is_footnote(line: &str) -> bool {
     without_containers(line).strip_prefix("[^").and_then(|rest| rest.split_once(']')).is_some_and(|(label, rest)| {
         !label.is_empty()
             && !label.contains('[')
             && ids_in(label).is_empty()
             && !label.contains(char::is_whitespace)
-            && rest.starts_with(':')
+            && rest.strip_prefix(':').is_some_and(|rest| target(rest).is_none())
     })
 }
 
@@ -508,17 +513,37 @@ fn behind_marker(trimmed: &str) -> &str {
     without_containers(trimmed).trim_start_matches(['•', '*', '_', ' '])
 }
 
-/// Returns the label whose target the line defines, as in `[label]: target`. The target is one word; a title in
-/// quotation marks may follow.
+/// Returns the label whose target the line defines, as in `[label]: target`.
 pub(super) fn definition(line: &str) -> Option<&str> {
     let label = without_containers(line).strip_prefix('[')?;
-    let (label, target) = label.split_once("]:")?;
+    let (label, rest) = label.split_once("]:")?;
     if label.contains(['[', ']']) || label.trim().is_empty() {
         return None;
     }
-    let (target, title) = target.trim().split_once(char::is_whitespace).unwrap_or((target.trim(), ""));
+    target(rest).filter(|target| is_place(target)).map(|_| label)
+}
+
+/// Returns the word that is all of a text but for white space and a title in quotation marks, as Markdown reads what
+/// defines a link.
+pub(super) fn target(text: &str) -> Option<&str> {
+    let (word, title) = text.trim().split_once([' ', '\t']).unwrap_or((text.trim(), ""));
     let title = title.trim();
     let quoted = title.starts_with(['"', '\'', '(']) && title.ends_with(['"', '\'', ')']);
-    // A single word is more likely said of the label than a place.
-    (target.contains(['/', '.', '#', ':', '<']) && (title.is_empty() || quoted)).then_some(label)
+    (title.is_empty() || quoted).then_some(word)
+}
+
+/// Returns whether a word is more likely a place than said of a label, as `5.2%`, `9:00` and `Estimated.` are.
+pub(super) fn is_place(word: &str) -> bool {
+    let has_scheme = || word.starts_with(char::is_alphabetic) && address::behind_scheme(word).is_some();
+    let names_file = || word.split('.').skip(1).any(|part| part.starts_with(char::is_alphabetic));
+    // Scripts without spaces make a word of a whole remark, such as `单位：元/吨。`.
+    let is_remark = || word.contains(|c: char| c >= '\u{2E80}');
+    let has_mark = || word.starts_with(['/', '#']) || word.contains(['/', '#']) && !is_remark();
+    word.contains('<') || has_mark() || has_scheme() || names_file()
+}
+
+/// Returns whether the last word of a text is the name of a file, as in `harbour tariff 2031.pdf`.
+pub(super) fn ends_with_file(text: &str) -> bool {
+    let is_file = |(name, ending): (&str, &str)| !name.is_empty() && is_in(FILE_ENDINGS, &ending.to_ascii_lowercase());
+    text.split_whitespace().next_back().and_then(|word| word.rsplit_once('.')).is_some_and(is_file)
 }

@@ -19,6 +19,8 @@ pub(super) struct SourceList {
     bytes: usize,
     /// References of the part of the list that has been judged already.
     earlier: usize,
+    /// The number of its last reference, where that stands in no brackets.
+    last: Option<u32>,
     /// The block of code in which the list stands, as far as it has come.
     fence: Option<lines::Fence>,
 }
@@ -36,6 +38,8 @@ pub(super) struct Line {
     pub has_id: bool,
     /// It has a number that the text cites.
     pub is_cited: bool,
+    /// The number in front of it that stands in no brackets.
+    pub ordered: Option<u32>,
 }
 
 impl Line {
@@ -78,23 +82,36 @@ impl SourceList {
     /// Returns a list whose heading is that line.
     pub(super) fn new(heading: lines::SourceHeading, line: Line) -> Self {
         let lines::SourceHeading { level, certain, plain } = heading;
-        Self { level, certain, plain, lines: vec![line], bytes: 0, earlier: 0, fence: None }
+        Self { level, certain, plain, lines: vec![line], bytes: 0, earlier: 0, last: None, fence: None }
     }
 
     /// Returns the rest of a list that was too long to be judged at once.
     pub(super) fn going_on(&self, line: Line) -> Self {
-        let bytes = line.text.len();
-        Self { lines: vec![line], bytes, earlier: 1, ..*self }
+        let mut rest = Self { lines: Vec::new(), bytes: 0, earlier: 1, ..*self };
+        rest.push(line);
+        rest
     }
 
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn push(&mut self, line: Line) {
+    pub(super) fn push(&mut self, mut line: Line) {
         // A blank line takes room too.
         self.bytes += line.text.len() + 1;
+        // What counts on behind an entry that the text cites is one too.
+        line.is_cited |= self.counts_on(&line);
+        if line.is_cited && address::ends_with_address(line.text.trim()) {
+            self.last = line.ordered;
+        }
         self.lines.push(line);
+    }
+
+    /// Returns whether a line ends with an address and has the number after that of the last reference, under a heading
+    /// that is not certain.
+    fn counts_on(&self, line: &Line) -> bool {
+        let is_next = line.ordered.is_some() && line.ordered == self.last.and_then(|last| last.checked_add(1));
+        !self.certain && is_next && address::ends_with_address(line.text.trim())
     }
 
     /// Takes a line of the block of code that holds the whole list; false when it is no such line. A list may stand in
@@ -127,7 +144,7 @@ impl SourceList {
             None if self.level > 6 => {
                 !(lines::is_list_line(trimmed) || trimmed.starts_with('|') || is_bibliographic(trimmed))
             }
-            None => !self.certain && !line.is_cited && !self.may_hold(&line.text, trimmed),
+            None => !(self.certain || line.is_cited || self.counts_on(line) || self.may_hold(&line.text, trimmed)),
         }
     }
 

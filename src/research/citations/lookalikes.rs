@@ -105,6 +105,85 @@ fn links_say_what_their_numbers_mean() {
 }
 
 #[test]
+fn a_bracket_behind_the_number_of_an_entry_leaves_it_the_number_where_numbers_cite() {
+    check(
+        &format!(
+            "Tides rise [1]. Dues fall [2].\n\n## References\n1. Global tides: https://foreign.test/x\n\
+             2. [2301.12345] Tides, an early paper: {A}"
+        ),
+        "Tides rise. Dues fall [1].",
+        1,
+        2,
+    );
+    let list = format!("1. [PDF] Dues: {A}\n2. [Tides] ({B})\n3. **[Minutes]** – {C}");
+    let text = "Gates [3], tides [2], dues [1].";
+    let expected = "Gates [1], tides [2], dues [3].";
+    check(&format!("{text}\n\n## Sources\n{list}"), expected, 0, 3);
+    check(&format!("{text}\n\n{list}"), expected, 0, 3);
+    check(&format!("Dues [Smith 2021].\n\n## Sources\n1. [Smith 2021] Dues: {A}"), "Dues [1].", 0, 1);
+}
+
+#[test]
+fn an_entry_that_is_not_cited_does_not_cut_its_list() {
+    let list = format!("1. Dues: {A}\n2. Tides: {B}\n3. Boats: https://foreign.test/x\n4. Gates: {C}");
+    for heading in ["## Key Sources", "## Referencias bibliográficas", "## References and Further Reading"] {
+        let text = format!("Dues [1]. Gates [4]. Tides [2].\n\n{heading}\n{list}");
+        check(&text, "Dues [1]. Gates [2]. Tides [3].", 0, 4);
+    }
+    // Neither a first entry nor one out of order shows that it is one.
+    check(
+        "Dues [S1001].\n\n## Open-source tools\n1. Reader: https://foreign.test/x\n2. Writer: https://foreign.test/y",
+        "Dues [1].\n\n## Open-source tools\n1. Reader: foreign.test\n2. Writer: foreign.test",
+        2,
+        0,
+    );
+}
+
+#[test]
+fn words_in_parentheses_behind_a_bracket_are_no_target() {
+    check("Dues rose [S1001](in 2031 prices).", "Dues rose [1] (in 2031 prices).", 0, 0);
+    check("Dues [S1001](e.g. of boats) [S1002](p. 4).", "Dues [1] (e.g. of boats) [2] (p. 4).", 0, 0);
+    check("So $\\mathcal{F}[f](\\omega)=\\int f$.", "So $\\mathcal{F}[f] (\\omega)=\\int f$.", 0, 0);
+    check("So $x[1](t)$ [S1001].", "So $x[1] (t)$ [1].", 0, 0);
+    check("So $f[x]()$ [S1001].", "So $f[x] ()$ [1].", 0, 0);
+    check("See [old [dues](of boats)](never).", "See [old [dues] (of boats)] (never).", 0, 0);
+    check("See [Harbour report](), [Tariff](harbour tariff 2031.pdf).", "See Harbour report, Tariff.", 2, 0);
+    check("See [目录](#第一章).", "See 目录.", 1, 0);
+    check("See [a](evil.html), [b](#top), ![c](evil).", "See a, b, c.", 3, 0);
+}
+
+#[test]
+fn formulas_keep_their_less_than() {
+    check("So $k<n \\le m$ and $p<1/2$.\n\n$$\nx<0\n$$", "So $k< n \\le m$ and $p< 1/2$.\n\n$$\nx< 0\n$$", 0, 0);
+    check("A Vec<T> of k<n.", "A Vec\\<T> of k\\<n.", 0, 0);
+}
+
+#[test]
+fn harmless_tags_behind_figures_stay() {
+    let stays = |text: &str| check(text, text, 0, 0);
+    stays("| a | b |\n|---|---|\n| 2023 | 12<br>13 |\n| <b>7</b> | 8 |");
+    stays("10<sup>6</sup> cells");
+    check("<br>\n1. <br>\n> <b>\n12 <b>", "\\<br>\n1. \\<br>\n> \\<b>\n12 \\<b>", 0, 0);
+}
+
+#[test]
+fn footnotes_of_one_word_stay() {
+    let stays = |text: &str| check(&format!("Dues[^1] [S1001].\n\n{text}"), &format!("Dues[^1] [1].\n\n{text}"), 0, 0);
+    stays("[^1]: In crowns of 2031.");
+    let shown = |text: &str| {
+        let expected = format!("费用上涨[^1]，见[1]。\n\n{}", text.replace("]:", "]\\:"));
+        check(&format!("费用上涨[^1]，见[S1001]。\n\n{text}"), &expected, 0, 0);
+    };
+    shown("[^1]: 数据为估计值。");
+    shown("[^1]: 单位：元/吨。");
+    shown("[^1]: Estimated.");
+    shown("[^1]: 估计 (市政厅)");
+    shown("[^1]: 估计\n\n- [Q1]: 5.2%\n- [Opening]: 9:00");
+    check("Dues[^a] [S1001].\n\n[^a]: Provisional", "Dues[^a] [1].\n\n[^a]\\: Provisional", 0, 0);
+    check("Dues [S1001].\n\n[x]: evil.html\n[y]: mailto:a@evil.test\n[z]: #top", "Dues [1].", 0, 3);
+}
+
+#[test]
 fn lists_in_places_of_their_own_are_read() {
     let text = "Dues [1], tides [2].";
     let read = |list: &str, removed: u32| check(&format!("{text}\n\n{list}\n"), text, 0, removed);

@@ -2,7 +2,7 @@
 //! marks of other programs.
 
 use super::{
-    address::{address_length, behind_scheme, has_numeric_host, host, is_address, paper},
+    address::{address_length, behind_scheme, has_numeric_host, host, is_address, paper, without_unspaced},
     grammar::{DEPTH, Piece, Reader, tail},
     ids::{ids_in_bracket, only_ids},
     numbers::{self, Numbers},
@@ -87,7 +87,9 @@ impl<'a> Reader<'a, '_> {
             self.parsed.removed += 1;
             return self.replace(at, close + 1, []);
         }
-        let inside_line = self.before.inside_line || self.text[..at].contains(char::is_alphabetic);
+        let inside_line = self.before.inside_line
+            || self.text[..at].contains(|c: char| c.is_alphabetic() || c == '|')
+            || self.previous(at).is_some_and(|previous| previous.is_ascii_digit());
         if inside_line && let Some(end) = self.raised_bracket(at, to, depth) {
             return end;
         }
@@ -247,9 +249,14 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Returns an address in the text: a citation when it was retrieved, else its host, unless that is nothing but
-    /// numbers.
+    /// numbers. A sentence without spaces goes on behind it (`https://host.test/dues的数据`).
     pub(super) fn address(&mut self, at: usize, to: usize) -> usize {
-        let address = &self.text[at..at + address_length(&self.text[at..to]).max(1)];
+        let mut address = &self.text[at..at + address_length(&self.text[at..to]).max(1)];
+        if self.catalogue.by_url(address).is_none()
+            && let Some(length) = without_unspaced(address)
+        {
+            address = &address[..length];
+        }
         self.addressed(address, (at, at + address.len()), to)
     }
 
@@ -270,7 +277,8 @@ impl<'a> Reader<'a, '_> {
         format!("{}{}", self.before.text, tail(&self.text[..at]))
     }
 
-    /// Reads a `<`: one that might begin a tag, a comment or an address is shown; any other is text.
+    /// Reads a `<`: one that might begin a tag, a comment or an address is shown; any other is text. In a formula a
+    /// space keeps it from beginning one, since a backslash would be a command there.
     fn less_than(&mut self, at: usize, to: usize) -> usize {
         let rest = &self.text[at + 1..to];
         let name = rest.strip_prefix('/').unwrap_or(rest);
@@ -279,7 +287,11 @@ impl<'a> Reader<'a, '_> {
         let scheme = after == Some(':') && name[length + 1..].starts_with(|c: char| !c.is_whitespace());
         let ends = scheme || after.is_none_or(|c| c.is_whitespace() || matches!(c, '/' | '>' | '@'));
         let tag = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && ends;
-        if tag || rest.starts_with(['!', '?']) { self.replace(at, at + 1, [Piece::Angle]) } else { at + 1 }
+        if !(tag || rest.starts_with(['!', '?'])) {
+            return at + 1;
+        }
+        let piece = if at < self.formula { Piece::Text("< ") } else { Piece::Angle };
+        self.replace(at, at + 1, [piece])
     }
 
     /// Takes a formula as a whole, since numbers in brackets stay inside one.
@@ -300,7 +312,7 @@ impl<'a> Reader<'a, '_> {
         });
         let is_indexed = |body: &str| {
             body.starts_with(|c: char| c.is_ascii_alphabetic())
-                && body.ends_with(']')
+                && (body.ends_with(']') || (body.ends_with(')') && body.contains("](")))
                 && !body.contains(char::is_whitespace)
         };
         let is_formula =

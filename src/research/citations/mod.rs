@@ -514,7 +514,8 @@ impl Resolver {
 
     fn held(&self, line: &str) -> lists::Line {
         let entry = entries::label(line);
-        let is_cited = |label: entries::Label| label.name.parse().is_ok_and(|number| self.numbers.contains(&number));
+        let number: Option<u32> = entry.label.as_ref().and_then(|label| label.name.parse().ok());
+        let is_ordered = entry.label.is_some_and(|label| label.form == entries::Form::Ordered);
         let says = entries::said_by_number(line).is_some_and(|said| !self.catalogue.is_title(said));
         lists::Line {
             number: self.kinds.len(),
@@ -522,7 +523,8 @@ impl Resolver {
             states: says || self.catalogue.states(line),
             is_title: self.catalogue.is_title(entry.rest),
             has_id: self.catalogue.has_id(line),
-            is_cited: entry.label.is_some_and(is_cited),
+            is_cited: number.is_some_and(|number| self.numbers.contains(&number)),
+            ordered: number.filter(|_| is_ordered),
         }
     }
 

@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         self.numbering.anchors.extend(anchors::in_line(line));
         let mut found = label(lines::behind_title(line.trim()).unwrap_or(line));
         // Where numbers cite, a bracket before an address is the title of an entry.
-        found.label = found.label.or_else(|| linked_name(found.rest));
+        found.label = found.name.filter(|_| self.used.is_empty()).or(found.label).or_else(|| linked_name(found.rest));
         found.label = found.label.filter(|label| label.form != Form::Name || self.used.is_empty());
         let indent = line.len() - line.trim_start().len();
         let mut joined = false;
@@ -272,6 +272,9 @@ impl<'a> Reader<'a> {
         let is_part = self.list.last().is_some_and(|entry| entry.label.is_some() && entry.indent < indent);
         let is_item = found.is_item && !is_part;
         let work = Work::read(found.rest).filter(|_| !is_part);
+        let has_number = found.label.as_ref().is_some_and(|label| label.name.parse::<u32>().is_ok());
+        let by_number = has_number && !self.used.is_empty();
+        let work = work.map(|work| if by_number { work } else { work.named_in_sentences() });
         let is_broken = self.is_waiting() && self.list.last().is_some_and(|entry| entry.label.is_some());
         let is_next = (is_address(found.rest) && !self.is_waiting()) || (work.is_some() && !is_broken);
         if (found.label.is_some() || is_item || is_next) && self.list.len() < MOST_ENTRIES {

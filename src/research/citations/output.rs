@@ -28,7 +28,7 @@ pub(super) struct Output {
     /// Only white space and markers of quotations and lists stand on the line.
     at_head: bool,
     markers: usize,
-    /// A letter stands on the line.
+    /// A letter or a bar stands on the line, so that no block of HTML begins on it.
     inside_line: bool,
     label: Label,
     /// The line is the text of a footnote, whose colon stays.
@@ -198,7 +198,7 @@ impl Output {
         };
         let is_head = character.is_whitespace() || character.is_ascii_digit() || ">-+*.)".contains(character);
         self.at_head &= is_head;
-        self.inside_line |= character.is_alphabetic();
+        self.inside_line |= character.is_alphabetic() || character == '|';
         self.escaped = self.escaping;
         self.escaping = character == '\\' && !self.escaping;
         self.tail = [self.tail[1], character];

@@ -45,6 +45,23 @@ fn an_address_ends_at_brackets_and_quotation_marks_of_any_script() {
 }
 
 #[test]
+fn a_sentence_without_spaces_goes_on_behind_an_address() {
+    let wiki = "https://zh.wikipedia.org/wiki/登革热";
+    let (before, behind) = ("港".repeat(15), "费".repeat(99));
+    for (text, expected) in [
+        (format!("根据{A}的数据，费用上涨。"), "根据[1]的数据，费用上涨。".to_owned()),
+        ("根据https://foreign.test/x的数据。".to_owned(), "根据foreign.test的数据。".to_owned()),
+        ("见https://www.foreign.test的数据。".to_owned(), "见foreign.test的数据。".to_owned()),
+        ("见https://例子.test/x。".to_owned(), "见例子.test。".to_owned()),
+        (format!("{before}{wiki}，费用上涨。"), format!("{before}[1]，费用上涨。")),
+        (format!("{before}（{wiki}）{behind}"), format!("{before}（[1]）{behind}")),
+    ] {
+        let sources = lookalikes::sources().into_iter().chain([Source::example(1004, wiki, "登革热")]).collect();
+        assert_eq!(settled(sources, &text, 5).0, expected, "for {text:?}");
+    }
+}
+
+#[test]
 fn raised_numbers_cite_wherever_nothing_speaks_against_it() {
     under(
         "Dues rose by 12%¹. In 2023³ they fell. They are higher² and the GDP¹, so \"paid\"² (all)³.",
@@ -328,5 +345,6 @@ fn reading_these_forms_is_linear() {
     ] {
         growth::check(shape, 4_000, |text| drop(tests::settled(text)));
     }
+    growth::check("https://a.test/港", 4_000, |text| drop(tests::settled(text)));
     growth::check("| a | [b | c](x) ", 2_000, |text| drop(tests::settled(&format!("|{text}"))));
 }

@@ -4,7 +4,7 @@
 //! holds together. Where segments end is decided character by character from the text alone, so it never matters in
 //! which pieces the text arrived.
 
-use super::raised;
+use super::{address::ends_address, raised};
 
 /// A bracket, code span or tag that is still open after so many bytes is ordinary text.
 const HELD_BYTES: usize = 2_048;
@@ -45,6 +45,8 @@ pub(super) struct Segmenter {
     raised: usize,
     /// Bytes left for a citation between parentheses.
     cited: usize,
+    /// An address has begun, and no character has ended it.
+    address: bool,
     previous: Option<char>,
 }
 
@@ -89,7 +91,8 @@ impl Segmenter {
             return false;
         }
         let is_word = || self.text.contains(|c: char| !c.is_whitespace());
-        let unspaced = self.text.len() > UNSPACED_BYTES && self.previous.is_some_and(|c| c >= '\u{2E80}');
+        let unspaced =
+            self.text.len() > UNSPACED_BYTES && !self.address && self.previous.is_some_and(|c| c >= '\u{2E80}');
         let at_space = character.is_whitespace() && !self.previous.is_some_and(char::is_whitespace);
         // What stands behind a raised number says whether it is a power.
         let is_raised = || self.text.ends_with(raised::SUPERSCRIPTS) || self.text.ends_with("</sup>");
@@ -101,6 +104,9 @@ impl Segmenter {
         self.formula = self.formula.saturating_sub(character.len_utf8());
         self.raised = self.raised.saturating_sub(character.len_utf8());
         self.cited = self.cited.saturating_sub(character.len_utf8());
+        let begins =
+            (character == '/' && self.text.ends_with(":/")) || (character == '.' && self.text.ends_with("www"));
+        self.address = begins || (self.address && !ends_address(character));
         if character == '`' {
             self.ticks += 1;
             return;

@@ -30,6 +30,8 @@ pub(super) struct Cited {
     second: Option<String>,
     /// With the letter that tells works of one year apart.
     year: String,
+    /// A sentence names it, as in `Smith (2023) says`.
+    in_sentence: bool,
 }
 
 /// A work as an entry of a list names it.
@@ -40,6 +42,8 @@ pub(super) struct Work {
     /// All words of the names, in lower case.
     names: Vec<String>,
     year: String,
+    /// A sentence may name it. Where numbers cite, `Germany (2023)` is a place, whatever the title of an entry says.
+    in_sentence: bool,
 }
 
 impl Work {
@@ -47,14 +51,21 @@ impl Work {
     pub(super) fn read(entry: &str) -> Option<Self> {
         let entry = entry[..entry.floor_char_boundary(LONGEST_ENTRY)].trim_start_matches(['*', '_', ' ']);
         let entry = &entry[..entry.find("http").unwrap_or(entry.len())];
-        let (names, year) = match year_in_parentheses(entry) {
+        let found = year_in_parentheses(entry);
+        let in_sentence = found.is_some();
+        let (names, year) = match found {
             Some(found) => found,
             None => (entry.split(['.', ':', '"', '“']).find(|part| part.len() > 3)?, only_year(entry)?),
         };
         let first = first_author(names).filter(|_| are_names(names))?;
         let last = first.rsplit(' ').next().filter(|last| **last != first).map(str::to_owned);
         let names = words(names).map(str::to_lowercase).collect();
-        Some(Self { first: last.into_iter().chain([first]).collect(), names, year })
+        Some(Self { first: last.into_iter().chain([first]).collect(), names, year, in_sentence })
+    }
+
+    /// Returns the work as one that a sentence may name, wherever its entry has the year.
+    pub(super) fn named_in_sentences(self) -> Self {
+        Self { in_sentence: true, ..self }
     }
 
     /// Returns what it may be called: each name of its first author, with its year.
@@ -96,7 +107,10 @@ impl<T: Copy + PartialEq> Works<T> {
     /// meant.
     pub(super) fn target(&self, cited: &Cited) -> Option<T> {
         let alike = self.by_key.get(&(cited.first.clone(), cited.year.clone()))?;
-        let is_meant = |work: &Work| cited.second.as_ref().is_none_or(|second| work.names.contains(second));
+        let is_meant = |work: &Work| {
+            (work.in_sentence || !cited.in_sentence)
+                && cited.second.as_ref().is_none_or(|second| work.names.contains(second))
+        };
         let mut meant = alike.iter().filter(|(work, _)| is_meant(work)).map(|(_, target)| *target);
         let first = meant.next()?;
         meant.all(|target| target == first).then_some(first)
@@ -126,7 +140,7 @@ pub(super) fn named_before(before: &str, year: &str) -> Option<Cited> {
     let pair = BETWEEN.iter().find_map(|between| names.rsplit_once(between));
     let pair = pair.and_then(|(first, second)| Some((surname(first)?, Some(name(second)?))));
     let (first, second) = pair.or_else(|| Some((surname(names)?, None)))?;
-    Some(Cited { first, second, year })
+    Some(Cited { first, second, year, in_sentence: true })
 }
 
 /// Reads one cited work, as in `Smith et al., 2023`, with or without the comma, and a page behind it.
@@ -147,7 +161,7 @@ fn one(text: &str) -> Option<Cited> {
         Some(second) => Some(name(second)?),
         None => None,
     };
-    Some(Cited { first, second, year: year_of(year.trim())? })
+    Some(Cited { first, second, year: year_of(year.trim())?, in_sentence: false })
 }
 
 /// Returns a name of a few words, in lower case: each begins with a capital but for those like `van`.
