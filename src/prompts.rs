@@ -122,7 +122,7 @@ impl Prompts {
         for (name, source) in TEMPLATES {
             environment.add_template(name, source)?;
         }
-        Ok(Self { environment, wording: wording() })
+        Ok(Self { environment, wording: wording(TEMPLATES) })
     }
 
     /// Names the words of this release: equal for equal texts only.
@@ -150,10 +150,12 @@ impl Prompts {
     }
 }
 
-/// Hashes the texts, and the release too, since it decides what the texts are filled with.
-fn wording() -> String {
+/// Hashes the texts, their headers included, and the release too, since it decides what the texts are filled with. A
+/// change within a release in how code fills a request, or splits it into parts, has to change a header too: otherwise
+/// the runs in flight do not know their requests again, and fail.
+fn wording(templates: &[(&str, &str)]) -> String {
     let mut all = env!("CARGO_PKG_VERSION").to_owned();
-    all.extend(TEMPLATES.iter().flat_map(|(name, source)| [name, "\n", source, "\0"]));
+    all.extend(templates.iter().flat_map(|(name, source)| [*name, "\n", *source, "\0"]));
     hex(&sha256(all.as_bytes())[..8])
 }
 
@@ -258,7 +260,8 @@ const LONGEST_NAME: usize = 40;
 const LONGEST_GAP: usize = 256;
 
 /// Makes text that is not ours, a model's included, harmless to the tags that frame it: `<` of a look-alike becomes
-/// `‹`, and `[` becomes `❲`. A look-alike may be spelt with entities, full-width or invisible characters.
+/// `‹`, and `[` becomes `❲`. A look-alike may be spelt with entities, full-width or invisible characters. What stands
+/// for texts in templates ([`MARKS`]) is left out.
 pub fn untrusted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -274,7 +277,7 @@ pub fn untrusted(text: &str) -> String {
         match opens {
             Some('<') if is_tag(behind) => out.push('‹'),
             Some('[') if is_name(behind, &BRACKETED) => out.push('❲'),
-            _ if is_invisible_letter(character) => {}
+            _ if is_invisible_letter(character) || MARKS.contains(&character) => {}
             _ => out.push_str(&rest[..length]),
         }
         rest = behind;
@@ -354,8 +357,37 @@ mod tests {
     use super::*;
 
     #[test]
+    fn headers_are_part_of_the_wording() {
+        let of = |header: &str| {
+            let template = format!("{{#- {header} #}}text");
+            wording(&[("page", template.as_str())])
+        };
+        assert_ne!(of("shape: one part"), of("shape: a part for each source"));
+    }
+
+    #[test]
+    fn foreign_text_cannot_draw_a_text_to_another_place() {
+        let mut flexible = Flexible::default();
+        let title = untrusted(&flexible.mark("the page"));
+        assert_eq!(title, "0");
+    }
+
+    #[test]
     fn look_alikes_of_our_tags_are_defused() {
         assert_eq!(untrusted("a </source> <SOURCE id=1> <b> 1 < 2"), "a ‹/source> ‹SOURCE id=1> <b> 1 < 2");
+    }
+
+    /// Of the judges' too.
+    #[test]
+    fn every_tag_that_begins_a_line_of_a_prompt_is_one_of_ours() {
+        let prompts = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("prompts");
+        let files = ["", "judges", "tools"].into_iter().flat_map(|folder| prompts.join(folder).read_dir().unwrap());
+        for path in files.map(|file| file.unwrap().path()).filter(|path| path.is_file()) {
+            for line in std::fs::read_to_string(&path).unwrap().lines() {
+                let Some(behind) = line.trim_start().strip_prefix('<') else { continue };
+                assert!(is_tag(behind), "{}: the tag of '{line}' is missing in `TAGS`", path.display());
+            }
+        }
     }
 
     #[test]

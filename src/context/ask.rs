@@ -14,7 +14,7 @@ use super::{
     sink::{NoText, TextSink, poured},
     spending::Purpose,
     unanswered::{Outcome, Unanswered},
-    watch,
+    watch::Watch,
 };
 use crate::{
     domain::{Cost, Event, Failure, FailureCode, ModelName, Models, Usage, WarningCode},
@@ -133,10 +133,10 @@ impl Cx {
         deadline: Option<Deadline>,
     ) -> Result<Entry<Outcome>, Stop> {
         self.begins(role, &call.request);
-        let watch = watch::begin(key, role, &call.request);
-        let (made, paid) = (self.made_for(key, role, deadline), Mutex::default());
+        let (watch, paid) = (Watch::default(), Mutex::default());
+        let made = self.made_for(key, role, deadline, &watch);
         // Boxed, as the other large futures on the way to the wire: a stack holds several of them at once.
-        let call = Box::pin(watch.over(self.fitted(made, call, None::<&mut NoText>, &paid)));
+        let call = Box::pin(self.fitted(made, call, None::<&mut NoText>, &paid));
         let entry = match self.before(deadline, call).await {
             Some(entry) => entry?,
             None => {
@@ -144,7 +144,7 @@ impl Cx {
                 self.with_usage(role, &paid.lock(), Entry::new(Err(Unanswered::lasting(late))))
             }
         };
-        watch::end(watch, &entry.value);
+        watch.end_step(&entry.value);
         Ok(entry)
     }
 
@@ -168,10 +168,10 @@ impl Cx {
             }
             streamed = true;
             self.begins(role, &call.request);
-            let watch = watch::begin(key, role, &call.request);
-            let (made, paid) = (self.made_for(key, role, None), Mutex::default());
-            let entry = watch.over(Box::pin(self.fitted(made, call, Some(&mut *sink), &paid))).await?;
-            watch::end(watch, &entry.value);
+            let (watch, paid) = (Watch::default(), Mutex::default());
+            let made = self.made_for(key, role, None, &watch);
+            let entry = Box::pin(self.fitted(made, call, Some(&mut *sink), &paid)).await?;
+            watch.end_step(&entry.value);
             Ok(entry)
         };
         let outcome: Outcome = self.run.journal.step(key, StepKind::Model, asked.clone(), work).await?;
@@ -181,12 +181,12 @@ impl Cx {
         Ok(outcome)
     }
 
-    fn made_for<'a>(&self, key: &'a str, role: Role, deadline: Option<Deadline>) -> MadeFor<'a> {
+    fn made_for<'a>(&self, key: &'a str, role: Role, deadline: Option<Deadline>, watch: &'a Watch) -> MadeFor<'a> {
         match deadline.and_then(Deadline::finish) {
-            Some(ends) => MadeFor { key, role, purpose: Purpose::Whole, ends: Some(ends) },
+            Some(ends) => MadeFor { key, role, purpose: Purpose::Whole, ends: Some(ends), watch },
             None => {
                 let purpose = Purpose::of(role, deadline.is_some());
-                MadeFor { key, role, purpose, ends: self.retries_end(role) }
+                MadeFor { key, role, purpose, ends: self.retries_end(role), watch }
             }
         }
     }
@@ -239,6 +239,7 @@ impl Cx {
                 Tried::BrokenOff(broken_off) => Entry::new(Err(broken_off)),
                 Tried::Failed(failed) if !is_last && failed.error.is_of_provider() => {
                     why = failed.error.to_string();
+                    made.watch.end(&Err(failed.into()));
                     continue;
                 }
                 Tried::Failed(failed) => Entry::new(Err(failed.into())),
@@ -312,7 +313,7 @@ impl Cx {
     /// is a sink.
     async fn fitted_by<S: TextSink>(
         &self,
-        MadeFor { key, purpose, .. }: MadeFor<'_>,
+        MadeFor { key, role, purpose, watch, .. }: MadeFor<'_>,
         call: &Call,
         mut sink: Option<&mut S>,
         caller: &RunCaller<'_>,
@@ -338,7 +339,8 @@ impl Cx {
                     return Ok(Tried::Refused(Box::new(self.refused(&refusal, Err(unanswered)))));
                 }
             };
-            match self.attempt(&fitted, &call.task, &mut sink, caller).await? {
+            let attempt = self.attempt(&fitted, &call.task, &mut sink, caller);
+            match watch.over((key, role), &call.request, attempt).await? {
                 Err(llm::Failed { error: llm::Error::ContextWindow { limit, .. }, .. }) if shortening < SHORTENINGS => {
                     window = fit::smaller(window, limit, fitted.tokens);
                 }
@@ -490,6 +492,7 @@ struct MadeFor<'a> {
     purpose: Purpose,
     /// When it is no longer made again.
     ends: Option<Instant>,
+    watch: &'a Watch,
 }
 
 /// The answer; the inner error broke it off after its first text, the outer one came before.

@@ -16,8 +16,11 @@ use crate::{
 
 /// Flexible parts of so many last messages are left alone as long as shortening others is enough.
 const NEWEST: usize = 2;
-/// Shortening others stops here before the newest are touched, tokens.
+/// Shortening other messages stops here before the newest are touched, tokens of each.
 const LEAST_TOKENS: u32 = 64;
+/// A part of which less would be left gives way to those before it in its message, tokens: words that say that
+/// something is missing are half of that.
+const LEAST_OF_PART: u32 = 24;
 
 /// What a model's requests and answers have to fit into.
 #[derive(Clone, Copy, Debug)]
@@ -133,10 +136,21 @@ fn shrink(request: &mut Request, excess: u32, measure: &mut Measure) {
     }
 }
 
+/// Returns how much flexible text each wanted message has.
 fn sizes(request: &Request, measure: &mut Measure, wanted: impl Fn(usize) -> bool) -> Vec<u32> {
     let messages = request.messages.iter().enumerate().filter(|(index, _)| wanted(*index));
-    let parts = messages.filter_map(|(_, message)| content(message)).flatten();
-    parts.filter(|part| matches!(part, Part::Flexible(_))).map(|part| measure.text(part.as_str())).collect()
+    let contents = messages.filter_map(|(_, message)| content(message));
+    contents.map(|parts| total(&sizes_of_parts(parts, measure))).collect()
+}
+
+/// Returns the sizes of the flexible parts.
+fn sizes_of_parts(parts: &[Part], measure: &mut Measure) -> Vec<u32> {
+    let flexible = parts.iter().filter(|part| matches!(part, Part::Flexible(_)));
+    flexible.map(|part| measure.text(part.as_str())).collect()
+}
+
+fn total(sizes: &[u32]) -> u32 {
+    sizes.iter().copied().fold(0, u32::saturating_add)
 }
 
 /// Returns the largest size so that cutting every larger part down to it saves `excess`; `None` when nothing saves
@@ -157,15 +171,40 @@ fn cap_for(sizes: &[u32], excess: u32) -> Option<u32> {
 fn shorten_to(request: &mut Request, cap: u32, measure: &mut Measure, wanted: impl Fn(usize) -> bool) {
     for (index, message) in request.messages.iter_mut().enumerate() {
         let Some(parts) = content_mut(message).filter(|_| wanted(index)) else { continue };
-        for part in parts {
-            if let Part::Flexible(text) = part {
-                let size = measure.text(text);
-                if size > cap {
-                    *text = shorten(text, f64::from(cap) / f64::from(size)).into();
-                }
-            }
+        shorten_parts(parts, cap, measure);
+    }
+}
+
+/// Shortens the flexible parts of a message until they are `cap` tokens together: the largest first. Where there are
+/// too many for that, the last ones are emptied, since results stand in the order of their use.
+fn shorten_parts(parts: &mut [Part], cap: u32, measure: &mut Measure) {
+    let sizes = sizes_of_parts(parts, measure);
+    if total(&sizes) <= cap {
+        return;
+    }
+    let (kept, each) = shares(&sizes, cap);
+    let texts = parts.iter_mut().filter_map(|part| match part {
+        Part::Flexible(text) => Some(text),
+        Part::Fixed(_) => None,
+    });
+    for (place, (text, size)) in texts.zip(sizes).enumerate() {
+        if place >= kept {
+            *text = "".into();
+        } else if size > each {
+            *text = shorten(text, (size, each), measure).into();
         }
     }
+}
+
+/// Returns how many of the first parts are kept, one in any case, and how much of each at most.
+fn shares(sizes: &[u32], cap: u32) -> (usize, u32) {
+    let each = |kept: usize| {
+        let sizes = &sizes[..kept];
+        cap_for(sizes, total(sizes).saturating_sub(cap)).unwrap_or_default()
+    };
+    let is_readable = |kept: &usize| each(*kept) >= LEAST_OF_PART || total(&sizes[..*kept]) <= cap;
+    let kept = (2..=sizes.len()).rev().find(is_readable).unwrap_or(sizes.len().min(1));
+    (kept, each(kept))
 }
 
 fn content(message: &Message) -> Option<&Vec<Part>> {
@@ -182,16 +221,30 @@ fn content_mut(message: &mut Message) -> Option<&mut Vec<Part>> {
     }
 }
 
-/// Keeps `share` of the characters, most of them from the start, and says how many are missing.
-fn shorten(text: &str, share: f64) -> String {
+/// Shortens a text of `size` tokens to `cap`, if the words that say that something is missing are not longer already.
+fn shorten(text: &str, (size, cap): (u32, u32), measure: &mut Measure) -> String {
     let total = text.chars().count();
+    let mark = measure.text(&cut(text, total, 0));
+    let share = f64::from(cap.saturating_sub(mark)) / f64::from(size);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
         reason = "a share of a length"
     )]
-    let kept = (total as f64 * share * 0.95) as usize;
+    let mut kept = (total as f64 * share * 0.95) as usize;
+    loop {
+        let shortened = cut(text, total, kept);
+        // What is kept may have more tokens than its share: headings, or one script among others.
+        if kept == 0 || measure.text(&shortened) <= cap {
+            return shortened;
+        }
+        kept = kept * 9 / 10;
+    }
+}
+
+/// Keeps so many of `total` characters, most of them from the start, and says how many are missing.
+fn cut(text: &str, total: usize, kept: usize) -> String {
     let (head, tail) = (kept - kept / 4, kept / 4);
     let start: String = text.chars().take(head).collect();
     let end: String = text.chars().skip(total - tail).collect();
@@ -284,6 +337,52 @@ mod tests {
         let fitted = estimated(&request, 8_000);
         let after = lengths(&fitted.request);
         assert!(after[2].abs_diff(after[3]) < 100 && after[3].abs_diff(after[4]) < 100);
+    }
+
+    /// Creates a request with so many searches that found so many sources each, framed as tools frame them.
+    fn searches(messages: usize, sources: usize) -> Request {
+        let mut request = Request { max_tokens: 10_000, ..request(&vec![0; messages]) };
+        let words = "word ".repeat(240);
+        let source = |number: usize| {
+            let content = format!("[S{number}] Dues of the harbour\nLocation: a.test\n\n{words}\n");
+            let tag = format!("\n\n<source id=\"S{number}\">\n");
+            [Part::Fixed(tag.into()), Part::Flexible(content.into()), Part::Fixed("</source>".into())]
+        };
+        let mut numbers = 1_001..;
+        for message in &mut request.messages {
+            if let Message::Tool { content, .. } = message {
+                *content = Text(numbers.by_ref().take(sources).flat_map(source).collect());
+            }
+        }
+        request
+    }
+
+    /// Sources are ten times as many as searches, and the words that say that something is missing stand in each.
+    #[test]
+    fn many_old_sources_give_way_to_the_newest() {
+        for (messages, sources, window) in [(10, 10, 16_000), (10, 15, 16_000), (6, 10, 8_000), (20, 16, 32_000)] {
+            let request = searches(messages, sources);
+            let fitted = estimated(&request, window);
+            assert!(fitted.tokens <= window - window / 4, "{messages} x {sources}: {} tokens", fitted.tokens);
+            let newest = request.messages.len() - 2;
+            assert_eq!(fitted.request.messages[newest], request.messages[newest], "{messages} x {sources}");
+            for message in &fitted.request.messages {
+                let Message::Tool { content, .. } = message else { continue };
+                let text = content.joined();
+                assert_eq!(text.matches("<source id=").count(), sources);
+                assert_eq!(text.matches("</source>").count(), sources);
+                assert!(text.contains("] Dues of"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_which_too_little_would_be_left_give_way_to_those_before_them() {
+        assert_eq!(shares(&[100, 100, 100], 90), (3, 30));
+        assert_eq!(shares(&[100, 100, 100, 100], 90), (3, 30));
+        assert_eq!(shares(&[10, 10, 10, 400], 60), (4, 30));
+        assert_eq!(shares(&[10, 10, 400], 40), (2, 10), "nothing is cut that has room");
+        assert_eq!((shares(&[100], 10), shares(&[], 10)), ((1, 10), (0, 0)));
     }
 
     /// Creates a request with `text` as flexible text of the researcher's oldest search; the rest of the request is

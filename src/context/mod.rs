@@ -31,7 +31,7 @@ use tokio::{
 
 pub use crate::llm::structured::Form;
 pub use ask::Call;
-pub use pages::{OtherTexts, PageText, Registered, SUMMARY_TIME, text_path};
+pub use pages::{OtherTexts, PageText, Registered, text_path};
 pub use role::Role;
 pub use sink::TextSink;
 pub use spending::{Pages, Refusal, Spending, Standing, is_refusal};

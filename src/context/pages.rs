@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::sync::OnceCell;
 
-use super::Cx;
+use super::{Cx, Deadline};
 use crate::{
     domain::{Source, SourceId, digest, same},
     journal::Stop,
@@ -21,14 +21,25 @@ pub struct PageText {
 /// Texts that are not those of their sources, by address.
 pub type OtherTexts = HashMap<String, Vec<Arc<str>>>;
 
-/// Room for a page's summary and its retries.
-pub const SUMMARY_TIME: Duration = Duration::from_secs(60);
+/// The least room for a page's summary and its retries.
+const SUMMARY_TIME: Duration = Duration::from_secs(60);
 
 /// Bytes of texts of one address that are kept beside its source's, and one text in any case: a long page is read on in
 /// pieces of 8,000 characters.
 const OTHER_TEXT_BYTES: usize = 256 * 1024;
 
+/// Returns the room for a page's summary: where somebody has said how long a model may take for an answer, it may do so
+/// for this one too. Otherwise one that hangs must not hold up all who wait for the page.
+fn summary_time(given: Option<Duration>) -> Duration {
+    given.unwrap_or_default().max(SUMMARY_TIME)
+}
+
 impl Cx {
+    /// Returns the end of a page's summary that is begun now.
+    pub fn summary_deadline(&self) -> Deadline {
+        self.deadline(summary_time(self.run.services.llm.given_answer_time()))
+    }
+
     /// Adds a retrieved source (without its text, which is kept elsewhere), or its id to the one of the same URL; the
     /// first one of a URL decides its title and the rest, also after a restart. The first one with a text decides the
     /// title of all that have it: the page is read under that title, so it must not depend on who reads it.
@@ -182,6 +193,13 @@ pub enum Registered {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slow_model_has_its_time_for_a_summary() {
+        assert_eq!(summary_time(Some(Duration::from_secs(600))), Duration::from_secs(600));
+        assert_eq!(summary_time(Some(Duration::from_secs(5))), SUMMARY_TIME, "retries have room");
+        assert_eq!(summary_time(None), SUMMARY_TIME, "nobody has said that it is slow");
+    }
 
     #[test]
     fn pieces_of_a_page_are_kept_in_any_order() {

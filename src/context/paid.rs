@@ -7,6 +7,7 @@ use crate::{
     journal::{CallRecord, Entry},
     llm::{ANSWER_TOKENS, Completion},
     search::Engine,
+    telemetry::metrics,
 };
 
 /// Whose tokens those of a search by a model are, beside the roles that options name.
@@ -36,6 +37,7 @@ impl Cx {
         let mut usage = usage.plausible_or(ANSWER_TOKENS, ANSWER_TOKENS);
         usage.cost = self.run.services.llm.cost(model, &usage);
         self.run.spending.end_call(&usage);
+        metrics::tokens(model, &usage);
         paid.model = Some(model.clone());
         paid.usage += usage;
         paid.attempts = paid.attempts.saturating_add(1);
@@ -46,6 +48,7 @@ impl Cx {
     pub(super) fn pay(&self, model: &ModelName, completion: &mut Completion, paid: &mut Paid) {
         completion.usage.cost = self.run.services.llm.cost(model, &completion.usage);
         self.run.spending.end_call(&completion.usage);
+        metrics::tokens(model, &completion.usage);
         paid.model = Some(model.clone());
         paid.usage += completion.usage;
         // Those whose answers could not be used are among them.
@@ -62,12 +65,18 @@ impl Cx {
         Entry { call: Some(call), ..entry.event(&self.scope, Event::Usage { model, role, tokens }) }
     }
 
-    /// Returns the step of a search with what the model took that made it.
-    pub fn with_search<T>(&self, mut usage: Usage, entry: Entry<T>) -> Entry<T> {
+    /// Prices one answer of the model that searches, since prices depend on how long a prompt is.
+    pub fn priced_search(&self, usage: &Usage) -> Usage {
+        let usage = usage.plausible_or(SEARCH_TOKENS, ANSWER_TOKENS);
+        let model = self.search().and_then(Engine::model);
+        Usage { cost: model.and_then(|model| self.run.services.llm.cost(model, &usage)), ..usage }
+    }
+
+    /// Returns the step of a search with what the model took that made it, each answer priced.
+    pub fn with_search<T>(&self, usage: Usage, entry: Entry<T>) -> Entry<T> {
         let Some(model) = self.search().and_then(Engine::model) else { return entry };
-        usage = usage.plausible_or(SEARCH_TOKENS, ANSWER_TOKENS);
-        usage.cost = self.run.services.llm.cost(model, &usage);
         self.run.spending.end_search(&usage);
+        metrics::tokens(model, &usage);
         let (model, role) = (model.to_string(), SEARCH_ROLE.to_owned());
         let event = Event::Usage { model: model.clone(), role: role.clone(), tokens: usage };
         Entry { call: Some(CallRecord { model, role, attempts: 1, usage }), ..entry.event(&self.scope, event) }

@@ -20,6 +20,10 @@ const PLACES: [&str; 4] = ["function_declarations[", "functiondeclarations[", "t
 /// One of these stands in every complaint about a tool.
 const SUBJECTS: [&str; 3] = ["tool", "function", "schema"];
 
+/// One of these stands in those that say of no tool in particular what is wrong: others may be about a call, a result
+/// or the turns they stand in.
+const UNPLACED: [&str; 4] = ["schema", "array too long", "too many tools", "too many functions"];
+
 /// The names of tools that a provider has refused in this run.
 #[derive(Debug, Default)]
 pub struct RefusedTools {
@@ -40,7 +44,7 @@ impl RefusedTools {
     }
 
     /// Notes which tools a provider refuses by this failure, and returns them: the one that it names, or all that the
-    /// run can do without when it names none. Empty when the failure is about something else.
+    /// run can do without when a schema is refused and none is named. Empty when the failure is about something else.
     pub fn note(&self, request: &Request, failed: &llm::Failed) -> Vec<String> {
         let llm::Error::BadRequest { detail, .. } = &failed.error else { return Vec::new() };
         let refused = refused(&request.tools, &detail.to_lowercase());
@@ -77,6 +81,9 @@ fn refused(tools: &[ToolSpec], detail: &str) -> Vec<String> {
     let named = tools.iter().find(|tool| is_quoted(detail, &tool.name.to_lowercase()));
     if let Some(tool) = named.or_else(|| tools.get(place(detail)?)) {
         return tool.dispensable.then(|| tool.name.clone()).into_iter().collect();
+    }
+    if !UNPLACED.iter().any(|words| detail.contains(words)) {
+        return Vec::new();
     }
     tools.iter().filter(|tool| tool.dispensable).map(|tool| tool.name.clone()).collect()
 }
@@ -125,6 +132,7 @@ mod tests {
     fn where_it_is_not_said_all_that_can_be_done_without_are_left_out() {
         check("a tool schema is not supported", &["get_Tides", "moon"]);
         check("tools.17.input_schema: bad", &["get_Tides", "moon"]);
+        check("Invalid 'tools': array too long. Expected an array with maximum length 128.", &["get_Tides", "moon"]);
     }
 
     #[test]
@@ -132,5 +140,8 @@ mod tests {
         check("Invalid schema for function 'search_web'", &[]);
         check("tools.1.custom: bad", &[]);
         check("max_tokens is too large", &[]);
+        check("Unexpected role 'user' after role 'tool'", &[]);
+        check("Function call is missing a thought_signature in functionCall parts.", &[]);
+        check("conversation roles must alternate except for tool calls and results", &[]);
     }
 }

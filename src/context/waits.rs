@@ -15,9 +15,6 @@ use crate::{
     llm::{self, CallContext, Gate},
 };
 
-/// The bound of the first wait before a call is made again that broke off; doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-
 /// A wait that ends so much later than the announced one is announced too; so is one that ends a tenth later.
 const NEWS: Duration = Duration::from_secs(1);
 /// How long a model is waited for while another one stands ready.
@@ -263,7 +260,8 @@ impl Cx {
         broken: Unanswered,
         what: &str,
     ) -> Result<(), Error> {
-        let own = || llm::jittered(FIRST_PAUSE * 2_u32.saturating_pow(attempt.min(6)));
+        let first_within = self.run.services.llm.first_retry_within();
+        let own = || llm::jittered(first_within * 2_u32.saturating_pow(attempt.min(6)));
         let wait = broken.retry_after_ms.map_or_else(own, Duration::from_millis);
         let caller = self.caller(self.retries_end(role));
         let is_late = caller.ends.is_some_and(|ends| Instant::now() + wait > ends);

@@ -1,20 +1,53 @@
 //! A model call as telemetry sees it: the call in its words, and its content as the conventions for generative AI
 //! write messages, made only when it is wanted.
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tracing::instrument::Instrumented;
 
 use super::{Role, unanswered::Outcome};
 use crate::{
     llm::{Completion, Message, Request, StopReason, ToolCall},
-    telemetry::spans::{CallEnd, CallStart, ModelCall},
+    telemetry::{
+        metrics,
+        spans::{CallEnd, CallStart, ModelCall},
+    },
 };
 
-pub fn begin(key: &str, role: Role, request: &Request) -> ModelCall {
+/// The call of a step that is under way: none while the run may not make it, and one after the other when another model
+/// stands in. Locked for a look or a change only.
+#[derive(Debug, Default)]
+pub struct Watch(Mutex<Option<ModelCall>>);
+
+impl Watch {
+    /// Returns the work as a part of the call, which begins with its first attempt.
+    pub fn over<F: Future>(&self, (key, role): (&str, Role), request: &Request, work: F) -> Instrumented<F> {
+        self.0.lock().get_or_insert_with(|| begin(key, role, request)).over(work)
+    }
+
+    /// Ends the call to one model, if it was made.
+    pub fn end(&self, outcome: &Outcome) {
+        let call = self.0.lock().take();
+        if let Some(call) = call {
+            end(call, outcome);
+        }
+    }
+
+    /// Ends the step, and with it the call that is under way.
+    pub fn end_step(&self, outcome: &Outcome) {
+        self.end(outcome);
+        if let Err(unanswered) = outcome {
+            metrics::step_failed("model", unanswered.failure.code.as_str());
+        }
+    }
+}
+
+fn begin(key: &str, role: Role, request: &Request) -> ModelCall {
     let start = CallStart { model: &request.model, role: role.as_str(), key, max_tokens: request.max_tokens };
     ModelCall::begin(start, || request.messages.iter().map(message).collect::<Value>().to_string())
 }
 
-pub fn end(call: ModelCall, outcome: &Outcome) {
+fn end(call: ModelCall, outcome: &Outcome) {
     match outcome {
         Err(broken) => call.end(CallEnd::Failed(broken.failure.code.as_str()), String::new),
         Ok(completion) => {

@@ -55,6 +55,8 @@ pub(super) struct Assembly {
     model: ModelName,
     /// Names of the tools on offer.
     tools: Vec<String>,
+    /// Whether a call in the text may name what is not on offer, which its model is answered.
+    takes_any_name: bool,
     /// Messages in the request.
     turn: usize,
     joiner: Joiner,
@@ -127,6 +129,7 @@ impl Assembly {
         Self {
             model: request.model.clone(),
             tools: request.tools.iter().map(|tool| tool.name.clone()).collect(),
+            takes_any_name: false,
             turn: request.messages.len(),
             joiner: Joiner::default(),
             filter: Filter::default(),
@@ -163,6 +166,11 @@ impl Assembly {
     /// Returns whether the model calls tools.
     pub(super) fn has_calls(&self) -> bool {
         !self.calls.is_empty()
+    }
+
+    /// Notes that the text is to be a call, as the model's server says: of a tool under any name.
+    pub(super) fn expect_call(&mut self) {
+        self.takes_any_name = true;
     }
 
     /// Returns what has been counted so far.
@@ -292,12 +300,14 @@ impl Assembly {
     /// # Errors
     /// Also when the events stopped before the model did, or were none: a cut connection, or a page of a proxy.
     pub(super) fn finish_stream(self) -> Result<(Completion, usize), Failure> {
+        let says_something = self.says_something();
         let error = match (self.is_finished(), self.events) {
             (true, _) => return self.finish(),
             (false, 0) => malformed(&self.model, "the answer is no event stream"),
             (false, _) => Error::Transport { model: self.model, detail: "the stream ended early".to_owned() },
         };
-        Err(Failure::from(error).paid(self.usage))
+        let failure = Failure::from(error).paid(self.usage);
+        Err(if says_something { failure.after_words() } else { failure })
     }
 
     /// Returns the answer, and how many bytes of its text have been passed on.
@@ -314,7 +324,8 @@ impl Assembly {
             return Err(Failure::from(Error::Refused { model: self.model, detail: self.refusal }).paid(self.usage));
         }
         if !self.tools.is_empty() && self.calls.is_empty() {
-            let found = text_calls::take(&mut self.text, |name| self.tools.iter().any(|tool| tool == name));
+            let is_taken = |name: &str| self.takes_any_name || self.tools.iter().any(|tool| tool == name);
+            let found = text_calls::take(&mut self.text, is_taken);
             self.calls = found.into_iter().map(OpenCall::from).collect();
         }
         let count = self.calls.len();

@@ -1,12 +1,12 @@
 //! [`Llm`], the handle all callers hold: queue, time limits and retries around one call.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
 
+use super::adapted::Changed;
 use super::assembly::{Assembly, WireStop, malformed};
 use super::failure::Failure;
 use super::memory::Memory;
@@ -19,7 +19,7 @@ use super::structured::Strategy;
 use super::transport::{self, Answer};
 use super::wire::{Reader, Wire};
 use super::{
-    BadSetting, CallContext, Completion, Endpoint, Error, Facts, Failed, Request, ToolChoice, Tuning,
+    BadSetting, CallContext, Completion, Endpoint, Error, Facts, Failed, Request, Tuning,
     limits::{self, Measure},
     refusals,
 };
@@ -36,7 +36,7 @@ const READ_HERE: usize = 256 * 1024;
 /// Models, ready to be called. Cheap to clone; clones share connections, queues and what was learned.
 #[derive(Clone)]
 pub struct Llm {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 impl std::fmt::Debug for Llm {
@@ -45,23 +45,12 @@ impl std::fmt::Debug for Llm {
     }
 }
 
-struct Inner {
+pub(super) struct Inner {
     settings: Settings,
     clients: ApiClients,
     servers: Servers,
     policy: RetryPolicy,
-    memory: Memory,
-}
-
-/// What is no longer as it was first asked for, since a provider refused it; each is changed once.
-#[derive(Debug, Default)]
-struct Changed {
-    /// The limit of the output.
-    output: bool,
-    /// The field in which that stands.
-    limit_field: bool,
-    /// Whether a stream's usage is asked for.
-    usage: bool,
+    pub(super) memory: Memory,
 }
 
 /// The servers by the name of their provider.
@@ -199,88 +188,8 @@ impl Llm {
         !has_refused && self.inner.server(model).is_none_or(|server| server.gives_whole_answers(model))
     }
 
-    /// Returns the request without a forced call, when its provider or its model is known to refuse that.
-    fn unforced<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
-        let model = &request.model;
-        let is_known = || self.inner.server(model).is_some_and(|server| server.refuses_force(model));
-        let is_refused = || is_known() || self.inner.memory.unforced.has(model, Instant::now());
-        if request.tool_choice == ToolChoice::Required && is_refused() {
-            return Cow::Owned(Request { tool_choice: ToolChoice::Auto, ..request.clone() });
-        }
-        Cow::Borrowed(request)
-    }
-
-    /// Returns the request without what its model is known to refuse.
-    fn as_taken<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
-        let mut request = self.unforced(request);
-        let most = self.inner.memory.outputs.get(&request.model, Instant::now());
-        if let Some(most) = most.filter(|most| *most < request.max_tokens) {
-            request.to_mut().max_tokens = most;
-        }
-        request
-    }
-
-    /// Returns the request to be made once more, when its provider refused something of it that can be left out or
-    /// asked for in another way; `begun` is when it was made.
-    fn otherwise<'a>(
-        &self,
-        request: &Cow<'a, Request>,
-        failed: &Failed,
-        begun: Instant,
-        changed: &mut Changed,
-    ) -> Option<Cow<'a, Request>> {
-        if !changed.output
-            && let Some(shorter) = self.with_less_output(request, failed)
-        {
-            changed.output = true;
-            return Some(Cow::Owned(shorter));
-        }
-        if !changed.limit_field && self.wants_other_limit(&request.model, failed, begun) {
-            changed.limit_field = true;
-            return Some(request.clone());
-        }
-        if !changed.usage && self.refuses_usage(&request.model, failed) {
-            changed.usage = true;
-            return Some(request.clone());
-        }
-        self.milder(request, failed).map(Cow::Owned)
-    }
-
-    /// Returns the request with the longest answer that its model gives, when it asked for a longer one.
-    fn with_less_output(&self, request: &Request, failed: &Failed) -> Option<Request> {
-        let max_tokens = refusals::most_output(failed).filter(|most| *most < request.max_tokens)?;
-        self.inner.memory.outputs.learn(&request.model, max_tokens, Instant::now());
-        Some(Request { max_tokens, ..request.clone() })
-    }
-
-    /// Returns the request without what its provider refused, when that can be done without.
-    fn milder(&self, request: &Request, failed: &Failed) -> Option<Request> {
-        if !refusals::refuses_force(request, failed) {
-            return refusals::without_carry(request, failed);
-        }
-        self.inner.memory.unforced.learn(&request.model, Instant::now());
-        Some(self.unforced(request).into_owned())
-    }
-
-    /// Returns whether the provider refused the field that limits the output; then the model gets the other one.
-    fn wants_other_limit(&self, model: &ModelName, failed: &Failed, begun: Instant) -> bool {
-        let refusing = self.chat_server(model).filter(|_| refusals::refuses_limit(failed));
-        refusing.inspect(|server| server.limit_fields.refused(model, begun, Instant::now())).is_some()
-    }
-
-    /// Returns whether the provider does not know how to count a stream; then the model is no longer asked to.
-    fn refuses_usage(&self, model: &ModelName, failed: &Failed) -> bool {
-        let refusing = self.chat_server(model).filter(|_| refusals::refuses_usage(failed));
-        refusing.inspect(|server| server.uncounted.learn(model, Instant::now())).is_some()
-    }
-
-    /// Returns the server of a model that speaks Chat Completions, whose copies differ in their fields.
-    fn chat_server(&self, model: &ModelName) -> Option<&Arc<Server>> {
-        self.inner.server(model).filter(|server| server.wire() == Wire::ChatCompletions)
-    }
-
     /// Asks for an answer piece by piece. Returns with the first piece of text, or the end; until then attempts are
-    /// made as in [`complete`](Self::complete), and after it none.
+    /// made as in [`complete`](Self::complete), and after it none. A model that refuses to stream answers in one piece.
     ///
     /// # Errors
     /// As `complete`; later errors come through the stream.
@@ -288,8 +197,8 @@ impl Llm {
     /// # Cancel safety
     /// As `complete`; so does dropping the stream.
     pub async fn stream(&self, request: &Request, caller: &dyn CallContext) -> Result<ReplyStream, Failed> {
-        if self.facts(&request.model).streaming == Some(false) {
-            return self.complete(request, caller).await.map(ReplyStream::whole);
+        if !self.streams(&request.model) {
+            return self.whole_as_stream(request, caller, 0).await;
         }
         let mut request = self.as_taken(request);
         let limit = self.inner.settings.stream_timeout;
@@ -302,7 +211,13 @@ impl Llm {
                 Err(failed) => Failed { attempts: failed.attempts + before, ..failed },
             };
             before = failed.attempts;
-            request = self.otherwise(&request, &failed, begun, &mut changed).ok_or(failed)?;
+            request = match self.otherwise(&request, &failed, begun, &mut changed) {
+                Some(other) => other,
+                None if self.refuses_stream(&request.model, &failed) => {
+                    return self.whole_as_stream(&request, caller, before).await;
+                }
+                None => return Err(failed),
+            };
         };
         reading.attempts = attempts;
         let first = match first {
@@ -310,6 +225,19 @@ impl Llm {
             other => other,
         };
         Ok(reading.into_stream(first))
+    }
+
+    /// Passes on an answer that comes in one piece, after so many attempts at a stream.
+    async fn whole_as_stream(
+        &self,
+        request: &Request,
+        caller: &dyn CallContext,
+        before: u32,
+    ) -> Result<ReplyStream, Failed> {
+        match Box::pin(self.complete(request, caller)).await {
+            Ok(done) => Ok(ReplyStream::whole(Completion { attempts: done.attempts + before, ..done })),
+            Err(failed) => Err(Failed { attempts: failed.attempts + before, ..failed }),
+        }
     }
 
     /// Returns the tokens that a request to `model` and its answer may have together: what its server reported in an
@@ -368,6 +296,17 @@ impl Llm {
         let facts = self.inner.server(model).map(|server| server.facts(model)).unwrap_or_default();
         let reported = self.inner.memory.outputs.get(model, Instant::now());
         Facts { max_output: reported.or(facts.max_output), ..facts }
+    }
+
+    /// Returns the bound of the first wait before a call is made again; it doubles each time.
+    pub fn first_retry_within(&self) -> Duration {
+        self.inner.settings.first_retry_within
+    }
+
+    /// Returns the time in which an answer that is not streamed has to come, where somebody has set it.
+    pub fn given_answer_time(&self) -> Option<Duration> {
+        let settings = &self.inner.settings;
+        settings.total_timeout_is_given.then_some(settings.total_timeout)
     }
 
     /// Returns what is sent with the calls of that role; `None` when nothing is set.
@@ -568,9 +507,10 @@ async fn all_of(mut reading: Reading, model: &ModelName) -> Result<Completion, F
 /// Returns the answer that a server refuses to pass on because it cannot read the model's calls, where we can.
 ///
 /// # Errors
-/// The failure, where nothing was written that calls a tool on offer.
+/// The failure, where nothing was written that calls a tool.
 fn as_written(failure: Failure, mut assembly: Assembly) -> Result<Completion, Failure> {
     let Some(written) = &failure.written else { return Err(failure) };
+    assembly.expect_call();
     assembly.say(written, false)?;
     assembly.stop(WireStop::End);
     let (completion, _) = assembly.finish()?;
@@ -607,7 +547,7 @@ async fn turn(server: &Server, request: &Request, tokens: u64, caller: &dyn Call
 }
 
 impl Inner {
-    fn server(&self, model: &ModelName) -> Option<&Arc<Server>> {
+    pub(super) fn server(&self, model: &ModelName) -> Option<&Arc<Server>> {
         self.servers.get(&*model.provider)
     }
 

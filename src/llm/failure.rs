@@ -40,6 +40,14 @@ impl Failure {
         Self { error: change(self.error), ..self }
     }
 
+    /// Returns the same failure of an answer of which words had come before its connection was cut: it was paid for, so
+    /// it is not asked for as often as one from a provider that is away.
+    pub(super) fn after_words(self) -> Self {
+        let is_cut = matches!(self.error, Error::Transport { .. });
+        let trouble = if is_cut { Some(Trouble::Broken) } else { self.trouble };
+        Self { trouble, ..self }
+    }
+
     /// Returns the same failure of an answer that took this.
     pub(super) fn paid(self, usage: Usage) -> Self {
         Self { paid: (usage != Usage::default()).then(|| Box::new(usage)), ..self }
@@ -349,6 +357,7 @@ impl Reported {
         // No wait of ours gives Ollama's machine more memory, or llama.cpp's server what it was started without.
         let is_lasting = status == 501 || self.message.contains("requires more system memory");
         let written = Some(std::mem::take(&mut self.written)).filter(|written| !written.is_empty());
+        let written = written.or_else(|| unread_call(&self.message).map(str::to_owned));
         let error = self.error(model, status);
         let has_wait = matches!(error, Error::RateLimited { .. } | Error::Overloaded { .. });
         let trouble = match &error {
@@ -375,7 +384,10 @@ impl Reported {
         match status {
             _ if self.bad_key || self.is(UNKNOWN_KEYS) => Error::Auth { model, detail },
             _ if self.used_up || self.says_used_up() => Error::Quota { model, detail },
-            _ if self.is(UNREADABLE_CALLS) => Error::Malformed { model, detail },
+            _ if self.is(UNREADABLE_CALLS) || unread_call(&self.message).is_some() => {
+                Error::Malformed { model, detail }
+            }
+            _ if is_of_template(&self.message) => Error::BadRequest { model, detail },
             _ if self.flagged || self.is_refusal() => Error::Refused { model, detail },
             // A provider refuses keys in words of its own.
             403 if self.is_page => Error::Transport { model, detail: format!("{detail}, of a firewall before it") },
@@ -424,6 +436,30 @@ const UNKNOWN_KEYS: &[&str] = &["no_db_connection"];
 
 /// Words for a model's text that should be a call and cannot be read as one: another attempt may do better.
 const UNREADABLE_CALLS: &[&str] = &["tool_use_failed"];
+
+/// How servers of one's own say the same, with a 500, and what stands before the model's text and behind it: two of
+/// llama.cpp, and Ollama's.
+const UNREADABLE_TEXTS: [(&str, &str); 3] = [
+    ("Failed to parse input at pos ", ""),
+    ("Failed to parse tool call arguments as JSON", ""),
+    ("error parsing tool call: raw='", "', err="),
+];
+
+/// Returns the text of a model that its server could not read as a call; empty where it does not say it.
+fn unread_call(message: &str) -> Option<&str> {
+    UNREADABLE_TEXTS.iter().find_map(|(before, behind)| {
+        let (_, written) = message.split_once(*before)?;
+        let written = written.trim_start_matches(|letter: char| letter.is_ascii_digit()).trim_start_matches([':', ' ']);
+        Some(if behind.is_empty() { written } else { written.rsplit_once(*behind).map_or(written, |(raw, _)| raw) })
+    })
+}
+
+/// Returns whether the template of a model on a server of one's own does not take the conversation, whatever the
+/// status: llama.cpp's is 500.
+fn is_of_template(message: &str) -> bool {
+    let message = message.to_lowercase();
+    message.contains("jinja exception") || message.contains("roles must alternate")
+}
 
 /// Returns Gemini's details of an error.
 fn details(error: &Value) -> impl Iterator<Item = &Value> {
@@ -921,6 +957,38 @@ mod tests {
             assert!(matches!(failure.error, Error::Overloaded { .. }), "{:?}", failure.error);
             assert!(failure.error.is_of_provider(), "another model is asked");
             assert_eq!(failure.trouble, Some(Trouble::Broken));
+        }
+    }
+
+    #[test]
+    fn a_call_that_a_server_of_ones_own_cannot_read_is_the_models_failure() {
+        fn check(message: &str, written: Option<&str>) {
+            let body = json!({"error": {"code": 500, "message": message, "type": "server_error"}}).to_string();
+            for body in [body, json!({ "error": message }).to_string()] {
+                let failure = of_status(&model(), 500, &HeaderMap::new(), &body);
+                assert!(matches!(failure.error, Error::Malformed { .. }), "{message}: {:?}", failure.error);
+                assert_eq!(
+                    (failure.trouble, failure.written.as_deref()),
+                    (Some(Trouble::Broken), written),
+                    "{message}"
+                );
+            }
+        }
+        check("Failed to parse input at pos 12: </tool_call>", Some("</tool_call>"));
+        check(
+            "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error",
+            Some("[json.exception.parse_error.101] parse error"),
+        );
+        check(r#"error parsing tool call: raw='{"q": 'x'}]', err=invalid character ']'"#, Some(r#"{"q": 'x'}]"#));
+    }
+
+    #[test]
+    fn a_conversation_that_a_template_does_not_take_is_a_bad_request() {
+        let roles = "After the optional system message, conversation roles must alternate user and assistant roles.";
+        for message in [roles.to_owned(), format!("Value is not callable at row 1. Jinja Exception: {roles}")] {
+            let failure = of_status(&model(), 500, &HeaderMap::new(), &json!({ "error": message }).to_string());
+            assert!(matches!(failure.error, Error::BadRequest { .. }), "{:?}", failure.error);
+            assert_eq!(failure.advice(), RetryAdvice::Final);
         }
     }
 

@@ -2,11 +2,13 @@
 //! error may have been of another request, another upstream, or a server that has been restarted since.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 use super::structured::Strategy;
+use super::tuning::Tuned;
 use crate::domain::ModelName;
 
 /// Models that something is known of; when there are more, what is no longer valid goes.
@@ -33,20 +35,30 @@ pub(super) struct Memory {
     pub(super) unforced: Refusals,
     /// Models that refused to answer in one piece.
     pub(super) streamed: Refusals,
+    /// Models that refused to stream.
+    pub(super) unstreamed: Refusals,
+    /// Models that refused such a value of what is set for a role. They may take another role's.
+    pub(super) untuned: Refusals<(ModelName, Tuned, String)>,
 }
 
 /// Models that refused something, each with the time until which it is not asked of them again. Locked for map access
 /// only.
-#[derive(Debug, Default)]
-pub(super) struct Refusals(Mutex<HashMap<ModelName, Instant>>);
+#[derive(Debug)]
+pub(super) struct Refusals<K = ModelName>(Mutex<HashMap<K, Instant>>);
 
-impl Refusals {
+impl<K> Default for Refusals<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Clone + Eq + Hash> Refusals<K> {
     /// Returns whether the model has refused it lately.
-    pub(super) fn has(&self, model: &ModelName, now: Instant) -> bool {
+    pub(super) fn has(&self, model: &K, now: Instant) -> bool {
         self.0.lock().get(model).is_some_and(|until| now < *until)
     }
 
-    pub(super) fn learn(&self, model: &ModelName, now: Instant) {
+    pub(super) fn learn(&self, model: &K, now: Instant) {
         let mut refusals = self.0.lock();
         forget(&mut refusals, |until| now < *until);
         refusals.insert(model.clone(), now + REFUSAL);
@@ -155,7 +167,7 @@ impl Memory {
 }
 
 /// Makes room for one more.
-fn forget<T>(map: &mut HashMap<ModelName, T>, is_valid: impl Fn(&T) -> bool) {
+fn forget<K, T>(map: &mut HashMap<K, T>, is_valid: impl Fn(&T) -> bool) {
     if map.len() >= MAX_MODELS {
         map.retain(|_, value| is_valid(value));
     }

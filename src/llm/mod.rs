@@ -2,12 +2,13 @@
 //!
 //! A call goes `client.rs` (queue, time limits, retries by `net`) → `wire/`, one file per dialect (our request to
 //! bytes) → `transport.rs` (HTTP, with its caps), and its answer comes back through the dialect and `assembly.rs`, or
-//! through `failure.rs`. `refusals.rs` reads what a provider refused, to be asked for in another way. `access/` has
-//! what some clouds want beside a key. `providers.rs` has a row for each provider, `quirks.rs` what rows may differ in.
-//! `structured.rs` asks for a Rust type, `catalogue.rs` knows models, `limits.rs` how many tokens a request is
-//! (`counting.rs` exactly). This room knows nothing of research, journals or prompts.
+//! through `failure.rs`. `refusals.rs` reads what a provider refused, `adapted.rs` asks for it in another way.
+//! `access/` has what some clouds want beside a key. `providers.rs` has a row for each provider, `quirks.rs` what rows
+//! may differ in. `structured.rs` asks for a Rust type, `catalogue.rs` knows models, `limits.rs` how many tokens a
+//! request is (`counting.rs` exactly). This room knows nothing of research, journals or prompts.
 
 mod access;
+mod adapted;
 mod assembly;
 pub mod catalogue;
 mod circuits;

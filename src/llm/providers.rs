@@ -452,6 +452,11 @@ pub fn from_original(model: &str) -> String {
     model.split_once(':').and_then(ours).unwrap_or_else(|| model.to_owned())
 }
 
+/// Returns the names that Open Deep Research has for providers, each with ours.
+pub fn other_names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROVIDERS.iter().filter_map(|provider| Some((provider.original?, provider.name)))
+}
+
 /// Returns the names of all.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PROVIDERS.iter().map(|provider| provider.name)

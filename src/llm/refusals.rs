@@ -1,7 +1,8 @@
 //! What a provider refused of a request, by the words of its refusal: vendors have no codes for these. The call is made
-//! once more without it, or in another way (`client.rs`).
+//! once more without it, or in another way (`adapted.rs`).
 
 use super::failure::leading_number;
+use super::tuning::Tuned;
 use super::{Error, Failed, Message, Request, ToolChoice};
 
 /// Returns whether the provider refused that a call is demanded. Vendors say so in many words, with a 400 each.
@@ -42,10 +43,9 @@ pub(super) fn most_output(failed: &Failed) -> Option<u32> {
 
 /// How servers say that the output cannot be that long, in lower case and without quotation marks, and the words after
 /// which its greatest length follows.
-const LONGEST_OUTPUTS: [(&str, &str); 6] = [
-    // Groq: "`max_completion_tokens` must be less than or equal to `8192`, the maximum value for …"
-    ("max_completion_tokens", "max_completion_tokens must be less than or equal to"),
-    ("max_tokens", "max_tokens must be less than or equal to"),
+const LONGEST_OUTPUTS: [(&str, &str); 5] = [
+    // Groq: "`max_completion_tokens` must be less than or equal to `8192`, the maximum value for …"; whatever the field
+    ("max_", "_tokens must be less than or equal to"),
     // Amazon: "The maximum tokens you requested exceeds the model limit of 8192. Try again with …"
     ("maximum tokens you requested exceeds the model limit of", "model limit of"),
     // Anthropic: "max_tokens: 10000 > 8192, which is the maximum allowed number of output tokens for …"
@@ -80,6 +80,32 @@ const WANTS_STREAM: [&str; 6] = [
     "stream must be set to true",
 ];
 
+/// Returns whether the provider does not stream the answer: OpenAI's newer models to an organization that has not been
+/// verified, some proxies. Of an "upstream" nothing is refused.
+pub(super) fn refuses_stream(failed: &Failed) -> bool {
+    let Error::BadRequest { detail, .. } = &failed.error else { return false };
+    let detail = detail.to_lowercase();
+    let mut words = detail.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    words.any(|word| matches!(word, "stream" | "streaming" | "streamed" | "streams")) && !wants_stream(failed)
+}
+
+/// Returns whether the provider names what is set so for a role.
+pub(super) fn names_tuning(failed: &Failed, field: Tuned) -> bool {
+    let Error::BadRequest { detail, .. } = &failed.error else { return false };
+    let names: &[&str] = match field {
+        // Gemini's names for it are the last ones.
+        Tuned::Effort => &["effort", "reasoning_effort", "reasoningeffort", "thinking_level", "thinkinglevel"],
+        Tuned::Verbosity => &["verbosity"],
+        Tuned::Temperature => &["temperature"],
+        Tuned::ServiceTier => &["service_tier", "servicetier"],
+    };
+    let detail =
+        detail.to_lowercase().replace("service tier", "service_tier").replace("thinking level", "thinking_level");
+    // Whole words: a tool may be called `get_temperature`.
+    let mut words = detail.split(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '_' | '-'));
+    words.any(|word| names.contains(&word))
+}
+
 /// Returns the request without what its turns carry, when that was refused: some providers bind it to the very
 /// conversation it came from, which may have been shortened since.
 pub(super) fn without_carry(request: &Request, failed: &Failed) -> Option<Request> {
@@ -103,6 +129,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_set_for_a_role_is_named_by_whole_words() {
+        fn check(detail: &str, expected: &[Tuned]) {
+            let error = Error::BadRequest { model: "openai:m".parse().unwrap(), detail: format!("400 {detail}") };
+            let failed = Failed { error, attempts: 1, too_long: None };
+            let named: Vec<_> = Tuned::ALL.into_iter().filter(|field| names_tuning(&failed, *field)).collect();
+            assert_eq!(named, expected, "{detail}");
+        }
+        check("Unsupported value: 'reasoning.effort' does not support 'none'.", &[Tuned::Effort]);
+        check("generationConfig.thinkingConfig.thinkingLevel: MINIMAL", &[Tuned::Effort]);
+        check("Thinking level is not supported for this model.", &[Tuned::Effort]);
+        check("Invalid service tier 'flex', see serviceTier", &[Tuned::ServiceTier]);
+        check("`temperature` and `top_p` cannot both be specified", &[Tuned::Temperature]);
+        check("Invalid schema for function 'get_temperature', or temperatures, or 'set-temperature'", &[]);
+    }
+
+    #[test]
     fn the_longest_answer_is_known_by_each_vendors_words() {
         fn check(detail: &str, expected: Option<u32>) {
             let error = Error::BadRequest { model: "openai:m".parse().unwrap(), detail: format!("400 {detail}") };
@@ -113,6 +155,7 @@ mod tests {
             Some(8_192),
         );
         check("max_tokens must be less than or equal to 4096", Some(4_096));
+        check("max_new_tokens must be less than or equal to 4096", Some(4_096));
         check("The maximum tokens you requested exceeds the model limit of 8192. Try again with …", Some(8_192));
         check(
             "max_tokens: 10000 > 8192, which is the maximum allowed number of output tokens for claude-m",

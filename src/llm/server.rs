@@ -288,8 +288,9 @@ fn base_url(provider: &Provider, given: Option<&Url>) -> Result<Url, String> {
     let path = match (path, provider.wire) {
         // Without a path it is the provider's usual one, as people write addresses of servers of their own.
         ("", _) => provider.usual_path.unwrap_or(own.path().trim_end_matches('/')).into(),
-        // Anthropic's own tools take the same variable, and servers of its API say what to put there for them.
-        (path, Wire::Messages) => net::with_version(path.trim_end_matches("/messages")),
+        // Anthropic's own tools take the same variable, and servers of its API say what to put there for them. A row
+        // says where its API begins.
+        (path, Wire::Messages) if *given != own => net::with_version(path.trim_end_matches("/messages")),
         (path, _) => Cow::from(path),
     };
     let path = format!("{path}/");
@@ -444,13 +445,20 @@ mod tests {
     fn without_a_base_url_the_providers_own_is_used() {
         for provider in PROVIDERS {
             let Some(own) = provider.base_url else { continue };
-            assert_eq!(server(provider, None, None).url("models"), format!("{own}/models"));
+            assert_eq!(server(provider, None, None).url("models"), format!("{own}/models"), "{}", provider.name);
         }
     }
 
     #[test]
+    fn the_address_of_a_row_needs_no_version() {
+        let base_url = Some("https://models.test/anthropic");
+        let row = Box::leak(Box::new(Provider { wire: Wire::Messages, base_url, ..*openai() }));
+        assert_eq!(server(row, None, None).url("messages"), "https://models.test/anthropic/messages");
+    }
+
+    #[test]
     fn a_provider_without_an_address_asks_for_one_first_and_then_for_its_key() {
-        let azure = PROVIDERS.iter().find(|row| row.base_url.is_none() && row.key == Key::Needed).unwrap();
+        let azure = find("azure").unwrap();
         let address = Some("https://x.test/openai/v1");
         assert_eq!(server(azure, None, Some("k3y-0123")).missing(), Some(azure.variables.base_url));
         assert_eq!(server(azure, address, None).missing(), Some(azure.variables.api_key));

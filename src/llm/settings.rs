@@ -100,6 +100,8 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// For an answer that nobody reads before its end, from sending the request to its last byte.
     pub total_timeout: Duration,
+    /// Whether somebody has set that.
+    pub total_timeout_is_given: bool,
     /// For a streamed answer: until its headers, and between any two pieces of it (comments count).
     pub idle_timeout: Duration,
     /// For a streamed answer in all, however steadily it comes.
@@ -123,6 +125,7 @@ impl Default for Settings {
             roles: Tunings::default(),
             connect_timeout: Duration::from_secs(10),
             total_timeout: Duration::from_secs(600),
+            total_timeout_is_given: false,
             idle_timeout: Duration::from_secs(300),
             stream_timeout: Duration::from_secs(3_600),
             retry_for: Duration::from_secs(4 * 3_600),

@@ -99,6 +99,8 @@ impl Reading {
 
     /// Returns the failure of an answer that broke off here, with what it had taken as far as its provider has said it.
     fn so_far(&mut self, failure: Failure) -> Failure {
+        let says_something = self.assembly.as_ref().is_some_and(Assembly::says_something);
+        let failure = if says_something { failure.after_words() } else { failure };
         match &mut self.assembly {
             Some(assembly) if failure.paid.is_none() => {
                 self.reader.count(assembly);

@@ -1,7 +1,7 @@
 //! Takes thinking text out of an answer while it streams in.
 //!
 //! Models without a reasoning parser in front of them write `<think>…</think>` into their content. A tag counts only
-//! at the start of a line, because a report *about* reasoning models may well mention one in a sentence.
+//! before the first word of the answer, because a report *about* reasoning models may well show one, without its end.
 
 /// Opening tags and what closes them: Qwen, DeepSeek and most others; some fine-tunes; Magistral; gpt-oss, whose answer
 /// itself has a mark that nothing closes. None is the beginning of another.
@@ -62,7 +62,7 @@ impl Filter {
                 continue;
             }
             let next = &rest[character.len_utf8()..];
-            if self.may_open(character) {
+            if !self.passed && self.may_open(character) {
                 self.tag.push(character);
                 rest = next;
                 if let Some((_, closing)) = TAGS.iter().find(|(opening, _)| *opening == self.tag) {
@@ -204,9 +204,10 @@ mod tests {
         check("  plain \n", "plain");
         check("<think>a</think>b", "b");
         check("<think>\na\n\nb</think>\n\nc d\n\ne", "c d\n\ne");
-        check("one\n<think>x</think>\ntwo", "one\n\ntwo");
+        check("one\n<think>x</think>\ntwo", "one\n<think>x</think>\ntwo");
         check("<think>never closed", "");
-        check("text\n<thinking>never closed", "text");
+        check("text\n<thinking>never closed", "text\n<thinking>never closed");
+        check("# Tags\n\n<think>\nIt opens.\n\n## Next", "# Tags\n\n<think>\nIt opens.\n\n## Next");
         check("<think></think>", "");
         check("<think>ä€</think>ö", "ö");
         check("[THINK]x[/THINK]y", "y");
@@ -214,13 +215,13 @@ mod tests {
         check("a <b> c\n<table>", "a <b> c\n<table>");
         check("<thin", "<thin");
         check("<think>a</think>b<think>c", "b<think>c");
-        check("a\n\n<think>x</think><think>y</think>b", "a\n\nb");
+        check("\n\n<think>x</think><think>y</think>\n[THINK]z[/THINK]\nb", "b");
         check("<think>a</thin</think>b", "b");
         check(" \n<think>a</think> b", "b");
         check("<THINK>a", "<THINK>a");
         check("<thin <think>a", "<thin <think>a");
-        check("<thin\n<think>a", "<thin");
-        check("K\n<think>> <think></think></think>", "K\n</think>");
+        check("<thin\n<think>a", "<thin\n<think>a");
+        check("<think>> <think></think>\nK</think>", "K</think>");
         check("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b", "b");
         check("<|channel|>final<|message|># b\n\nc", "# b\n\nc");
         check("A `<|channel|>final<|message|>` mark", "A `<|channel|>final<|message|>` mark");

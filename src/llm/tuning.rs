@@ -41,6 +41,19 @@ pub struct Sending {
     pub cache_key: Option<Arc<str>>,
 }
 
+/// What of a [`Tuning`] each vendor may know or not, and says so by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Tuned {
+    Effort,
+    Verbosity,
+    Temperature,
+    ServiceTier,
+}
+
+impl Tuned {
+    pub(super) const ALL: [Self; 4] = [Self::Effort, Self::Verbosity, Self::Temperature, Self::ServiceTier];
+}
+
 /// Fields of bodies that are ours in one dialect or another.
 const OWN: &[&str] = &[
     "model",
@@ -118,6 +131,28 @@ impl Sending {
 
     pub(super) fn service_tier(&self) -> Option<&str> {
         self.tuning.as_ref()?.service_tier.as_deref()
+    }
+
+    /// Returns what that is set to.
+    pub(super) fn value(&self, field: Tuned) -> Option<String> {
+        match field {
+            Tuned::Effort => self.effort().map(str::to_owned),
+            Tuned::Verbosity => self.verbosity().map(str::to_owned),
+            Tuned::Temperature => self.temperature().map(|temperature| temperature.to_string()),
+            Tuned::ServiceTier => self.service_tier().map(str::to_owned),
+        }
+    }
+
+    /// Returns the same without that.
+    pub(super) fn without(&self, field: Tuned) -> Self {
+        let mut tuning = self.tuning.as_deref().cloned().unwrap_or_default();
+        match field {
+            Tuned::Effort => tuning.reasoning_effort = None,
+            Tuned::Verbosity => tuning.verbosity = None,
+            Tuned::Temperature => tuning.temperature = None,
+            Tuned::ServiceTier => tuning.service_tier = None,
+        }
+        Self { tuning: Some(Arc::new(tuning)), cache_key: self.cache_key.clone() }
     }
 
     /// Returns further fields of the body.

@@ -1,8 +1,8 @@
 //! What this process knows of one provider: whether it answers, and when it is asked again.
 //!
 //! Calls fail alone first. When several in a row found nobody, the provider is taken to be away: then one call at a
-//! time asks again, after growing waits that all callers share, and the first answer lets all go on. So a dead provider
-//! costs a few requests a minute, whatever waits for it.
+//! time asks again, after growing waits that all callers share, and the first answer lets all go on that were not asked
+//! to wait themselves. So a dead provider costs a few requests a minute, whatever waits for it.
 
 use std::time::Duration;
 

@@ -39,8 +39,8 @@ pub use limiter::{Limiter, Limits, Permit};
 pub use oauth::{form, refusal_code};
 pub use quota::{Quota, is_used_up, is_used_up_by_number, is_used_up_for_long, span};
 pub use redact::{
-    HIDDEN, MIN_SECRET_BYTES, hidden_address, redact, secrets_of_address, shown_url, without, without_credentials,
-    without_user,
+    HIDDEN, MIN_SECRET_BYTES, hidden_address, redact, secrets_of_address, shown_name, shown_url, without,
+    without_credentials, without_user,
 };
 pub use retry::{Attempt, CallContext, GaveUp, NoWait, RetryAdvice, Wait, retry};
 pub use sse::Events;

@@ -37,6 +37,14 @@ pub fn shown_url(url: &Url) -> String {
     url.into()
 }
 
+/// Returns the name of a page or file for the log: addresses as [`shown_url`] has them, other names as they are.
+pub fn shown_name(name: &str) -> Cow<'_, str> {
+    match Url::parse(name) {
+        Ok(url) if url.has_host() => Cow::Owned(shown_url(&url)),
+        _ => Cow::Borrowed(name),
+    }
+}
+
 /// Returns the address of a page as somebody else wrote it, without user and password; what has none is left as it
 /// is.
 pub fn without_user(address: &str) -> Cow<'_, str> {
@@ -251,6 +259,15 @@ mod tests {
         check("http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1");
         check("https://me:pa55@host/v1?key=s3cret#t", "https://host/v1");
         check("https://t0ken@host/", "https://host/");
+    }
+
+    #[test]
+    fn pages_are_logged_without_their_queries_and_files_by_their_names() {
+        let check = |given: &str, expected: &str| assert_eq!(shown_name(given), expected);
+        check("https://me:pa55@host/minutes?key=s3cret#t", "https://host/minutes");
+        check("minutes 2026?.pdf", "minutes 2026?.pdf");
+        check("/docs/minutes?.pdf", "/docs/minutes?.pdf");
+        check("C:\\docs\\dues#2.pdf", "C:\\docs\\dues#2.pdf");
     }
 
     #[test]

@@ -146,7 +146,7 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
     caller: &dyn CallContext,
     mut operation: impl FnMut() -> Out,
 ) -> Result<(T, u32), GaveUp<E>> {
-    let mut waits = Waits { policy, bound: policy.first_within, waited: Duration::ZERO, attempts: 0 };
+    let mut waits = Waits { policy, bound: policy.first_within, waited: Duration::ZERO, attempts: 0, broken: 0 };
     let mut reporter = Reporter { circuit, caller, has_waited: false };
     let mut answers = circuit.answers();
     let mut others_answered = false;
@@ -174,7 +174,7 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
         answers.mark_unchanged();
         match waits.next(advice, others_answered) {
             None => return Err(GaveUp { error, attempts: waits.attempts, too_long: None }),
-            // The wait that all share stands in for this call's own.
+            // The wait that all share stands in for this call's own, unless the server asked for that one.
             Some(_) if is_shared(advice) && circuit.is_open() => {}
             Some(wait) if !waits.has_time(wait, caller) => {
                 return Err(GaveUp { error, attempts: waits.attempts, too_long: Some(wait) });
@@ -190,9 +190,10 @@ pub async fn retry<T, E: Attempt, Out: Future<Output = Result<T, E>>>(
     }
 }
 
-/// Returns whether it concerns all calls to the provider.
+/// Returns whether it concerns all calls to the provider, and names no wait of this one.
 fn is_shared(advice: RetryAdvice) -> bool {
-    matches!(advice, RetryAdvice::Again { trouble: Trouble::Away | Trouble::Blocked, .. })
+    let RetryAdvice::Again { trouble: Trouble::Away | Trouble::Blocked, after } = advice else { return false };
+    after.is_none_or(|after| after.is_zero())
 }
 
 fn is_limit(advice: RetryAdvice) -> bool {
@@ -254,6 +255,8 @@ struct Waits<'a> {
     waited: Duration,
     /// Attempts made so far.
     attempts: u32,
+    /// Those of them whose answers were paid for and are of no use.
+    broken: u32,
 }
 
 impl Waits<'_> {
@@ -261,6 +264,7 @@ impl Waits<'_> {
     /// attempt.
     fn next(&mut self, advice: RetryAdvice, others_answered: bool) -> Option<Duration> {
         let RetryAdvice::Again { trouble, after } = advice else { return None };
+        self.broken += u32::from(trouble == Trouble::Broken);
         if self.is_hopeless(trouble, others_answered) {
             return None;
         }
@@ -279,7 +283,7 @@ impl Waits<'_> {
                 self.attempts >= self.policy.timeouts || (others_answered && self.attempts >= LONE_TIMEOUTS)
             }
             Trouble::Unreadable => self.attempts >= UNREADABLE_ATTEMPTS,
-            Trouble::Broken => self.attempts >= BROKEN_ATTEMPTS,
+            Trouble::Broken => self.broken >= BROKEN_ATTEMPTS,
         }
     }
 
@@ -440,6 +444,19 @@ mod tests {
         assert_eq!(outage(again(Trouble::Broken, None), 4 * HOUR).0.unwrap_err().attempts, BROKEN_ATTEMPTS);
     }
 
+    /// A provider that limited the call before has been paid for none of it.
+    #[test]
+    fn only_broken_answers_count_as_such() {
+        let troubles =
+            Mutex::new(vec![Trouble::Broken, Trouble::Limited, Trouble::Broken, Trouble::Limited, Trouble::Away]);
+        let call = || {
+            let trouble = troubles.lock().pop();
+            std::future::ready(trouble.map_or(Ok(()), |trouble| Err(again(trouble, None))))
+        };
+        let (done, _) = run(retry(&circuit(), &policy(), &quietly, call));
+        assert_eq!(done.unwrap().1, 6);
+    }
+
     #[test]
     fn errors_of_the_providers_own_are_waited_for_twenty_minutes_and_less_when_others_get_answers() {
         assert!(outage(again(Trouble::Failing, None), Duration::from_secs(900)).0.is_ok());
@@ -517,6 +534,31 @@ mod tests {
         assert!(time < lasting + LONGEST_BACKOFF + Duration::from_secs(1), "{time:?}");
         // The first attempts until it was known, one at a time since, and the ones that got through.
         assert!(asked.load(Relaxed) < 400, "{asked:?}");
+    }
+
+    #[test]
+    fn an_answer_to_others_shortens_no_wait_that_was_asked_for() {
+        let (circuit, asked, attempts) = (circuit(), Duration::from_secs(60), Mutex::new(Vec::new()));
+        let work = async {
+            let policy = policy();
+            (0..3).for_each(|_| circuit.found_nobody(now(), None, "away", &policy));
+            let call = || {
+                let mut attempts = attempts.lock();
+                attempts.push(now());
+                let is_first = attempts.len() == 1;
+                std::future::ready(if is_first { Err(again(Trouble::Away, Some(asked))) } else { Ok(()) })
+            };
+            let other = async {
+                sleep(asked / 2).await;
+                assert!(circuit.is_open() && attempts.lock().len() == 1);
+                circuit.answered();
+            };
+            let (done, ()) = futures::future::join(retry(&circuit, &policy, &quietly, call), other).await;
+            assert!(done.is_ok());
+        };
+        run(work);
+        let attempts = attempts.into_inner();
+        assert_eq!(attempts[1] - attempts[0], asked);
     }
 
     #[test]

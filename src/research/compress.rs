@@ -1,13 +1,13 @@
 //! Long findings to notes that keep their sources.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use serde_json::json;
 
-use super::cut;
+use super::{citations::cited_ids, cut, earlier::own_ids};
 use crate::{
     context::{Cx, Deadline, Error, Role},
-    domain::{Event, Evidence, Failure, FailureCode, WarningCode},
+    domain::{Event, Evidence, Failure, FailureCode, Source, SourceId, WarningCode},
     llm::{Completion, Message, Part, StopReason, Text},
     offline::Task,
     prompts::untrusted,
@@ -30,7 +30,8 @@ pub fn deadline(cx: &Cx, researchers: Deadline) -> Deadline {
 
 /// Notes on `topic` from the researcher's whole conversation; Markdown with source ids.
 ///
-/// When the model cannot do it, the evidence itself becomes the note, source by source, and a warning says so.
+/// When the model cannot do it, or cites none of the evidence, that itself becomes the note, source by source, and a
+/// warning says so.
 ///
 /// # Errors
 /// A refused key, and [`Error::Stop`].
@@ -52,8 +53,14 @@ pub async fn compress(
         answer = ask(cx, &format!("{path}/compress/plain"), topic, plain(history), &evidence, deadline).await;
     }
     let text = match answer {
-        Ok(text) if !text.trim().is_empty() => text,
-        Ok(_) => as_it_is(cx, path, topic, "the model answered with nothing", &evidence).await?,
+        Ok(text) if text.trim().is_empty() => {
+            as_it_is(cx, path, topic, "the model answered with nothing", &evidence).await?
+        }
+        // A call in words, a refusal, a word of thanks: nothing of it can be traced to a source.
+        Ok(text) if !is_taken(cx, path, &text, &evidence) => {
+            as_it_is(cx, path, topic, "the notes cite none of what was found", &evidence).await?
+        }
+        Ok(text) => text,
         Err(Error::Failed(failure)) if failure.code != FailureCode::ModelAuth => {
             as_it_is(cx, path, topic, &failure.message, &evidence).await?
         }
@@ -62,6 +69,21 @@ pub async fn compress(
     let finished = Event::CompressFinished { chars_in, chars_out: text.chars().count() };
     cx.mark(&format!("{path}/compress/finished"), finished).await?;
     Ok(text)
+}
+
+/// Returns whether these notes count. What was decided in an earlier life of the run stays: by an earlier release, or
+/// when fewer sources were known.
+fn is_taken(cx: &Cx, path: &str, notes: &str, evidence: &[Evidence]) -> bool {
+    let has = |mark: &str| cx.journal().has(&format!("{path}/compress/{mark}"));
+    !has("failed") && (has("finished") || cites_any(notes, evidence, &cx.sources()))
+}
+
+/// Returns whether the notes cite a source of the evidence, by any of its ids; of none, there is nothing to cite.
+fn cites_any(notes: &str, evidence: &[Evidence], sources: &[Source]) -> bool {
+    let own = own_ids(sources);
+    let own = |id: SourceId| own.get(&id).copied().unwrap_or(id);
+    let known: HashSet<SourceId> = evidence.iter().map(|evidence| own(evidence.source_id)).collect();
+    known.is_empty() || cited_ids(notes).into_iter().any(|id| known.contains(&own(id)))
 }
 
 async fn ask(
@@ -139,4 +161,25 @@ async fn as_it_is(cx: &Cx, path: &str, topic: &str, reason: &str, evidence: &[Ev
         format!("- {}: {text} [{}]", evidence.title, evidence.source_id)
     };
     Ok(evidence.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_may_cite_a_source_by_another_of_its_ids() {
+        let page = Source { aliases: vec![SourceId(2_001)], ..Source::example(1_001, "https://a.test/", "Dues") };
+        let evidence = Evidence {
+            source_id: SourceId(1_001),
+            title: page.title.clone(),
+            url: page.url.clone(),
+            published: None,
+            text: "Four crowns.".to_owned(),
+        };
+        let sources = [page];
+        let cites = |notes: &str| cites_any(notes, std::slice::from_ref(&evidence), &sources);
+        assert_eq!(["Dues [S1001].", "Dues [S2001].", "Dues [S3001].", "Dues."].map(cites), [true, true, false, false]);
+        assert!(cites_any("Nothing was found.", &[], &sources));
+    }
 }

@@ -20,6 +20,7 @@ use crate::{
     text::{Language, is_fence},
 };
 
+const ENGLISH: &str = "en";
 /// Letters of prose without which a report is too short to be judged.
 const ENOUGH_LETTERS: usize = 300;
 
@@ -56,7 +57,7 @@ pub async fn corrected(
 async fn translated(cx: &Cx, name: &str, draft: &Draft, wanted: &str) -> Result<Option<Draft>, Error> {
     let report = &draft.report;
     let text = with_ids(text_alone(&report.markdown), &report.citations, &[]);
-    let language = Wording::of_code(wanted).name;
+    let language = wording::language_name(wanted);
     let prompt = cx.prompts().text("translate", json!({"language": language, "report": untrusted(&text)}));
     let task = Task::Verify { statements: vec![text] };
     let request = cx.request(Role::FinalReport, vec![Message::user(prompt)], task);
@@ -76,20 +77,30 @@ fn is_faithful(translated: &Draft, draft: &Draft, wanted: &str) -> bool {
 
 /// Returns the language of a report's own words: titles of sources stay in theirs.
 fn of_translation(markdown: &str) -> Option<&'static str> {
-    wording::language_code(&prose(text_alone(markdown)))
+    wording::any_language_code(&prose(text_alone(markdown)))
 }
 
 /// Returns the languages of question and report, if both are certain, differ, and the question does not name that of
-/// the report.
+/// the report. Where code does not write the question's language, only English counts, into which models fall: what
+/// others are called there is not known.
 fn differing(asked: &str, markdown: &str) -> Option<Differing> {
     let (wanted, written) = (of_question(asked)?, of_report(markdown)?);
-    (wanted != written && !names(asked, written)).then_some((wanted, written))
+    let is_known = written == ENGLISH || Wording::of_code(wanted).code == wanted;
+    (wanted != written && is_known && !names(asked, written)).then_some((wanted, written))
 }
 
 /// Returns the language of a question. A short one shows it where trigrams and small words agree.
 fn of_question(asked: &str) -> Option<&'static str> {
     let by_small_words = |code: &&str| Language::of(asked).code() == *code;
-    wording::language_code(asked).or_else(|| wording::language_code_of_few(asked).filter(by_small_words))
+    let few = || wording::language_code_of_few(asked).filter(by_small_words);
+    wording::language_code(asked).or_else(few).or_else(|| of_another(asked))
+}
+
+/// Returns the language of a question, be it one that code writes or not, if it has letters of its own: names in ASCII
+/// may look like any language to trigrams.
+fn of_another(asked: &str) -> Option<&'static str> {
+    let has_own_letters = asked.chars().any(|char| char.is_alphabetic() && !char.is_ascii());
+    wording::any_language_code(asked).filter(|_| has_own_letters)
 }
 
 /// Returns the language of a report that is long enough, and in one language from begin to end.
@@ -160,7 +171,7 @@ fn closing(mark: char) -> Option<&'static [char]> {
 mod tests {
     use super::*;
 
-    const ENGLISH: &str = "The gate is paid by harbour dues, which the council sets every year after a hearing. ";
+    const IN_ENGLISH: &str = "The gate is paid by harbour dues, which the council sets every year after a hearing. ";
     const GERMAN: &str =
         "Das Tor wird aus Hafengebühren bezahlt, die der Rat jedes Jahr nach einer Anhörung festsetzt. ";
     const ASKED: &str = "Womit bezahlt der Hafen von Skelderwick sein neues Tor und wer setzt die Gebühren fest?";
@@ -171,7 +182,7 @@ mod tests {
             assert_eq!(differing(asked, markdown), expected, "{asked}\n{markdown}");
         };
         let report = |text: &str| format!("# Tor\n\n{}\n", text.repeat(8));
-        check(ASKED, &report(ENGLISH), Some(("de", "en")));
+        check(ASKED, &report(IN_ENGLISH), Some(("de", "en")));
         let english =
             "How does the harbour of Skelderwick pay for its new tide gate, and who sets the dues every year?";
         check(english, &report(GERMAN), Some(("en", "de")));
@@ -179,17 +190,38 @@ mod tests {
         check("How does the harbour pay for its gate?", &report(GERMAN), None);
         check(ASKED, &report(GERMAN), None);
         check("Skelderwick gate dues 2031?", &report(GERMAN), None);
-        check(&format!("{ASKED} Antworte auf Englisch."), &report(ENGLISH), None);
-        check(ASKED, &format!("# Tor\n\n{ENGLISH}\n"), None);
-        check(ASKED, &format!("# Tor\n\n{GERMAN}\n\n```\n{}\n```\n", ENGLISH.repeat(20)), None);
-        check(ASKED, &format!("# Tor\n\n{}„{}“\n> {}\n", GERMAN.repeat(6), ENGLISH.repeat(9), ENGLISH.repeat(9)), None);
-        check(ASKED, &format!("{}\n\n{}", GERMAN.repeat(6), ENGLISH.repeat(6)), None);
+        check(&format!("{ASKED} Antworte auf Englisch."), &report(IN_ENGLISH), None);
+        check(ASKED, &format!("# Tor\n\n{IN_ENGLISH}\n"), None);
+        check(ASKED, &format!("# Tor\n\n{GERMAN}\n\n```\n{}\n```\n", IN_ENGLISH.repeat(20)), None);
+        check(
+            ASKED,
+            &format!("# Tor\n\n{}„{}“\n> {}\n", GERMAN.repeat(6), IN_ENGLISH.repeat(9), IN_ENGLISH.repeat(9)),
+            None,
+        );
+        check(ASKED, &format!("{}\n\n{}", GERMAN.repeat(6), IN_ENGLISH.repeat(6)), None);
+    }
+
+    #[test]
+    fn a_question_may_be_in_a_language_that_code_does_not_write() {
+        let polish = "W jaki sposób port w Skelderwick opłaca swoją nową śluzę pływową i kto co roku ustala wysokość opłat \
+            portowych? Chciałbym też wiedzieć, ile kosztowała budowa śluzy i dlaczego rada miasta zwlekała z decyzją.";
+        let report = |text: &str| format!("# Port\n\n{}\n", text.repeat(8));
+        assert_eq!(differing(polish, &report(IN_ENGLISH)), Some(("pl", "en")));
+        assert_eq!(of_translation(&report(polish)), Some("pl"));
+        for (asked, written) in [
+            (format!("{polish} Odpowiedz po angielsku."), IN_ENGLISH),
+            (polish.to_owned(), polish),
+            (polish.to_owned(), GERMAN),
+        ] {
+            assert_eq!(differing(&asked, &report(written)), None, "{asked}");
+        }
+        assert_eq!(of_another(&"Kubernetes, Nomad, Mesos, Fargate, Pulumi, Ansible ".repeat(3)), None);
     }
 
     #[test]
     fn sources_do_not_count_for_a_translation() {
         let text = "船只按长度缴纳港口费，理事会每年在听证会之后决定收费标准。".repeat(6);
-        let sources: String = (1..=15).map(|n| format!("- [{n}] {ENGLISH}https://skelderwick.test/{n}\n")).collect();
+        let sources: String = (1..=15).map(|n| format!("- [{n}] {IN_ENGLISH}https://skelderwick.test/{n}\n")).collect();
         assert_eq!(of_translation(&format!("# 港口\n\n{text}[1]\n\n### Sources\n\n{sources}")), Some("zh"));
     }
 

@@ -34,6 +34,8 @@ pub struct LogSettings {
     /// Directives; `None`: the command decides.
     pub filter: Option<String>,
     pub format: LogFormat,
+    /// Without colours, also on a terminal.
+    pub is_plain: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,7 +112,7 @@ pub fn start(log: &LogSettings, traces: &TraceSettings, default_filter: &str) ->
         layer.with_filter(filter_fn(|metadata| metadata.target() == spans::TARGET))
     });
     let directives = filter(log.filter.as_deref().unwrap_or(default_filter));
-    let lines = lines(log.format).with_filter(
+    let lines = lines(log).with_filter(
         directives.and(filter_fn(|metadata| !is_wire(metadata.target()) || *metadata.level() <= tracing::Level::WARN)),
     );
     let subscriber = tracing_subscriber::registry().with(layer).with(lines);
@@ -121,11 +123,11 @@ pub fn start(log: &LogSettings, traces: &TraceSettings, default_filter: &str) ->
     (Telemetry { tracer }, trouble)
 }
 
-fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {
+fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(log: &LogSettings) -> Box<dyn Layer<S> + Send + Sync> {
     // Colours are for people: a file or a collector gets the bare text.
-    let colours = std::io::stderr().is_terminal();
+    let colours = !log.is_plain && std::io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt::layer().with_writer(|| Lines).with_ansi(colours);
-    match format {
+    match log.format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().with_current_span(false).boxed(),
     }

@@ -207,12 +207,10 @@ impl ModelCall {
                 span.set_attribute("fathom.attempts", i64::from(attempts));
                 content(span, "gen_ai.output.messages", output);
                 metrics::model_called(&self.model, self.role, metrics::OK, self.started.elapsed());
-                metrics::tokens(&self.model, &usage);
             }
             CallEnd::Failed(code) => {
                 fail(span, Some(code));
                 metrics::model_called(&self.model, self.role, code, self.started.elapsed());
-                metrics::step_failed("model", code);
             }
         }
     }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{
-    Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, passages, spec,
+    Admitted, Refusal, Site, Tool, ToolError, ToolFuture, ToolOutput, admitted, arguments, framed, passages, spec,
     summary::READ_HERE,
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
     context::Cx,
     domain::{Event, OF_SERVER, Source, SourceId, ToolKind, WarningCode, digest, shortened},
     journal::{Entry, Fingerprint, StepKind, Stop},
-    llm::{self, MAX_TOOL_NAME, Part, Text, ToolCall, ToolSpec},
+    llm::{self, MAX_TOOL_NAME, ToolCall, ToolSpec},
     mcp::{Clients, Error, MAX_PIECES, Offer, Piece, Progress, Reply, Settings, SignIn},
     net,
     pages::{KEPT_CHARS, extract},
@@ -519,7 +519,7 @@ fn rendered(cx: &Cx, all: Vec<Shown>, mut left_out: Vec<String>) -> ToolOutput {
     }
     let left_out: Vec<_> = left_out.iter().map(|text| untrusted(text)).collect();
     let text = cx.prompts().text("mcp_result", json!({"sources": sources, "left_out": left_out}));
-    ToolOutput { text: Text(vec![Part::Flexible(text.into())]), ..output }
+    ToolOutput { text: framed(&text), ..output }
 }
 
 /// Names the place, without an address that a model could copy as a link.

@@ -33,7 +33,7 @@ use crate::{
     context::{self, Cx, Deadline, Error},
     domain::{Evidence, Source, SourceId, ToolKind, event::ResultLink, same},
     journal::Stop,
-    llm::{Text, ToolCall, ToolSpec},
+    llm::{Part, Text, ToolCall, ToolSpec},
     net::same_page,
     pages::Web,
     prompts::untrusted,
@@ -68,7 +68,8 @@ pub trait Tool: Send + Sync {
     }
 
     /// Returns whether a whole call is one outside effect. Then the loop makes it one step of the journal. A tool that
-    /// says no keeps its own steps, or has none.
+    /// says no keeps its own steps, or has none. If the process ends during a call, the next one makes it again, unless
+    /// it is of [`ToolKind::Mcp`].
     fn is_one_step(&self) -> bool {
         true
     }
@@ -96,6 +97,11 @@ pub trait Tool: Send + Sync {
     /// [`Site::first_source`] on. A call that is one step is given up at the site's deadline, and announced by its kind
     /// (`tool.started`, `tool.finished`, `tool.failed`); an event beside these is a [`Cx::mark`] under a key of its own
     /// below `TURN/call/INDEX`.
+    ///
+    /// What it asks of others it bounds itself: beside the site's deadline nothing limits how long that takes, how much
+    /// comes back, and how many ask at once. [`ApiClients`](crate::net::ApiClients) ask, a client that is
+    /// [`guarded`](crate::net::guarded) asks at addresses that others chose, and [`read_body`](crate::net::read_body)
+    /// reads an answer up to a length.
     ///
     /// # Errors
     /// [`ToolError`], which says who has to know.
@@ -201,7 +207,8 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
-    /// Returns words for the model, and nothing else.
+    /// Returns words for the model, and nothing else; a `&str` or `String` has our own alone. What was retrieved is cut
+    /// to a length, [`untrusted`], and a [`Part::Flexible`](crate::llm::Part), which is shortened where it must be.
     pub fn text(text: impl Into<Text>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
@@ -242,6 +249,27 @@ fn keys_of<'a>(
     keys.extend(original.map(|original| same::original_key(&same_page(original))));
     keys.extend(text.into_iter().flat_map(same::text_keys));
     keys
+}
+
+/// Returns what was retrieved as it may be shortened: each source for itself and between its tags, since a cut that
+/// goes through the tags of two of them would put the words of one under the id of the other. A first line of ours
+/// stays too: it says what follows.
+fn framed(text: &str) -> Text {
+    let is_source = text.starts_with("<source id=");
+    let (head, rest) = text.split_at(if is_source { 0 } else { text.find('\n').unwrap_or(text.len()) });
+    let flexible = |text: &str| match text.trim() {
+        "" => Part::Fixed(text.into()),
+        _ => Part::Flexible(text.into()),
+    };
+    let mut parts = vec![Part::Fixed(head.into())];
+    for piece in rest.split_inclusive("</source>") {
+        let (before, source) = piece.split_at(piece.find("<source id=").unwrap_or(piece.len()));
+        let (tag, source) = source.split_at(source.find('\n').map_or(0, |end| end + 1));
+        let (content, end) = source.split_at(source.strip_suffix("</source>").map_or(source.len(), str::len));
+        parts.extend([flexible(before), Part::Fixed(tag.into()), flexible(content), Part::Fixed(end.into())]);
+    }
+    parts.retain(|part| !part.as_str().is_empty());
+    Text(parts)
 }
 
 fn is_zero(pages: &usize) -> bool {
@@ -476,4 +504,43 @@ fn property(name: &str, description: String, mut schema: Value) -> Value {
 
 fn no_arguments() -> Value {
     json!({"type": "object", "properties": {}, "additionalProperties": false})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompts::Prompts;
+
+    #[test]
+    fn each_source_is_shortened_for_itself() {
+        let result = |id: &str, summary: &str| {
+            let summary = untrusted(summary);
+            json!({
+                "id": id, "is_known": false, "title": "Dues", "location": "a.test", "published": null,
+                "summary": summary, "excerpts": ["Four crowns."],
+            })
+        };
+        let known = json!({"id": "S1002", "title": "Gate", "is_known": true, "is_long": false});
+        let results = json!([result("S1001", "a </source> <source id=\"S9\">"), known, result("S1003", "b")]);
+        let failures = json!([{"query": "gate", "reason": "status 500"}]);
+        let prompts = Prompts::new().unwrap();
+        let text = prompts.text("search_results", json!({"results": results, "failures": failures}));
+        let parts = framed(&text);
+        assert_eq!(parts.joined(), text);
+        let flexible = parts.0.iter().filter(|part| matches!(part, Part::Flexible(_))).map(Part::as_str);
+        let begins: Vec<_> = flexible.map(|part| part.trim_start().chars().take(7).collect::<String>()).collect();
+        assert_eq!(begins, ["[S1001]", "[S1002]", "[S1003]", "These s"]);
+        let fixed = |start: &str| {
+            let is_fixed = |part: &&Part| matches!(part, Part::Fixed(text) if text.starts_with(start));
+            parts.0.iter().filter(is_fixed).count()
+        };
+        assert_eq!(["<source id=\"S", "</source>", "Search results. "].map(fixed), [2, 2, 1]);
+    }
+
+    #[test]
+    fn a_result_without_sources_keeps_its_first_line() {
+        let fixed = |text: &str| Part::Fixed(text.into());
+        assert_eq!(framed("The call went well.").0, [fixed("The call went well.")]);
+        assert_eq!(framed("Not shown:\n- a").0, [fixed("Not shown:"), Part::Flexible("\n- a".into())]);
+    }
 }

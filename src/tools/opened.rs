@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{ToolError, ToolOutput, source_id};
+use super::{ToolError, ToolOutput, framed, source_id};
 use crate::{
     context::Cx,
     domain::{Source, SourceId},
-    llm::{Part, Text},
     pages::extract::Link,
     prompts::untrusted,
 };
@@ -65,7 +64,7 @@ pub struct ShownText<'a> {
 impl ShownText<'_> {
     /// Returns the answer of the call: one source, whose evidence is that text.
     pub fn output(&self, cx: &Cx, source: Source, evidence: String) -> ToolOutput {
-        let mut output = ToolOutput::text(Text(vec![Part::Flexible(self.rendered(cx, &source).into())]));
+        let mut output = ToolOutput::text(framed(&self.rendered(cx, &source)));
         output.add(source, evidence);
         output
     }

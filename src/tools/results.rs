@@ -3,11 +3,11 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ToolOutput, hits::StoredHit};
+use super::{ToolOutput, framed, hits::StoredHit};
 use crate::{
     context::{Cx, PageText},
     domain::{Evidence, SourceId, event::ResultLink},
-    llm::{Part, Text},
+    llm::Text,
     prompts::untrusted,
     search::Hit,
 };
@@ -88,7 +88,7 @@ pub fn output(
 }
 
 fn rendered(cx: &Cx, values: Value) -> Text {
-    Text(vec![Part::Flexible(cx.prompts().text("search_results", values).into())])
+    framed(&cx.prompts().text("search_results", values))
 }
 
 /// Returns a result as the agent sees it in each of its turns from now on: word for word it stands in [`in_full`].

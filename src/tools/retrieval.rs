@@ -31,7 +31,7 @@ pub struct Retrieved {
     pub unparsed: Vec<String>,
     /// Who answered in place of the engines that were asked first.
     pub stand_in: Option<StandIn>,
-    /// What the model took that searched, if one did, whatever became of its answer.
+    /// What the model took that searched, if one did, each answer priced, whatever became of it.
     pub taken: Option<Usage>,
     /// Pages that were read, or that the engine sent.
     pub pages: usize,
@@ -63,7 +63,7 @@ pub async fn retrieve(
     query: &str,
     limits: &Limits,
 ) -> Retrieved {
-    let caller = Noting::new(cx.searching());
+    let caller = Noting::new(cx);
     let mut answer = cx.before(Some(site.deadline), engine.search(query, limits, &caller)).await;
     let (mut walls, mut taken_pages) = (Vec::new(), TakenPages::default());
     if let Some(Ok(hits)) = &mut answer {
@@ -189,6 +189,7 @@ async fn read_pages(web: &Web, hits: Vec<&mut Hit>) -> usize {
 
 /// A caller that notes which of several engines failed, and who answered in their place.
 struct Noting<'a> {
+    cx: &'a Cx,
     inner: RunCaller<'a>,
     /// Locked to add to it only, as the next.
     lost: Mutex<Vec<(String, String)>>,
@@ -200,9 +201,9 @@ struct Noting<'a> {
 }
 
 impl<'a> Noting<'a> {
-    fn new(inner: RunCaller<'a>) -> Self {
+    fn new(cx: &'a Cx) -> Self {
         let (lost, unparsed) = (Mutex::default(), Mutex::default());
-        Self { inner, lost, unparsed, stand_in: Mutex::default(), taken: Mutex::default() }
+        Self { cx, inner: cx.searching(), lost, unparsed, stand_in: Mutex::default(), taken: Mutex::default() }
     }
 }
 
@@ -242,7 +243,8 @@ impl CallContext for Noting<'_> {
     }
 
     fn billed(&self, usage: &Usage) {
+        let priced = self.cx.priced_search(usage);
         let mut taken = self.taken.lock();
-        *taken.get_or_insert_default() += *usage;
+        *taken.get_or_insert_default() += priced;
     }
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{Site, passages};
 use crate::{
     aside::aside_above,
-    context::{Cx, Deadline, Error, Form, PageText, Role, SUMMARY_TIME},
+    context::{Cx, Deadline, Error, Form, PageText, Role},
     domain::{Event, PageReading, RunOptions, WarningCode, digest},
     llm::Message,
     offline::{self, Task},
@@ -195,7 +195,7 @@ async fn summarise(cx: &Cx, reading: &Reading<'_>, shown: Arc<str>, read_by_code
     let task = Task::Summarise { question: question.to_owned(), page: read_by_code };
     let request = cx.request(Role::Summarization, vec![message], task);
     // A page that is read whole is read once for all researchers: the time that one of them has left does not count.
-    let own = cx.deadline(SUMMARY_TIME);
+    let own = cx.summary_deadline();
     let deadline = if reading.is_long { own.earlier(wanted.deadline) } else { own };
     cx.ask_structured(key, Role::Summarization, request, form(), Some(deadline)).await
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aws_lc_rs::{rand::SystemRandom, rsa::KeyPair, signature::RSA_PKCS1_SHA256};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use futures::FutureExt as _;
 use rustls_pki_types::{PrivatePkcs8KeyDer, pem::PemObject as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -103,7 +104,7 @@ impl Tokens {
 
     async fn fresh(&self) -> Result<Fresh<SecretString>, Refused> {
         let late = |_| Refused::Unreachable("no access token came in time".to_owned());
-        let answer = tokio::time::timeout(TIMEOUT, self.fetch()).await.map_err(late).flatten()?;
+        let answer = tokio::time::timeout(TIMEOUT, self.fetch().boxed()).await.map_err(late).flatten()?;
         let life = Duration::from_secs(answer.expires_in).min(LONGEST_LIFE);
         Ok(Fresh::ending_in(answer.access_token, life))
     }

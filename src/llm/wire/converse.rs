@@ -148,6 +148,10 @@ impl<'a> turns::Block<'a> for Block<'a> {
         Self::Own(Own::ToolUse { tool_use_id, name: tool_name(&call.name), input })
     }
 
+    fn takes_id(given: &str) -> bool {
+        id(given) == given
+    }
+
     fn result(call_id: &'a str, content: Joined<'a>) -> Self {
         Self::Own(Own::ToolResult { tool_use_id: id(call_id), content: vec![Own::Text(content)] })
     }

@@ -140,6 +140,10 @@ impl<'a> turns::Block<'a> for Block<'a> {
         Self::own(Kind::ToolUse { id: id(&call.id), name: tool_name(&call.name), input: RawObject(&call.arguments) })
     }
 
+    fn takes_id(given: &str) -> bool {
+        id(given) == given
+    }
+
     fn result(call_id: &'a str, content: Joined<'a>) -> Self {
         Self::own(Kind::ToolResult { tool_use_id: id(call_id), content })
     }

@@ -13,6 +13,8 @@ use crate::domain::distinct;
 pub(super) trait Block<'a>: Sized {
     fn text(text: Joined<'a>) -> Self;
     fn call(call: &'a ToolCall) -> Self;
+    /// Returns whether the id of a call is written as it is.
+    fn takes_id(id: &str) -> bool;
     /// Returns what the call of that id gave.
     fn result(call_id: &'a str, content: Joined<'a>) -> Self;
     /// Returns a block of the provider's own, as it came.
@@ -46,9 +48,11 @@ pub(super) fn turns<'a, B: Block<'a>>(request: &'a Request) -> Vec<Turn<B>> {
     turns
 }
 
-/// Returns a turn of the model: as it came when it was this provider's, else in our words.
+/// Returns a turn of the model: as it came when it was this provider's, else in our words. So is one whose ids are
+/// written otherwise, since its results would have others.
 fn said<'a, B: Block<'a>>(message: &'a Message, content: &'a str, calls: &'a [ToolCall], request: &Request) -> Vec<B> {
-    match carried(message, request) {
+    let fits = calls.iter().all(|call| B::takes_id(&call.id));
+    match carried(message, request).filter(|_| fits) {
         Some(blocks) => blocks.into_iter().map(B::carried).collect(),
         None => text(Joined::One(content)).into_iter().chain(calls.iter().map(B::call)).collect(),
     }
