@@ -10,7 +10,7 @@ use std::{
 
 use axum::{
     Router,
-    extract::Path,
+    extract::{Path, rejection::PathRejection},
     http::{HeaderValue, header},
     response::{IntoResponse, Redirect, Response},
     routing::get,
@@ -46,7 +46,12 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
         // Relative, so that it works below a path of a reverse proxy too.
         .route("/docs", get(async || Redirect::permanent("docs/")))
         .route("/docs/", get(async || asset("index.html")))
-        .route("/docs/{*file}", get(async |Path(file): Path<String>| asset(&file)))
+        .route("/docs/{*file}", get(named))
+}
+
+/// Serves a file of the page; a name that is no text is that of none.
+async fn named(file: Result<Path<String>, PathRejection>) -> Response {
+    file.map_or_else(|_| ApiError::no_such("path").into_response(), |Path(file)| asset(&file))
 }
 
 async fn contract() -> Response {

@@ -40,7 +40,7 @@ const DIAGNOSIS: Duration = Duration::from_millis(500);
 /// Returns the router with everything around it, its problems written in its own way; the last is the outermost, so
 /// that preflights get their ids too.
 pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
-    router
+    let router = router
         .layer(from_fn_with_state(state.clone(), compression::choose))
         .layer(from_fn_with_state(state.clone(), changes::carry_out))
         .layer(from_fn_with_state(state.clone(), limits::count))
@@ -49,8 +49,12 @@ pub fn around(router: Router, state: &State, write: WriteProblem) -> Router {
         .layer(from_fn_with_state(state.clone(), in_time))
         .layer(CatchPanicLayer::custom(defect))
         // Behind CORS: its refusal is for pages of other origins, too.
-        .layer(from_fn_with_state(state.clone(), outgoing::count))
-        .layer(cors(&state.settings.cors_origins))
+        .layer(from_fn_with_state(state.clone(), outgoing::count));
+    let router = match cors(&state.settings.cors_origins) {
+        Some(layer) => router.layer(layer),
+        None => router,
+    };
+    router
         // Before CORS, which answers preflights: a foreign name gets none either.
         .layer(from_fn_with_state(state.clone(), origin::check))
         .layer(from_fn(linger::keep_reading))
@@ -94,16 +98,23 @@ async fn complete(Shared(write): Shared<WriteProblem>, request: Request, next: N
     // Of the highest level, so that its id is on the lines of every filter.
     let span = tracing::error_span!("request", request_id, %method, route = route.as_deref());
     let mut response = next.run(request).instrument(span.clone()).await;
-    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        span.in_scope(|| tracing::info!(status = response.status().as_u16(), code = problem.code(), "refused"));
+    let problem = response.extensions_mut().remove::<Problem>();
+    let refused = match &problem {
+        Some(problem) => Some(Refused { status: response.status(), code: problem.code() }),
+        None => response.extensions().get::<Refused>().copied(),
+    };
+    if let Some(Refused { status, code }) = refused {
+        span.in_scope(|| tracing::info!(status = status.as_u16(), code, "refused"));
+    }
+    if let Some(problem) = problem {
         problem.into_body(&mut response, write, &path, &request_id);
     }
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     protect(response.headers_mut());
-    let refused = response.extensions().get::<Refused>().map(|refused| refused.0);
-    let (status, ms) = (refused.unwrap_or(response.status()).as_u16(), began.elapsed().as_secs_f64() * 1_000.0);
+    let status = refused.map_or(response.status(), |refused| refused.status);
+    let (status, ms) = (status.as_u16(), began.elapsed().as_secs_f64() * 1_000.0);
     span.in_scope(|| tracing::debug!(status, ms, "answered"));
     metrics::http_request(route.as_deref().unwrap_or("none"), method_label(&method), status, began.elapsed());
     response
@@ -151,8 +162,8 @@ fn defect(panic: Box<dyn Any + Send>) -> Response {
     ApiError::new(Code::Internal, "a defect of this service; its log says more").into_response()
 }
 
-/// Makes the CORS layer. Without origins no page of another origin can read an answer.
-fn cors(origins: &CorsOrigins) -> CorsLayer {
+/// Makes the CORS layer. Without origins there is none, and no page of another origin can read an answer.
+fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
     let layer = CorsLayer::new()
         .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
         .allow_headers([
@@ -177,12 +188,65 @@ fn cors(origins: &CorsOrigins) -> CorsLayer {
             REQUEST_ID,
         ])
         .max_age(Duration::from_secs(600));
-    match origins {
-        CorsOrigins::None => layer,
-        CorsOrigins::All => layer.allow_origin(AllowOrigin::any()),
+    let allowed = match origins {
+        CorsOrigins::None => return None,
+        CorsOrigins::All => AllowOrigin::any(),
         CorsOrigins::Only(origins) => {
-            let origins = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok());
-            layer.allow_origin(AllowOrigin::list(origins))
+            AllowOrigin::list(origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()))
+        }
+    };
+    Some(layer.allow_origin(allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io, sync::Arc};
+
+    use axum::{body::Body, routing::get};
+    use parking_lot::Mutex;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::http::{error::problem_json, shares, sign_in};
+
+    /// What is logged.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_logged_with_its_code_however_it_is_answered() {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        let _logged = tracing::subscriber::set_default(subscriber);
+        let router: Router = Router::new()
+            .route("/events", get(async || ApiError::new(Code::TooManyStreams, "2 streams are open")))
+            .route("/auth/login", get(async || sign_in::issuer_unavailable()).layer(from_fn(sign_in::for_people)))
+            .route("/shared/x", get(async || ApiError::no_such("link")).layer(from_fn(shares::for_people)))
+            .layer(from_fn(stream::not_now))
+            .layer(from_fn_with_state(problem_json as WriteProblem, complete));
+        for (path, accept, status, named) in [
+            ("/events", "text/event-stream", 200, "refused status=503 code=\"too_many_streams\""),
+            ("/events", "application/json", 503, "refused status=503 code=\"too_many_streams\""),
+            ("/auth/login", "text/html", 503, "refused status=503 code=\"issuer_unavailable\""),
+            ("/shared/x", "text/html", 404, "refused status=404 code=\"not_found\""),
+        ] {
+            let request = Request::get(path).header(header::ACCEPT, accept).body(Body::empty()).unwrap();
+            let answer = router.clone().oneshot(request).await.unwrap();
+            let says_when = answer.headers().contains_key(header::RETRY_AFTER);
+            assert_eq!((answer.status().as_u16(), says_when), (status, status == 503), "{path} {accept}");
+            let logged = String::from_utf8(std::mem::take(&mut *lines.0.lock())).unwrap();
+            assert_eq!(logged.lines().filter(|line| line.contains(named)).count(), 1, "{path} {accept}: {logged}");
         }
     }
 }

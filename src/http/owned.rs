@@ -9,6 +9,7 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 use super::{State, audit, error::ApiError, extract::path_id, proxy::Named};
 use crate::{
     auth::Principal,
+    config::Authentication,
     domain::{ApiKeyId, Caller, CollectionId, DocumentId, KeyScope, Owner, Reach, RunId, ShareId, ThreadId},
     runs::{OwnedCollection, OwnedRun, OwnedThread},
 };
@@ -24,8 +25,17 @@ impl FromRequestParts<State> for Caller {
             return Ok(Self { owner: principal.owner().clone(), reach, key: Some(Arc::clone(&principal.key)) });
         }
         let owner = parts.extensions.get::<Named>().map_or_else(Owner::local, |named| named.0.clone());
-        let reach = if state.settings.separate_owners { Reach::Own } else { Reach::Shared };
+        let reach = keyless_reach(state.settings.authentication, state.settings.separate_owners);
         Ok(Self { owner, reach, key: None })
+    }
+}
+
+/// Returns what a caller without a key may see. Keys are asked for below `/api/` alone (`auth.rs`): a route beside it
+/// must not show everybody's.
+fn keyless_reach(authentication: Authentication, separate_owners: bool) -> Reach {
+    match authentication {
+        Authentication::None if !separate_owners => Reach::Shared,
+        Authentication::None | Authentication::Keys => Reach::Own,
     }
 }
 
@@ -89,5 +99,19 @@ impl FromRequestParts<State> for ApiKeyId {
 
     async fn from_request_parts(parts: &mut Parts, _state: &State) -> Result<Self, ApiError> {
         path_id(parts, "key_id").await.map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_key_where_one_is_asked_for_nobody_sees_what_others_have() {
+        for separate_owners in [false, true] {
+            assert_eq!(keyless_reach(Authentication::Keys, separate_owners), Reach::Own);
+        }
+        assert_eq!(keyless_reach(Authentication::None, true), Reach::Own);
+        assert_eq!(keyless_reach(Authentication::None, false), Reach::Shared);
     }
 }

@@ -2,6 +2,7 @@
 //! need no key: the thread's reports with their sources, as pages, Markdown or data.
 
 use axum::{
+    body::Body,
     extract::{FromRequestParts, Request, State as Shared},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     middleware::Next,
@@ -12,11 +13,12 @@ use uuid::Uuid;
 
 use super::{
     State, audit,
-    error::{ApiError, Code, Place},
+    error::{ApiError, Code, Place, Problem},
     extract::{OptionalBody, negotiate, path_id, path_text, preferred_language},
     json::{self, ListBody},
     page,
     report::{self, JSON, MediaType},
+    stream::Refused,
 };
 use crate::{
     auth::{Kind, Token},
@@ -31,12 +33,14 @@ const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 const VARY: HeaderValue = HeaderValue::from_static("accept, accept-language");
 
 /// What pages say that show no report, in the languages of the page for people (`web/words/`).
-struct Words {
+pub(super) struct Words {
     /// ISO 639-1.
     language: &'static str,
     nothing: &'static str,
     ended: &'static str,
     no_report: &'static str,
+    pub(super) not_signed_in: &'static str,
+    pub(super) try_again: &'static str,
 }
 
 /// The first is for those who read none of them.
@@ -46,23 +50,29 @@ static WORDS: [Words; 3] = [
         nothing: "Nothing here",
         ended: "This link has ended, was revoked or never was. Please ask for another one.",
         no_report: "There is no report yet.",
+        not_signed_in: "The sign-in failed",
+        try_again: "Try again",
     },
     Words {
         language: "de",
         nothing: "Hier ist nichts",
         ended: "Dieser Link ist abgelaufen, wurde widerrufen oder war nie gültig. Bitte fragen Sie nach einem neuen.",
         no_report: "Noch gibt es keinen Bericht.",
+        not_signed_in: "Die Anmeldung ist gescheitert",
+        try_again: "Noch einmal",
     },
     Words {
         language: "zh",
         nothing: "这里没有内容",
         ended: "此链接已过期、已被撤销或从未存在。请索取新的链接。",
         no_report: "尚无报告。",
+        not_signed_in: "登录失败",
+        try_again: "重试",
     },
 ];
 
 impl Words {
-    fn of(headers: &HeaderMap) -> &'static Self {
+    pub(super) fn of(headers: &HeaderMap) -> &'static Self {
         let language = preferred_language(headers, &WORDS.each_ref().map(|words| words.language));
         WORDS.iter().find(|words| Some(words.language) == language).unwrap_or(&WORDS[0])
     }
@@ -179,16 +189,30 @@ struct SharedEntry {
 
 /// Answers browsers with a page where a link leads nowhere; everybody else with a problem, as everywhere.
 pub async fn for_people(request: Request, next: Next) -> Response {
-    let is_browser = negotiate(request.headers(), &[PROBLEM, HTML]) == Some(HTML);
-    let words = Words::of(request.headers());
+    let (wants_page, words) = (wants_page(request.headers()), Words::of(request.headers()));
     let response = next.run(request).await;
-    if !is_browser || response.status() != StatusCode::NOT_FOUND {
+    if !wants_page || response.status() != StatusCode::NOT_FOUND {
         return response;
     }
+    refusal(response, words, words.nothing, words.ended)
+}
+
+/// Returns whether a page is wanted rather than a problem.
+pub(super) fn wants_page(headers: &HeaderMap) -> bool {
+    negotiate(headers, &[PROBLEM, HTML]) == Some(HTML)
+}
+
+/// Writes a page into a response in place of its problem, which only the log then names; `text` is HTML.
+pub(super) fn refusal(mut response: Response, words: &Words, title: &str, text: &str) -> Response {
     let attributes = format!(" lang=\"{}\"", words.language);
-    let text = format!("<h1>{}</h1>\n<p>{}</p>\n", words.nothing, words.ended);
-    let mut response = (StatusCode::NOT_FOUND, page::framed(words.nothing, &attributes, &text)).into_response();
+    let text = format!("<h1>{title}</h1>\n<p>{text}</p>\n");
+    *response.body_mut() = Body::from(page::framed(title, &attributes, &text));
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        let refused = Refused { status: response.status(), code: problem.code() };
+        response.extensions_mut().insert(refused);
+    }
     let headers = response.headers_mut();
+    headers.remove(header::CONTENT_LENGTH);
     headers.insert(header::VARY, VARY);
     headers.insert(header::CONTENT_TYPE, report::content_type(HTML));
     headers.insert(header::CONTENT_SECURITY_POLICY, page::policy());

@@ -1,8 +1,9 @@
 //! Browsers that sign in at an issuer: sent there, and taken back with a session.
 
 use axum::{
-    extract::State as Shared,
+    extract::{Request, State as Shared},
     http::{HeaderMap, HeaderValue, StatusCode, header},
+    middleware::Next,
     response::{IntoResponse as _, Response},
 };
 
@@ -11,6 +12,7 @@ use super::{
     cookies::{self, Cookie},
     error::{ApiError, Code},
     extract::Query,
+    shares::{self, Words},
 };
 use crate::{
     auth::{Begun, Client, Issuer, Refused},
@@ -23,6 +25,18 @@ const LOGIN: Cookie = Cookie { name: "fathom_login", path: "/auth", same_site: "
 /// How long somebody may take to sign in.
 const SECONDS: u64 = 600;
 const HOME: &str = "/";
+
+/// Shows browsers a page with a way back where a sign-in was refused; everybody else gets a problem, as everywhere.
+pub async fn for_people(request: Request, next: Next) -> Response {
+    let (wants_page, words) = (shares::wants_page(request.headers()), Words::of(request.headers()));
+    let response = next.run(request).await;
+    let is_refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::SERVICE_UNAVAILABLE);
+    if !wants_page || !is_refused {
+        return response;
+    }
+    let back = format!("<a href=\"{HOME}\">{}</a>", words.try_again);
+    shares::refusal(response, words, words.not_signed_in, &back)
+}
 
 /// Sends the browser to the issuer.
 pub async fn begin(Shared(state): Shared<State>, headers: HeaderMap) -> Result<Response, ApiError> {

@@ -110,14 +110,12 @@ fn answer(body: Body) -> Response {
 pub async fn not_now(request: Request, next: Next) -> Response {
     let reads_streams = reads_streams(&request);
     let response = next.run(request).await;
-    let for_later = response.extensions().get::<Problem>().is_some_and(Problem::is_for_later);
-    if !(reads_streams && for_later) {
-        return response;
-    }
-    let refused = response.status();
+    let for_later = response.extensions().get::<Problem>().filter(|problem| reads_streams && problem.is_for_later());
+    let Some(code) = for_later.map(Problem::code) else { return response };
+    let status = response.status();
     let (mut parts, _) = response.into_parts();
     parts.extensions.remove::<Problem>();
-    parts.extensions.insert(Refused(refused));
+    parts.extensions.insert(Refused { status, code });
     parts.status = StatusCode::OK;
     let wait = parts.headers.remove(header::RETRY_AFTER);
     let seconds = wait.and_then(|wait| wait.to_str().ok()?.parse().ok()).unwrap_or_default();
@@ -132,9 +130,12 @@ pub async fn not_now(request: Request, next: Next) -> Response {
     Response::from_parts(parts, Body::from(sse::not_now(seconds)))
 }
 
-/// The status of a refusal that was answered as [`not_now`]; metrics and log name it.
+/// The status and code of a refusal that was answered as a stream or a page; the log names both, metrics the status.
 #[derive(Clone, Copy, Debug)]
-pub struct Refused(pub StatusCode);
+pub struct Refused {
+    pub status: StatusCode,
+    pub code: &'static str,
+}
 
 /// Returns whether this is a request for events that names the type of streams: who takes just anything is better
 /// served with a status.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use axum::{
     Router,
-    extract::Path,
+    extract::{Path, rejection::PathRejection},
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
     routing::get,
@@ -88,13 +88,12 @@ fn without_comments(source: &str) -> String {
 
 /// Serves `/` and what lies below `/web/`. Needs no state, never fails.
 pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    Router::new()
-        .route("/", get(async || file("text/html; charset=utf-8", INDEX)))
-        .route("/web/{*file}", get(async |Path(name): Path<String>| named(&name)))
+    Router::new().route("/", get(async || file("text/html; charset=utf-8", INDEX))).route("/web/{*file}", get(named))
 }
 
-fn named(name: &str) -> Response {
-    match FILES.iter().find(|file| file.name == name) {
+/// Serves a file of the page; a name that is no text is that of none.
+async fn named(name: Result<Path<String>, PathRejection>) -> Response {
+    match name.ok().and_then(|Path(name)| FILES.iter().find(|file| file.name == name)) {
         Some(found) => file(found.content_type, &found.content),
         None => ApiError::no_such("path").into_response(),
     }

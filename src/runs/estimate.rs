@@ -86,13 +86,15 @@ impl Runs {
             RunFilter { owner: Some(owner.clone()), status: Some(RunStatus::Completed), ..RunFilter::default() };
         let newest = self.parts.store.runs_page(&filter, None, LOOKED_THROUGH).await?.items;
         let alike: Vec<_> = newest.into_iter().filter(|run| is_alike(run, options)).take(COUNTED).collect();
-        let sizes = self.parts.store.details(alike).await?.into_iter().map(|details| self.size(&details));
+        let queries = self.parts.store.queries_of(&alike).await?;
+        let size = |details: RunDetails| self.size(&details, queries.get(&details.run.id).copied());
+        let sizes = self.parts.store.details(alike).await?.into_iter().map(size);
         // What nobody knows the cost of says nothing about a run whose money is bounded.
         Ok(sizes.filter(|size| options.max_cost_usd.is_none() || size.cost.is_some()).collect())
     }
 
-    /// Returns what a run took.
-    fn size(&self, details: &RunDetails) -> Size {
+    /// Returns what a run took, which searched for so many queries if its journal is still there.
+    fn size(&self, details: &RunDetails, queries: Option<u64>) -> Size {
         let RunDetails { run, usage, .. } = details;
         let milliseconds = run.finished_at.zip(run.started_at).map_or(0, |(end, begin)| end.since(begin));
         let sum = |of: fn(&ModelUsage) -> u64| usage.values().map(of).sum();
@@ -100,7 +102,9 @@ impl Runs {
         let cost = usage.iter().map(|(model, used)| cost(model, used)).sum::<Option<u64>>();
         Size {
             model_calls: sum(|usage| usage.calls),
-            searches: run.progress.searches,
+            // Presets and `max_searches` count queries; a run's progress counts calls, of one query or more. Queries
+            // beyond the limit were refused.
+            searches: queries.unwrap_or_default().max(run.progress.searches).min(run.options.max_searches.into()),
             // Each page that was read is a source.
             pages: if self.parts.means.engines.reads_web(&run.options.search_api) { run.progress.sources } else { 0 },
             researchers: run.progress.researchers.finished + run.progress.researchers.failed,

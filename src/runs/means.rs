@@ -66,24 +66,34 @@ impl Means {
         }
     }
 
-    /// Checks that a run with these options would use any of the keys that came with its request. Who sends keys
-    /// expects it.
+    /// Checks that a run with these options would use any of the keys that came with its request, and any of those of
+    /// models. Who sends keys expects it.
     ///
     /// # Errors
     /// [`Refusal::Keys`] that says what to choose.
     pub(super) fn check_use(&self, options: &RunOptions) -> Result<(), Refusal> {
-        let models = options.roles().into_iter().flat_map(|models| models.iter());
-        let of_engines = self.engines.key_names_of(options);
-        let mut used = models.filter_map(|model| self.llm.key_name(model)).chain(of_engines);
-        if !self.are_of_request() || used.any(|name| self.given.iter().any(|given| given == name)) {
-            return Ok(());
+        let of_engines: Vec<_> = self.engines.key_names_of(options).collect();
+        let of_models: Vec<_> = options.models().filter_map(|model| self.llm.key_name(model)).collect();
+        let given = || self.given.iter().map(String::as_str);
+        let is_used = |name: &str| of_models.contains(&name) || of_engines.contains(&name);
+        let for_models: Vec<_> =
+            given().filter(|name| self.llm.key_names().any(|own| own == *name) && !of_engines.contains(name)).collect();
+        if self.are_of_request() && !given().any(is_used) {
+            let problem = format!(
+                "this run would use none of these keys ({}): choose a model or a search engine of theirs (options: {}, search_api)",
+                self.given.join(", "),
+                MODEL_OPTIONS.join(", ")
+            );
+            return Err(Refusal::Keys { name: None, problem });
         }
-        let problem = format!(
-            "this run would use none of these keys ({}): choose a model or a search engine of theirs (options: {}, search_api)",
-            self.given.join(", "),
-            MODEL_OPTIONS.join(", ")
-        );
-        Err(Refusal::Keys { name: None, problem })
+        if !for_models.is_empty() && !for_models.iter().any(|name| of_models.contains(name)) {
+            let problem = format!(
+                "this run would use no model of these keys ({}): choose one (option research_model)",
+                for_models.join(", ")
+            );
+            return Err(Refusal::Keys { name: None, problem });
+        }
+        Ok(())
     }
 
     /// Leaves out those engines that are to stand in for `search_api` and cannot: for want of a key of the request, or

@@ -44,7 +44,7 @@ pub use crate::search::UploadError;
 use crate::{
     domain::{
         Caps, CollectionId, GivenKeys, ModelName, OptionError, Run, RunDetails, RunId, RunOptions, ThreadId, UseLimits,
-        options::{MODEL_OPTIONS, SEARCH_API, SEARCH_FALLBACK},
+        options::{EFFORT, MODEL_OPTIONS, SEARCH_API, SEARCH_FALLBACK},
         presets::{Preset, presets},
     },
     events::{EventLog, WriterHandle},
@@ -291,13 +291,19 @@ impl Runs {
     }
 
     /// Returns the server's options with those stored with a thread laid over them, as far as they can be used here
-    /// now.
+    /// now: the effort first, as [`RunOptions::lay_over`] had it for the first run, and the others whatever the caps
+    /// are by now.
     fn thread_options(&self, stored: &Map<String, Value>) -> RunOptions {
-        let mut options = self.parts.settings.options.clone();
-        for (name, value) in stored {
-            if let Err(error) = options.set(name, value.clone()) {
-                tracing::warn!(%error, "an option stored with a thread is passed over");
-            }
+        let (mut options, caps) = (self.parts.settings.options.clone(), &self.parts.settings.caps);
+        let has_models = options.has_models();
+        let (effort, others): (Map<_, _>, Map<_, _>) = stored.clone().into_iter().partition(|(name, _)| name == EFFORT);
+        let mut wrong = options.lay_over(&effort, caps, MAX_WRONG_OPTIONS);
+        wrong.extend(others.into_iter().filter_map(|(name, value)| options.set(&name, value).err()));
+        if !has_models {
+            options.follow_research_model(stored, caps);
+        }
+        for error in wrong {
+            tracing::warn!(%error, "an option stored with a thread is passed over");
         }
         options
     }

@@ -18,8 +18,11 @@ use crate::{
         SourceId, Thread, ThreadId, ThreadStatus, report::Report,
     },
     events::{FramePage, Opening, Subject},
-    store::{self, Clock, Step},
+    store::{self, Clock, PageLimit, Step},
 };
+
+/// Where a page of messages ends although there might be more on it: an answer is held in memory.
+const MESSAGES_BYTES: usize = 4 << 20;
 
 /// A thread that its caller may see and change.
 #[derive(Clone, Debug)]
@@ -161,8 +164,9 @@ impl OwnedThread {
         self.access.runs.add_message(self, submission).await
     }
 
-    /// Returns a page of the conversation, in order.
+    /// Returns a page of the conversation, in order; it has fewer than `limit` messages where they are long.
     pub async fn messages(&self, after: Option<Cursor>, limit: u32) -> Result<Page<Message>, store::Error> {
+        let limit = PageLimit { rows: limit, bytes: MESSAGES_BYTES };
         self.access.store().messages_page(self.thread.id, after, limit).await
     }
 

@@ -121,7 +121,8 @@ impl Runs {
         let naming = Naming::new(caller, thread.owner(), &submission.options);
         let new_run = self.with_collections(new_run, naming).await?;
         let webhook_url = self.webhook(&submission)?;
-        let new_run = NewRun { owner: caller.owner.clone(), key: caller.key_id(), webhook_url, ..new_run };
+        let (owner, key) = (caller.owner.clone(), caller.key_id());
+        let new_run = NewRun { owner, key, webhook_url, given_options: submission.options, ..new_run };
         let admission = self.admission(submission.key.as_ref(), caller, new_run.now);
         let created = self.parts.store.add_run(&new_run, &admission).await?.ok_or(Refusal::NoSuchThread)?;
         self.parts.log.wake(thread_id);
@@ -270,6 +271,7 @@ impl Runs {
             message_id: MessageId::new(),
             content: String::new(),
             options,
+            given_options: Map::new(),
             owner: Owner::local(),
             key: None,
             reserved: None,

@@ -51,9 +51,9 @@ pub enum Error {
     /// [`Error::TakesNoWrites`].
     #[error("the database takes no writes: {0}")]
     NoRoom(String),
-    /// The database gave the transaction up for another one (deadlock, serialization failure): repeat it at once. The
-    /// store does so itself, so its callers never see this.
-    #[error("the database gave the transaction up for another one: {0}")]
+    /// The database gave the transaction up (deadlock, serialization failure, idle for too long): repeat it at once.
+    /// The store does so itself, so its callers never see this.
+    #[error("the database gave the transaction up: {0}")]
     Contended(String),
     /// The address, the rights or the schema are wrong: an operator has to act.
     #[error("the database cannot be used: {0}")]
@@ -158,7 +158,8 @@ fn by_sqlstate(code: &str, message: String) -> Error {
         code if code.starts_with("08") => Error::Disconnected(message),
         code if matches!(code.get(..2), Some("22" | "23" | "54")) => Error::Corrupt(message),
         "53100" => Error::NoRoom(format!("{message}: make room on the disk of the server")),
-        "40001" | "40P01" => Error::Contended(message),
+        // The last one ends a transaction that was idle for too long, and its connection: nothing of it was committed.
+        "40001" | "40P01" | "25P03" => Error::Contended(message),
         // A missing table or column: the schema was changed behind our back.
         code if code.starts_with("42") => Error::Unusable(message),
         // A lock or statement that took too long, and whatever else may pass.
@@ -208,6 +209,14 @@ mod tests {
             assert!(matches!(by_sqlstate(code, "strange".to_owned()), Error::Unavailable(_)), "{code:?}");
         }
         assert!(matches!(by_sqlstate("22001", "too long".to_owned()), Error::Corrupt(_)));
+    }
+
+    /// A replica that was slow in the middle of a transaction.
+    #[test]
+    fn a_transaction_that_was_ended_is_repeated() {
+        for code in ["40001", "40P01", "25P03"] {
+            assert!(matches!(by_sqlstate(code, "given up".to_owned()), Error::Contended(_)), "{code:?}");
+        }
     }
 
     /// As when no more files may be open: a service that has worked waits for it to pass.

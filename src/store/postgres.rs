@@ -5,6 +5,7 @@ use std::{str::FromStr, sync::Arc, time::Duration};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
     ConnectOptions, Connection as _, Executor as _, Row as _,
+    migrate::{Migrate as _, MigrateError},
     postgres::{PgConnectOptions, PgConnection},
     query_scalar,
 };
@@ -84,6 +85,10 @@ const TRUSTED_IDLE: Duration = Duration::from_millis(500);
 const PING_LIMIT: Duration = Duration::from_secs(2);
 /// How often connections are made again because their server takes no writes.
 const STANDBY_PAUSE: Duration = Duration::from_secs(5);
+/// How often, and after which pauses, a migration is tried that gets no lock on a table: for a minute, however long
+/// those before it took.
+const MIGRATION_TRIES: u32 = 20;
+const MIGRATION_PAUSE: Duration = Duration::from_secs(1);
 /// Room for every statement there is, so that none is prepared twice per connection.
 const STATEMENTS: usize = 256;
 
@@ -109,8 +114,7 @@ impl Engine {
         let options = connect_options(url).await?;
         let mut connection = connect(&options).await?;
         check_encoding(&mut connection).await?;
-        // It takes an advisory lock while it works, so that replicas that start together do not collide.
-        migrations::migrator(scripts!("postgres")).run_direct(&mut connection).await?;
+        migrate(&mut connection).await?;
         queries::check_schema(&mut connection).await?;
         connection.close().await?;
         let trust = Trust::new();
@@ -147,7 +151,7 @@ impl Engine {
 
     /// Takes a connection to read by. Readers learn soon that the database is away; writers wait longer.
     async fn reader(&self) -> Result<Pooled, Error> {
-        self.pool.acquire(READER_LIMIT).await
+        self.pool.acquire_to_read(READER_LIMIT).await
     }
 
     async fn prober(&self) -> Result<Pooled, Error> {
@@ -165,6 +169,39 @@ impl Engine {
     async fn begin(&self) -> Result<Transaction, Error> {
         self.pool.begin().await
     }
+}
+
+/// Migrates under an advisory lock, so that replicas that start together do not collide. A migration that has to wait
+/// for a table gives up its place in the line soon and tries again: behind it everybody else would wait.
+async fn migrate(connection: &mut PgConnection) -> Result<(), Error> {
+    const SHORT_WAITS: &str = "SET lock_timeout = '2s'";
+    let mut migrator = migrations::migrator(scripts!("postgres"));
+    // Taken here, before waits are short: another replica may be at work for long.
+    migrator.set_locking(false);
+    connection.lock().await?;
+    connection.execute(SHORT_WAITS).await?;
+    for _ in 0..MIGRATION_TRIES {
+        match migrator.run_direct(&mut *connection).await {
+            Err(error) if waited_for_a_table(&error) => {
+                tracing::warn!("a migration waits for a table that others use");
+                tokio::time::sleep(MIGRATION_PAUSE).await;
+            }
+            migrated => {
+                migrated?;
+                return Ok(connection.unlock().await?);
+            }
+        }
+    }
+    let reason = "a migration got no lock on a table: wait until a dump, or whatever else holds it, has ended, and \
+        start again";
+    Err(Error::Unavailable(reason.to_owned()))
+}
+
+/// Returns whether the server gave a statement up that waited for a lock for too long.
+fn waited_for_a_table(error: &MigrateError) -> bool {
+    const LOCK_NOT_AVAILABLE: &str = "55P03";
+    let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else { return false };
+    error.as_database_error().and_then(|error| error.code()).as_deref() == Some(LOCK_NOT_AVAILABLE)
 }
 
 /// Compares the schema with what this program needs, and tries what it will do: write, or make what is missing.

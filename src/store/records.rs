@@ -18,6 +18,9 @@ pub struct NewRun {
     pub message_id: MessageId,
     pub content: String,
     pub options: RunOptions,
+    /// Those of them that came with the message. They become the thread's if it began with a document and has no other
+    /// message.
+    pub given_options: Map<String, Value>,
     /// The folder that a run with `search_api=local` searches; absolute.
     pub documents: Option<String>,
     /// Whose work it is, for a queue that is fair; also its thread's, unless users share the service.
@@ -55,6 +58,7 @@ impl NewRun {
             message_id: MessageId::new(),
             content: content.to_owned(),
             options: RunOptions::default(),
+            given_options: Map::new(),
             documents: None,
             owner: Owner::local(),
             key: None,

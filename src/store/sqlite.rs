@@ -74,6 +74,10 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const ACQUIRE_LIMIT: Duration = Duration::from_secs(10);
 const READERS: u32 = 8;
+/// How long a reader may use a connection, as a statement may take on Postgres; looked at after so many steps of
+/// SQLite's machine, a step being the comparison of a whole text at most.
+const READ_LIMIT: Duration = Duration::from_secs(20);
+const STEPS_BETWEEN_LOOKS: i32 = 1_000;
 const STATEMENTS: usize = 256;
 /// What is left of the log beside the file once all of it was folded in: after a large change it would stay as large as
 /// it was then.
@@ -90,6 +94,7 @@ pub struct Engine {
     readers: SqlitePool,
     /// One connection that nobody but probes uses: those who wait for a reader say nothing about the database.
     probes: SqlitePool,
+    read_limit: Duration,
 }
 
 impl Engine {
@@ -109,7 +114,7 @@ impl Engine {
         let writer = Writer::new(options, place.clone());
         // Readers cannot make the files that go with a database on which somebody works.
         writer.acquire().await?;
-        Ok(Self { place, writer, readers, probes })
+        Ok(Self { place, writer, readers, probes, read_limit: READ_LIMIT })
     }
 
     pub fn in_place(&self) -> Result<(), Error> {
@@ -129,9 +134,13 @@ impl Engine {
         self.writer.close().await;
     }
 
-    /// Takes a connection to read by. Readers learn soon that the database is away; writers wait longer.
+    /// Takes a connection to read by. Readers learn soon that the database is away; writers wait longer. What is asked
+    /// over it is interrupted after a while, since a search that its caller gave up would hold it to the end.
     async fn reader(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
-        within_limit(&self.readers, &self.place).await
+        let mut connection = within_limit(&self.readers, &self.place).await?;
+        let end = Instant::now() + self.read_limit;
+        connection.lock_handle().await?.set_progress_handler(STEPS_BETWEEN_LOOKS, move || Instant::now() < end);
+        Ok(connection)
     }
 
     async fn prober(&self) -> Result<PoolConnection<Db>, sqlx::Error> {
@@ -404,6 +413,22 @@ mod tests {
         let probed = tokio::time::timeout(READER_LIMIT / 2, engine.schema()).await;
         assert_eq!(probed.expect("at once").unwrap(), Schema::Fits);
         assert!(tokio::time::timeout(READER_LIMIT / 6, engine.reader()).await.is_err(), "they were all there are");
+    }
+
+    #[tokio::test]
+    async fn a_read_without_an_end_is_interrupted() {
+        const ENDLESS: &str =
+            "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT COUNT(*) FROM numbers";
+        let folder = tempfile::tempdir().unwrap();
+        let mut engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        engine.read_limit = Duration::from_millis(30);
+        let mut reader = engine.reader().await.unwrap();
+        let read = sqlx::query(ENDLESS).execute(&mut *reader);
+        let error = tokio::time::timeout(Duration::from_secs(9), read).await.expect("in time").unwrap_err();
+        assert!(matches!(Error::from(error), Error::Unavailable(_)));
+        drop(reader);
+        engine.read_limit = READ_LIMIT;
+        engine.ping().await.unwrap();
     }
 
     /// As when one of the files beside it is a link, or no more files may be open.

@@ -28,8 +28,9 @@ pub enum Values<T> {
     Real(fn(&T) -> Option<f64>),
     /// Without NUL characters; see [`clean`].
     Text(for<'a> fn(&'a T) -> Option<Cow<'a, str>>),
-    /// A text of up to some megabytes, without NUL characters. Postgres compresses it by itself; SQLite's driver does.
-    Long(for<'a> fn(&'a T) -> Cow<'a, str>),
+    /// The text of a source, of up to some megabytes, without NUL characters, and no other column: Postgres compresses
+    /// it by itself; SQLite's driver does, into the column `compressed`, and leaves this one empty.
+    Snapshot(for<'a> fn(&'a T) -> Cow<'a, str>),
 }
 
 const fn id<T>(name: &'static str, of: fn(&T) -> Uuid) -> Column<T> {
@@ -129,7 +130,7 @@ pub static SOURCES: [Column<Source>; 15] = [
     text("site", |source| source.site.as_deref().map(clean)),
     number("fetched_at", |source| Some(source.fetched_at.0)),
     text("content_hash", |source| Some(clean(&source.content_hash))),
-    Column { name: "snapshot", values: Values::Long(|source| clean(&source.snapshot)) },
+    Column { name: "snapshot", values: Values::Snapshot(|source| clean(&source.snapshot)) },
     // Hexadecimal numbers and words of our own, so that it cannot fail.
     text("keys", |source| Some(Cow::Owned(serde_json::to_string(&source.keys).unwrap_or_default()))),
 ];

@@ -169,6 +169,12 @@ impl Store {
         ask!(self, engine => engine.details(runs.clone()).await)
     }
 
+    /// Returns how many queries each of these runs has searched for, refused ones included; none for one whose journal
+    /// is gone.
+    pub async fn queries_of(&self, runs: &[Run]) -> Result<HashMap<RunId, u64>, Error> {
+        ask!(self, engine => engine.queries_of(runs).await)
+    }
+
     /// Returns how many runs wait and are at work, over all processes.
     pub async fn load(&self) -> Result<Load, Error> {
         ask!(self, engine => engine.load().await)
@@ -252,7 +258,7 @@ impl Store {
 
     /// Returns the whole conversation in order; empty for an unknown thread.
     pub async fn messages(&self, thread_id: ThreadId) -> Result<Vec<Message>, Error> {
-        Ok(self.messages_page(thread_id, None, u32::MAX).await?.items)
+        Ok(self.messages_page(thread_id, None, PageLimit { rows: u32::MAX, bytes: usize::MAX }).await?.items)
     }
 
     /// Returns a page of the conversation, in order.
@@ -260,7 +266,7 @@ impl Store {
         &self,
         thread_id: ThreadId,
         after: Option<Cursor>,
-        limit: u32,
+        limit: PageLimit,
     ) -> Result<Page<Message>, Error> {
         ask!(self, engine => engine.messages(thread_id, after, limit).await)
     }

@@ -16,7 +16,10 @@ use sqlx::{
     Connection as _, TransactionManager,
     postgres::{PgConnectOptions, PgConnection},
 };
-use tokio::runtime::Handle;
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 
 use super::{CONNECT_LIMIT, Db, TRUSTED_IDLE, address, answers, prepare_session};
 use crate::store::Error;
@@ -34,6 +37,8 @@ pub struct Trust(Arc<Mutex<Instant>>);
 #[derive(Clone, Debug)]
 pub struct Pool {
     connections: managed::Pool<Connector>,
+    /// Places for readers; the rest is kept for writers, who must renew leases however slow reads are.
+    readers: Arc<Semaphore>,
     /// Host and port of the server.
     address: Arc<str>,
     trust: Trust,
@@ -52,6 +57,8 @@ struct Connector {
 pub struct Pooled {
     /// There until it is dropped.
     connection: Option<Object<Connector>>,
+    /// The place of a reader, given back after the connection.
+    place: Option<OwnedSemaphorePermit>,
     trust: Trust,
 }
 
@@ -103,15 +110,32 @@ impl Trust {
         if idle > TRUSTED_IDLE { self.is_kept_by(connection).await } else { Ok(()) }
     }
 
-    /// Tries a connection. Where one has been cut off from its server, so have the others.
+    /// Tries an idle connection. Where one has been cut off from its server, so have the others.
     async fn is_kept_by(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         let asked = Instant::now();
         let answer = answers(connection).await;
-        let cut_off = matches!(&answer, Err(sqlx::Error::PoolTimedOut | sqlx::Error::Io(_)));
-        if cut_off && self.since() < asked {
-            self.renew();
+        if matches!(&answer, Err(sqlx::Error::PoolTimedOut | sqlx::Error::Io(_))) {
+            self.renew_since(asked);
         }
         answer
+    }
+
+    /// Tries a connection after its use. One that is silent may be at work on a statement that was given up, which says
+    /// nothing of the others.
+    async fn is_kept_after_use_by(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        let asked = Instant::now();
+        let answer = answers(connection).await;
+        if matches!(&answer, Err(sqlx::Error::Io(_))) {
+            self.renew_since(asked);
+        }
+        answer
+    }
+
+    /// Renews as [`Self::renew`] does unless it was done since then.
+    fn renew_since(&self, asked: Instant) {
+        if self.since() < asked {
+            self.renew();
+        }
     }
 }
 
@@ -125,7 +149,8 @@ impl Pool {
         let size = usize::try_from(max_connections.max(1)).unwrap_or(usize::MAX);
         let connections = managed::Pool::builder(connector).max_size(size).build();
         let connections = connections.map_err(|error| sqlx::Error::Configuration(error.into()))?;
-        Ok(Self { connections, address: address(options).into(), trust })
+        let readers = Arc::new(Semaphore::new(places_of_readers(size)));
+        Ok(Self { connections, readers, address: address(options).into(), trust })
     }
 
     /// Waits until `limit` for a connection that can be used.
@@ -136,9 +161,23 @@ impl Pool {
         let mut refused = None;
         let connection = match tokio::time::timeout(limit, self.get(&mut refused)).await {
             Ok(connection) => connection?,
-            Err(_) => return Err(self.why_none(refused, limit)),
+            Err(_) => return Err(self.why_none(refused, self.connections.status().max_size, limit)),
         };
-        Ok(Pooled { connection: Some(connection), trust: self.trust.clone() })
+        Ok(Pooled { connection: Some(connection), place: None, trust: self.trust.clone() })
+    }
+
+    /// Waits as [`Self::acquire`] does, for one of those that readers may have.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn acquire_to_read(&self, limit: Duration) -> Result<Pooled, Error> {
+        let begun = Instant::now();
+        let place = tokio::time::timeout(limit, Arc::clone(&self.readers).acquire_owned()).await;
+        let most = places_of_readers(self.connections.status().max_size);
+        let place = place.map_err(|_| self.why_none(None, most, limit))?.map_err(|_| sqlx::Error::PoolClosed)?;
+        let mut pooled = self.acquire(limit.saturating_sub(begun.elapsed())).await?;
+        pooled.place = Some(place);
+        Ok(pooled)
     }
 
     /// Goes on trying while the server starts or has no connection to give, for as long as the caller waits: meanwhile
@@ -155,12 +194,13 @@ impl Pool {
         }
     }
 
-    fn why_none(&self, refused: Option<sqlx::Error>, waited: Duration) -> Error {
-        let (status, seconds) = (self.connections.status(), waited.as_secs());
+    /// Says why none of `most` connections was to be had.
+    fn why_none(&self, refused: Option<sqlx::Error>, most: usize, waited: Duration) -> Error {
+        let (status, seconds) = (self.connections.status(), waited.as_secs_f64().round());
         match refused {
             Some(sqlx::Error::Io(error)) => Error::Unavailable(format!("{}: {error}", self.address)),
             Some(error) => error.into(),
-            None if status.size >= status.max_size => Error::Unavailable(format!(
+            None if status.size >= most => Error::Unavailable(format!(
                 "all connections are in use ({}), and none came free within {seconds} s",
                 status.size
             )),
@@ -200,6 +240,12 @@ impl managed::Manager for Connector {
     async fn recycle(&self, connection: &mut PgConnection, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
         Ok(self.trust.allows(connection, metrics.created, metrics.last_used()).await?)
     }
+}
+
+/// Returns how many connections of so many readers may have at once: all but one or two. For a single one they stand in
+/// the same line as writers.
+fn places_of_readers(size: usize) -> usize {
+    if size > 1 { size - (size / 3).clamp(1, 2) } else { Semaphore::MAX_PERMITS }
 }
 
 /// Returns whether connecting again in a moment may do: nobody listens yet, or the server says that it is coming up,
@@ -245,13 +291,17 @@ impl Drop for Pooled {
         let Some(mut connection) = self.connection.take() else { return };
         // Without a runtime the process is ending, and nobody uses it again.
         let Ok(runtime) = Handle::try_current() else { return drop(Object::take(connection)) };
-        let trust = self.trust.clone();
+        let (trust, place) = (self.trust.clone(), self.place.take());
         // Ends by itself within the limit of an answer.
         runtime.spawn(async move {
-            if let Err(error) = trust.is_kept_by(&mut connection).await {
-                tracing::debug!(%error, "a connection to the database is not used again");
-                drop(Object::take(connection));
+            match trust.is_kept_after_use_by(&mut connection).await {
+                Ok(()) => drop(connection),
+                Err(error) => {
+                    tracing::debug!(%error, "a connection to the database is not used again");
+                    drop(Object::take(connection));
+                }
             }
+            drop(place);
         });
     }
 }
@@ -284,5 +334,17 @@ impl Drop for Transaction {
             // Sent when the connection is tried, right after this.
             Transactions::start_rollback(&mut self.connection);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_leave_writers_a_place_where_there_is_one() {
+        let sizes = [2, 3, 4, 6, 8, 20];
+        assert_eq!(sizes.map(|size| size - places_of_readers(size)), [1, 1, 1, 2, 2, 2]);
+        assert!(places_of_readers(1) > 1);
     }
 }

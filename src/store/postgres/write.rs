@@ -90,7 +90,7 @@ fn rows<T>(next: &mut u32, columns: &[Column<T>]) -> String {
             Values::Flag(_) => "BOOLEAN",
             Values::Number(_) => "BIGINT",
             Values::Real(_) => "DOUBLE PRECISION",
-            Values::Text(_) | Values::Long(_) => "TEXT",
+            Values::Text(_) | Values::Snapshot(_) => "TEXT",
         };
         // Writing to a string cannot fail.
         let _ = write!(arrays, ", {}", parameter(next, kind));
@@ -151,7 +151,7 @@ fn bind<'q, T>(mut query: Query<'q>, columns: &[Column<T>], rows: &[(i64, i64, &
             Values::Number(of) => query.bind(values().map(of).collect::<Vec<Option<i64>>>()),
             Values::Real(of) => query.bind(values().map(of).collect::<Vec<Option<f64>>>()),
             Values::Text(of) => query.bind(values().map(of).collect::<Vec<Option<Cow<'q, str>>>>()),
-            Values::Long(of) => query.bind(values().map(of).collect::<Vec<Cow<'q, str>>>()),
+            Values::Snapshot(of) => query.bind(values().map(of).collect::<Vec<Cow<'q, str>>>()),
         };
     }
     query

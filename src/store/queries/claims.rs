@@ -123,10 +123,10 @@ impl Engine {
             .bind(ms(claimant.lease))
             .bind(claimant.clock.given())
             .bind(dead_worker.map(owned))
-            .fetch_optional(&mut *connection)
+            .fetch_all(&mut *connection)
             .await?;
         drop(connection);
-        match claimed {
+        match claimed.into_iter().next() {
             Some(row) => lease_of(&row, asked_at).map(|(lease, run)| Claimed::Yes { lease, run }),
             None => self.why_not_claimed(run_id).await,
         }
@@ -242,8 +242,8 @@ impl Engine {
         );
         let mut connection = self.writer().await?;
         let renew = query_scalar(RENEW).bind(lease.run_id.0).bind(lease.epoch).bind(ms(length)).bind(clock.given());
-        let held: Option<bool> = renew.fetch_optional(&mut *connection).await?;
-        Ok(held.map_or(Renewal::Lost, |cancel_requested| Renewal::Held { cancel_requested }))
+        let held: Vec<bool> = renew.fetch_all(&mut *connection).await?;
+        Ok(held.first().map_or(Renewal::Lost, |&cancel_requested| Renewal::Held { cancel_requested }))
     }
 
     /// Releases a run; after `pause` anybody may claim it. One that waits for something, or is parked, may be claimed

@@ -32,7 +32,7 @@ static SELECT_WITH_TEXTS: LazyLock<String> =
 
 /// Returns the columns of a source, its text as `snapshot` says.
 fn columns(snapshot: &str) -> String {
-    names(&SOURCES, "").replace("snapshot", snapshot)
+    names(&SOURCES, "").replace(", snapshot,", &format!(", {snapshot},"))
 }
 
 /// A page of a run: the run and the SHA-256 of the URL.

@@ -31,7 +31,7 @@ pub fn push_values<T>(values: &mut Separated<'_, '_, Db, &'static str>, columns:
             Values::Number(of) => values.push_bind(of(row)),
             Values::Real(of) => values.push_bind(of(row)),
             Values::Text(of) => values.push_bind(of(row).map(Cow::into_owned)),
-            Values::Long(of) => values.push_bind(of(row).into_owned()),
+            Values::Snapshot(of) => values.push_bind(of(row).into_owned()),
         };
     }
 }

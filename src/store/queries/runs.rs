@@ -151,6 +151,23 @@ impl Engine {
         Ok(runs.into_iter().map(detail).collect())
     }
 
+    pub async fn queries_of(&self, runs: &[Run]) -> Result<HashMap<RunId, u64>, Error> {
+        let ids: BTreeSet<Uuid> = runs.iter().map(|run| run.id.0).collect();
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let mut connection = self.reader().await?;
+        let mut select = QueryBuilder::<Db>::new(
+            "SELECT run_id, COUNT(*) AS queries FROM steps WHERE kind = 'search' AND run_id IN (",
+        );
+        let mut list = select.separated(", ");
+        for id in padded(&ids) {
+            list.push_bind(id);
+        }
+        let rows = select.push(") GROUP BY run_id").build().fetch_all(&mut *connection).await?;
+        rows.iter().map(|row| Ok((RunId(row.try_get("run_id")?), unsigned(row.try_get("queries")?)?))).collect()
+    }
+
     /// Returns a run's place in the queue; `None` when there is no such run, or it does not wait.
     pub async fn place_in_queue(&self, run_id: RunId) -> Result<Option<u64>, Error> {
         let mut connection = self.reader().await?;

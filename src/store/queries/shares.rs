@@ -67,8 +67,8 @@ impl Engine {
         const UPDATE: &str = "UPDATE shares SET revoked_at = COALESCE(revoked_at, $3) WHERE id = $1 AND thread_id = $2 \
             RETURNING id, created_at, expires_at, revoked_at";
         let mut connection = self.writer().await?;
-        let row = query(UPDATE).bind(id.0).bind(thread_id.0).bind(now.0).fetch_optional(&mut *connection).await?;
-        row.as_ref().map(share).transpose()
+        let update = query(UPDATE).bind(id.0).bind(thread_id.0).bind(now.0);
+        update.fetch_all(&mut *connection).await?.first().map(share).transpose()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Threads and their messages: created, read, deleted.
 
+use futures::TryStreamExt as _;
 use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 use uuid::Uuid;
 
@@ -107,11 +108,12 @@ impl Engine {
         // document that was removed has lost its name.
         const NEXT: &str = "UPDATE threads SET last_seq = last_seq + 1, title = CASE WHEN last_seq = 0 AND EXISTS \
             (SELECT 1 FROM documents WHERE thread_id = threads.id AND (name = threads.title OR removed_at IS NOT NULL)) \
-            THEN $2 ELSE title END \
+            THEN $2 ELSE title END, options = CASE WHEN last_seq = 0 THEN $3 ELSE options END \
             WHERE id = $1 RETURNING last_seq";
         let seq = query_scalar(NEXT)
             .bind(new_run.thread_id.0)
             .bind(owned(&Thread::title_of(&new_run.content)))
+            .bind(owned(&serde_json::to_string(&new_run.given_options)?))
             .fetch_one(&mut *tx)
             .await?;
         // Read again under the thread's lock: the insert may have waited for the end of the run before, and then had
@@ -149,19 +151,25 @@ impl Engine {
         &self,
         thread_id: ThreadId,
         after: Option<Cursor>,
-        limit: u32,
+        limit: PageLimit,
     ) -> Result<Page<Message>, Error> {
         const SELECT: &str = "SELECT id, position, role, content, run_id, created_at FROM messages \
             WHERE thread_id = $1 AND (position, id) > ($2, $3) ORDER BY position, id LIMIT $4 + 0";
         let after = after.unwrap_or(Cursor { at: -1, id: Uuid::nil() });
         let mut connection = self.reader().await?;
-        let select = query(SELECT).bind(thread_id.0).bind(after.at).bind(after.id).bind(i64::from(limit) + 1);
-        let rows = select.fetch_all(&mut *connection).await?;
-        let found = rows.iter().map(|row| {
-            let message = message(row)?;
-            Ok((Cursor { at: row.try_get("position")?, id: message.id.0 }, message))
-        });
-        Ok(Page::of(found.collect::<Result<_, Error>>()?, limit))
+        let select = query(SELECT).bind(thread_id.0).bind(after.at).bind(after.id).bind(i64::from(limit.rows) + 1);
+        let mut rows = select.fetch(&mut *connection);
+        let (mut found, mut bytes, mut fit) = (Vec::new(), 0_usize, 0_u32);
+        // One more than fit is read, to know whether there are more.
+        while found.len() == fit as usize
+            && let Some(row) = rows.try_next().await?
+        {
+            let message = message(&row)?;
+            fit += u32::from(fit < limit.rows && bytes < limit.bytes);
+            bytes = bytes.saturating_add(message.content.len());
+            found.push((Cursor { at: row.try_get("position")?, id: message.id.0 }, message));
+        }
+        Ok(Page::of(found, fit))
     }
 
     /// Returns the newest messages up to the one that this run answers, which is among them, in order. What comes

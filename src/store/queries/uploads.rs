@@ -4,7 +4,7 @@ use sqlx::{QueryBuilder, Row as _, query, query_scalar};
 use uuid::Uuid;
 
 use super::{
-    Connection, Db, Engine, KEEP_ROW, Row,
+    Connection, Db, Engine, FOR_UPDATE, KEEP_ROW, Row,
     limits::may_have_more_threads,
     rows::{owned, unsigned},
 };
@@ -65,6 +65,8 @@ impl Engine {
         rows.iter().map(upload).collect()
     }
 
+    /// Removes a document; an empty row stays for the runs that may search it, and in a thread without messages, whose
+    /// title may be its name. What others left behind goes with it, if nothing needs it any more.
     pub async fn remove_upload(&self, set: DocumentSet, id: DocumentId, now: Timestamp) -> Result<bool, Error> {
         let remove = of_set!(
             set,
@@ -72,9 +74,21 @@ impl Engine {
              WHERE id = $1 AND ",
             " = $2 AND removed_at IS NULL"
         );
-        let mut connection = self.writer().await?;
-        let removed = query(remove).bind(id.0).bind(set.id()).bind(now.0).execute(&mut *connection).await?;
-        Ok(removed.rows_affected() > 0)
+        let forget = of_set!(
+            set,
+            "DELETE FROM documents WHERE ",
+            " = $1 AND removed_at IS NOT NULL \
+             AND NOT EXISTS (SELECT 1 FROM run_documents WHERE document_id = documents.id) \
+             AND NOT EXISTS (SELECT 1 FROM threads WHERE threads.id = documents.thread_id AND last_seq = 0)"
+        );
+        let mut tx = self.begin().await?;
+        keep_runs_away(&mut tx, set).await?;
+        let removed = query(remove).bind(id.0).bind(set.id()).bind(now.0).execute(&mut *tx).await?.rows_affected() > 0;
+        if removed {
+            query(forget).bind(set.id()).execute(&mut *tx).await?;
+        }
+        tx.commit().await?;
+        Ok(removed)
     }
 
     pub async fn has_uploads(&self, run_id: RunId) -> Result<bool, Error> {
@@ -128,6 +142,16 @@ async fn is_there(connection: &mut Connection, set: DocumentSet) -> Result<bool,
         DocumentSet::Collection(_) => "UPDATE collections SET name = name WHERE id = $1",
     };
     Ok(query(lock).bind(set.id()).execute(connection).await?.rows_affected() > 0)
+}
+
+/// Locks the set against the keys that refer to it, so that no run keeps one of its documents meanwhile.
+async fn keep_runs_away(connection: &mut Connection, set: DocumentSet) -> Result<(), sqlx::Error> {
+    let mut lock = QueryBuilder::<Db>::new(match set {
+        DocumentSet::Thread(_) => "SELECT id FROM threads WHERE id = ",
+        DocumentSet::Collection(_) => "SELECT id FROM collections WHERE id = ",
+    });
+    lock.push_bind(set.id()).push(FOR_UPDATE);
+    lock.build().fetch_optional(connection).await.map(drop)
 }
 
 /// Returns the document of the set that has the same name and content.

@@ -88,7 +88,9 @@ fn rows<T>(table: &str, columns: &[Column<T>]) -> String {
         // Writing to a string cannot fail.
         let _ = match column.values {
             Values::Id(_) | Values::Hash(_) => write!(select, ", unhex(cells ->> {place}) AS {}", column.name),
-            Values::Long(_) => write!(select, ", '' AS {}, unhex(cells ->> {place}) AS {COMPRESSED}", column.name),
+            Values::Snapshot(_) => {
+                write!(select, ", '' AS {}, unhex(cells ->> {place}) AS {COMPRESSED}", column.name)
+            }
             _ => write!(select, ", cells ->> {place} AS {}", column.name),
         };
     }
@@ -167,7 +169,7 @@ fn push<T>(json: &mut String, values: &Values<T>, row: &T, long: &str) {
             }
             Ok(())
         }
-        Values::Long(_) => write!(json, "\"{long}\""),
+        Values::Snapshot(_) => write!(json, "\"{long}\""),
     };
 }
 

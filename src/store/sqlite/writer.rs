@@ -164,3 +164,35 @@ impl Drop for Transaction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::Engine;
+    use crate::{
+        domain::Timestamp,
+        store::{Admission, Claimant, Claimed, Clock, NewRun, NewThread, Synchronous},
+    };
+
+    /// The hook refuses as a disk does that has no room for the commit, when the rows have been returned already.
+    #[tokio::test]
+    async fn a_claim_and_a_renewal_fail_when_their_commit_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(&folder.path().join("fathom.db"), Synchronous::Normal).await.unwrap();
+        let run = NewRun::example("one");
+        engine.create_thread(&run, &NewThread::default(), &Admission::default()).await.unwrap();
+        let (length, clock) = (Duration::from_secs(9), Clock::At(Timestamp(1)));
+        let claimant = Claimant { worker: "a".into(), lease: length, clock };
+        let commits = async |succeed: bool| {
+            let mut writer = engine.writer().await.unwrap();
+            writer.lock_handle().await.unwrap().set_commit_hook(move || succeed);
+        };
+        commits(false).await;
+        engine.claim(run.run_id, &claimant, None).await.unwrap_err();
+        commits(true).await;
+        let Claimed::Yes { lease, .. } = engine.claim(run.run_id, &claimant, None).await.unwrap() else { panic!() };
+        commits(false).await;
+        engine.renew(&lease, length, clock).await.unwrap_err();
+    }
+}
