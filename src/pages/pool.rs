@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     aside::aside_above,
+    net,
     telemetry::metrics::{self, ParserEnd},
 };
 
@@ -297,7 +298,7 @@ fn blamed(name: &str, end: &End, limit: Duration) -> Error {
         End::Died(_, reason) => (*reason).to_owned(),
         End::Stopped | End::Nonsense => "its parser answered nonsense".to_owned(),
     };
-    tracing::warn!(document = name, reason, "a document ended its parser and is passed over");
+    tracing::warn!(document = %net::shown_name(name), reason, "a document ended its parser and is passed over");
     let unreadable = Unreadable::new(reason);
     match end {
         End::Died(ParserEnd::Memory | ParserEnd::Nesting | ParserEnd::Crash, _) => Error::Unreadable(unreadable),

@@ -300,16 +300,13 @@ impl Web {
                     return Err(NotRead::new(format!("it could not be fetched: {}", net::Error::from(error))));
                 }
             };
+            turn.answered(&answer);
             if answer.status() == StatusCode::NOT_MODIFIED {
-                turn.answered(&answer);
                 return Ok(Answer::Unchanged);
             }
             let next = match answer.status().is_redirection() {
                 true => reply::location(&url, &answer),
-                false => {
-                    turn.answered(&answer);
-                    return Ok(Answer::Page(Box::new(fetched(url, place, answer).await?)));
-                }
+                false => return Ok(Answer::Page(Box::new(fetched(url, place, answer).await?))),
             };
             url = bare(next.ok_or_else(|| NotRead::new("it is redirected to nowhere"))?)?;
         }
@@ -622,6 +619,26 @@ mod tests {
         let (read, asked) = futures::join!(web.read("http://public.test/"), serve);
         assert_eq!(asked, ["get / http/1.1", "get /%c3%bcber http/1.1"]);
         assert_eq!(read.unwrap_err().to_string(), "there is no such page (status 404)");
+    }
+
+    /// A host that does nothing but redirect answers, too.
+    #[tokio::test]
+    async fn a_redirect_ends_a_row_of_failures() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let web = leading_to(listener.local_addr().unwrap(), Cache::default());
+        let host = web.inner.hosts.of(&Url::parse("http://public.test/").unwrap());
+        let fail_twice = async || {
+            let turn = host.turn().await.unwrap();
+            turn.failed();
+            turn.failed();
+        };
+        fail_twice().await;
+        let answer = "HTTP/1.1 302 Found\r\nLocation: http://10.1/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let (read, _) = futures::join!(web.read("http://public.test/"), answer_with(&listener, answer));
+        assert!(read.is_err());
+        tokio::time::pause();
+        fail_twice().await;
+        assert!(host.turn().await.is_ok(), "it did not fail three times in a row");
     }
 
     /// Sites keep the rules of all their names at one of them.

@@ -86,7 +86,7 @@ pub struct Shared {
     pub clients: ApiClients,
 }
 
-/// How one engine is spoken to.
+/// How one engine is spoken to: one request for each query, and no second page of results.
 pub trait Wire: Send + Sync + 'static {
     /// Returns the request for a query, which is neither empty nor longer than the row says.
     fn request(&self, query: &str, limits: &Limits) -> Request;
@@ -94,7 +94,7 @@ pub trait Wire: Send + Sync + 'static {
     /// Returns the results of an answer with status 200. Called on a blocking thread, since answers may be megabytes.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with it; what the engine says may stand in it as it came.
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error>;
 
     /// Returns what an answer with another status means, where that differs from what is usual.
@@ -305,18 +305,26 @@ impl<W: Wire> Web<W> {
             (found, is_nothing.then(|| beginning(&body)).flatten())
         };
         let found = match self.found(move |wire| Ok(read(wire))).await? {
-            (Err(error), Some(answer)) => return Err(self.explained(error, &answer)),
+            (Err(error), answer) => return Err(self.explained(error, &answer.unwrap_or_default())),
             // What failed is not for nothing to be found.
             (Ok(_), Some(answer)) if let Some(said) = self.said(&ERRORS, &answer) => {
                 return Err(Error::Unavailable(said));
             }
-            (found, _) => found?,
+            (Ok(found), _) => found,
         };
         Ok(self.hits(found, limits, caller).await)
     }
 
-    /// Returns the error with what the engine says in an answer of status 200 that has no results.
+    /// Returns the error with what the engine says in an answer of status 200 that has no results. What its [`Wire`]
+    /// took from there is one short line without keys afterwards.
     pub(super) fn explained(&self, error: Error, answer: &Value) -> Error {
+        let error = match error {
+            Error::Auth(said) => Error::Auth(self.line(&said)),
+            Error::Quota(said) => Error::Quota(self.line(&said)),
+            Error::BadQuery(said) => Error::BadQuery(self.line(&said)),
+            Error::Unavailable(said) => Error::Unavailable(self.line(&said)),
+            other @ (Error::RateLimited { .. } | Error::Documents(_)) => other,
+        };
         match (error, self.complaint(answer)) {
             (Error::Unavailable(problem), Some(said)) if !problem.contains(&said) => {
                 Error::Unavailable(format!("{problem}: {said}"))
@@ -467,8 +475,7 @@ impl<W: Wire> Web<W> {
         self.row.keys().filter_map(|setting| self.settings.text(setting.key))
     }
 
-    /// Returns what the body of a refusal says, one short line, without the engine's keys, and the secrets of its
-    /// addresses, should they be quoted there.
+    /// Returns what the body of a refusal says, as [`Self::line`] does.
     fn complaint(&self, body: &Value) -> Option<String> {
         self.said(&COMPLAINTS, body)
     }
@@ -476,11 +483,16 @@ impl<W: Wire> Web<W> {
     /// Returns the first text at one of these places of a body, as [`Self::complaint`] does.
     fn said(&self, places: &[&str], body: &Value) -> Option<String> {
         let detail = places.iter().find_map(|place| body.pointer(place)?.as_str())?;
+        Some(self.line(detail)).filter(|line| !line.is_empty())
+    }
+
+    /// Returns one short line without the engine's keys, and the secrets of its addresses, should they be quoted there.
+    fn line(&self, detail: &str) -> String {
         let addresses = self.row.addresses().filter_map(|setting| self.settings.text(setting.key));
         let of_addresses: Vec<String> = addresses.flat_map(net::secrets_of_address).collect();
         let long = of_addresses.iter().map(String::as_str).filter(|secret| secret.len() >= net::MIN_SECRET_BYTES);
         let line = extract::one_line(&net::redact(detail, self.secrets().chain(long)));
-        (!line.is_empty()).then(|| extract::cut(&line, MAX_COMPLAINT_CHARS).to_owned())
+        extract::cut(&line, MAX_COMPLAINT_CHARS).to_owned()
     }
 
     /// Reads answers off the runtime's threads.
@@ -548,7 +560,7 @@ impl<W: Wire> Web<W> {
                 String::new()
             }
             Err(error) => {
-                tracing::warn!(page = url, %error, "a page was not read");
+                tracing::warn!(page = %net::shown_name(url), %error, "a page was not read");
                 String::new()
             }
         }
@@ -608,6 +620,10 @@ impl Problem {
     }
 
     fn unsent(error: reqwest::Error) -> Self {
+        // All else of a request is of our own making.
+        if error.is_builder() {
+            return Self::lasting(Error::Auth("it has characters that no HTTP header may have".to_owned()));
+        }
         let trouble = if error.is_timeout() && !error.is_connect() { Trouble::Slow } else { Trouble::Away };
         Self::passing(Error::Unavailable(net::Error::from(&error).to_string()), trouble, None)
     }
@@ -687,6 +703,24 @@ mod tests {
         let error = web.ask("pumps", &Limits::default(), &Until(begun + time)).await.unwrap_err();
         assert_eq!(error, Error::Unavailable("too many searches wait for rare".to_owned()));
         assert_eq!(begun.elapsed().as_secs(), time.as_secs());
+    }
+
+    #[tokio::test]
+    async fn what_an_engine_says_is_one_short_line() {
+        let web = web("http://127.0.0.1:1/".to_owned());
+        for error in [Error::Auth, Error::Quota, Error::BadQuery, Error::Unavailable] {
+            let said = web.explained(error("no\n".repeat(500)), &Value::Null).to_string();
+            assert!(!said.contains('\n') && said.chars().count() < MAX_COMPLAINT_CHARS + 60, "{said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_that_no_header_may_have_is_not_sent_again() {
+        let clients = ApiClients::new(Timeouts::default()).unwrap();
+        let request = clients.direct().get("http://127.0.0.1:1/").header("x-api-key", "s3c\nret");
+        let problem = Problem::unsent(request.build().unwrap_err());
+        assert!(matches!(problem.error, Error::Auth(_)), "{:?}", problem.error);
+        assert_eq!(problem.advice, RetryAdvice::Final);
     }
 
     #[tokio::test]

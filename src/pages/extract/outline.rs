@@ -224,13 +224,17 @@ mod tests {
 
     #[test]
     fn no_two_headings_share_an_anchor() {
-        let mut outline = Outline::of_parts(None);
-        for heading in ["Step", "Step", "Step 1", "Step", "Step 1"] {
-            outline.heading(1, heading);
-            outline.block("text");
-        }
-        let anchors: Vec<_> = outline.finish().sections.into_iter().filter_map(|section| section.anchor).collect();
-        assert_eq!(anchors, ["step", "step-1", "step-1-1", "step-2", "step-1-2"]);
+        let anchors = |headings: &[&str]| {
+            let mut outline = Outline::of_parts(None);
+            for heading in headings {
+                outline.heading(1, heading);
+                outline.block("text");
+            }
+            outline.finish().sections.into_iter().filter_map(|section| section.anchor).collect::<Vec<_>>()
+        };
+        let mixed = anchors(&["Step", "Step", "Step 1", "Step", "Step 1"]);
+        assert_eq!(mixed, ["step", "step-1", "step-1-1", "step-2", "step-1-2"]);
+        assert_eq!(anchors(&["Step 1", "Step", "Step"]), ["step-1", "step", "step-2"]);
     }
 
     #[test]

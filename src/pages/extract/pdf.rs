@@ -3,7 +3,7 @@
 //! Panics are caught per page, circles found before the parser follows them, and what comes out is checked, because
 //! wrong text is worse than none. What no guard holds ends the parser process.
 
-use pdf_extract::{Document as Pdf, ObjectId, OutputError};
+use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId, OutputError};
 
 use super::{
     Document, Section, Unreadable, annotations,
@@ -26,16 +26,18 @@ const MAX_PAGE_CHARS: usize = 200_000;
 /// # Errors
 /// [`Unreadable`]: damaged, encrypted, without text (a scan), or with text that is none.
 pub(super) fn read(bytes: &[u8]) -> Result<Document, Unreadable> {
-    let pdf =
+    let mut pdf =
         catch(|| load(bytes)).unwrap_or_else(|| Err(Unreadable::new("could not read this PDF: it is damaged")))?;
+    let pages: Vec<ObjectId> = pdf.get_pages().into_values().collect();
+    let texts = texts(&mut pdf, &pages[..pages.len().min(MAX_PAGES)]);
     let mut sections = Vec::new();
     let (mut unreadable, mut scanned) = (Vec::new(), Vec::new());
-    let (pages, mut forms) = (pdf.get_pages(), Forms::new(&pdf));
-    for (number, id) in pages.iter().take(MAX_PAGES) {
-        match page_text(&pdf, *number, *id, &mut forms) {
+    let mut forms = Forms::new(&pdf);
+    for ((number, id), text) in (1..).zip(&pages).zip(texts) {
+        match text {
             Some(text) if text.is_empty() && shows_picture(&pdf, *id, &mut forms) => scanned.push(number.to_string()),
             Some(text) if text.is_empty() => {}
-            Some(text) => sections.push(section(*number, text)),
+            Some(text) => sections.push(section(number, text)),
             None => unreadable.push(number.to_string()),
         }
     }
@@ -99,9 +101,33 @@ fn shows_picture<'a>(pdf: &'a Pdf, id: ObjectId, forms: &mut Forms<'a>) -> bool 
     catch(shows).unwrap_or(false)
 }
 
-/// Returns the text of a page; `None` if it cannot be read or is not text.
-fn page_text<'a>(pdf: &'a Pdf, number: u32, id: ObjectId, forms: &mut Forms<'a>) -> Option<String> {
-    let text = catch(|| is_sane(pdf, id, forms).then(|| extract(pdf, number)))??.ok()?;
+/// Returns the text of each page; `None` if it cannot be read or is not text. Leaves the document with one page.
+fn texts(pdf: &mut Pdf, pages: &[ObjectId]) -> Vec<Option<String>> {
+    let mut forms = Forms::new(pdf);
+    let are_sane: Vec<bool> = pages.iter().map(|id| catch(|| is_sane(pdf, *id, &mut forms)) == Some(true)).collect();
+    let tree = pdf.new_object_id();
+    if let Ok(catalog) = pdf.catalog_mut() {
+        catalog.set("Pages", Object::Reference(tree));
+    }
+    let text = |(id, is_sane): (&ObjectId, bool)| {
+        if !is_sane {
+            return None;
+        }
+        pdf.objects.insert(tree, tree_of(*id));
+        page_text(pdf, *id)
+    };
+    pages.iter().zip(are_sane).map(text).collect()
+}
+
+/// Returns a tree of pages with this one alone: the parser walks through all of them for each that it is asked for.
+fn tree_of(page: ObjectId) -> Object {
+    let kids = Object::Array(vec![Object::Reference(page)]);
+    Object::Dictionary(Dictionary::from_iter([("Type", Object::Name(b"Pages".to_vec())), ("Kids", kids)]))
+}
+
+/// Returns the text of the document's only page.
+fn page_text(pdf: &Pdf, id: ObjectId) -> Option<String> {
+    let text = catch(|| extract(pdf))?.ok()?;
     let text = text::tidy(&joined(&text));
     let beside = annotations::of_page(pdf, id);
     let texts = [text, beside].into_iter().filter(|text| !text.is_empty());
@@ -109,9 +135,9 @@ fn page_text<'a>(pdf: &'a Pdf, number: u32, id: ObjectId, forms: &mut Forms<'a>)
     (!is_junk(&text)).then_some(text)
 }
 
-fn extract(pdf: &Pdf, number: u32) -> Result<String, OutputError> {
+fn extract(pdf: &Pdf) -> Result<String, OutputError> {
     let mut glyphs = Glyphs::default();
-    pdf_extract::output_doc_page(pdf, &mut glyphs, number)?;
+    pdf_extract::output_doc_page(pdf, &mut glyphs, 1)?;
     Ok(glyphs.text())
 }
 

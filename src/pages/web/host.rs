@@ -11,7 +11,7 @@ use url::Url;
 
 use super::{
     NotRead,
-    robots::{self, Robots},
+    robots::{self, Robots, Unavailable},
 };
 use crate::net;
 
@@ -34,7 +34,7 @@ const LONGEST_REST: Duration = Duration::from_secs(3_600);
 const ASKED: &str = "its host asks to be left alone for a while";
 const FAILED: &str = "its host did not answer three times in a row, and is left alone for a while";
 const AWAITED: &str = "others wait for its host, which is called only now and then";
-/// Hosts remembered; those in use are never forgotten.
+/// Hosts remembered; those in use and those that are left alone are never forgotten.
 const MAX_HOSTS: usize = 2_000;
 
 /// All hosts that were called.
@@ -94,7 +94,8 @@ impl Hosts {
     pub(super) fn of(&self, url: &Url) -> Arc<Host> {
         let mut known = self.known.lock();
         if known.len() >= MAX_HOSTS {
-            known.retain(|_, host| Arc::strong_count(host) > 1);
+            let now = Instant::now();
+            known.retain(|_, host| Arc::strong_count(host) > 1 || host.state.lock().next > now);
         }
         let host = || {
             let now = Instant::now();
@@ -170,15 +171,19 @@ impl Host {
         client_for: impl Fn(&Url) -> Option<&'c reqwest::Client>,
     ) -> Result<Robots, NotRead> {
         let turn = self.turn().await?;
-        let robots = robots::fetch(url, client_for).await;
-        match &robots {
+        match robots::fetch(url, client_for).await {
             Ok(robots) => {
-                let asked = robots.crawl_delay().await;
-                self.state.lock().pause = pause(asked);
+                let pause = pause(robots.crawl_delay().await);
+                let mut state = self.state.lock();
+                (state.pause, state.failures) = (pause, 0);
+                Ok(robots)
             }
-            Err(_) => turn.failed(),
+            Err(Unavailable { why, rest }) => {
+                turn.failed();
+                self.state.lock().rest(rest.unwrap_or_default().min(LONGEST_REST), ASKED);
+                Err(why)
+            }
         }
-        robots
     }
 }
 
@@ -213,7 +218,10 @@ mod tests {
     use axum::{
         Router,
         extract::State,
-        http::{StatusCode, header::LOCATION},
+        http::{
+            StatusCode,
+            header::{LOCATION, RETRY_AFTER},
+        },
         response::{IntoResponse as _, Response},
         routing::get,
     };
@@ -229,7 +237,8 @@ mod tests {
         let answer = async |State(said): State<ScriptedReply>| -> Response {
             let (status, text, to) = said.lock().clone();
             let to = to.map_or_else(String::new, String::from);
-            (StatusCode::from_u16(status).unwrap(), [(LOCATION, to)], text).into_response()
+            let wait = if status == 429 { "60" } else { "" }.to_owned();
+            (StatusCode::from_u16(status).unwrap(), [(LOCATION, to), (RETRY_AFTER, wait)], text).into_response()
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = Url::parse(&format!("http://{}/private", listener.local_addr().unwrap())).unwrap();
@@ -311,6 +320,43 @@ mod tests {
         host.state.lock().pause = LONGEST_PAUSE;
         let waiting = futures::join!(left_alone(&host), left_alone(&host), left_alone(&host));
         assert_eq!(waiting, (String::new(), String::new(), AWAITED.to_owned()), "its rests are over");
+    }
+
+    #[tokio::test]
+    async fn a_robots_txt_is_an_answer_that_may_ask_for_a_rest() {
+        let (url, said, _server) = site().await;
+        let (hosts, client) = (Hosts::default(), client());
+        let host = hosts.of(&url);
+        *said.lock() = (429, "", None);
+        assert!(host.follow_robots(&url, |_| Some(&client)).await.is_err());
+        assert_eq!(left_alone(&host).await, ASKED);
+        let other = Hosts::default().of(&url);
+        (1..MAX_FAILURES).for_each(|_| Turn { host: &other, _slot: None }.failed());
+        *said.lock() = (404, "", None);
+        other.follow_robots(&url, |_| Some(&client)).await.unwrap();
+        assert_eq!(other.state.lock().failures, 0);
+    }
+
+    #[tokio::test]
+    async fn a_rest_that_another_site_asks_for_is_not_this_ones() {
+        let ((url, said, _server), (elsewhere, busy, _others)) = (site().await, site().await);
+        *busy.lock() = (429, "", None);
+        *said.lock() = (302, "", Some(elsewhere));
+        let (host, client) = (Hosts::default().of(&url), client());
+        assert!(host.follow_robots(&url, |_| Some(&client)).await.is_err());
+        assert_eq!(host.state.lock().waits(), AWAITED, "for its pause, and for no rest");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn hosts_that_are_left_alone_are_not_forgotten() {
+        let url = |number: usize| Url::parse(&format!("https://{number}.example")).unwrap();
+        let hosts = Hosts::default();
+        hosts.of(&url(0)).state.lock().rest(REST, ASKED);
+        for number in 1..=MAX_HOSTS {
+            hosts.of(&url(number));
+        }
+        assert_eq!(left_alone(&hosts.of(&url(0))).await, ASKED);
+        assert!(hosts.known.lock().len() < MAX_HOSTS, "others are");
     }
 
     #[tokio::test]

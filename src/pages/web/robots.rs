@@ -29,6 +29,14 @@ pub(super) enum Robots {
     Rules(String),
 }
 
+/// Why the rules cannot be had.
+#[derive(Debug)]
+pub(super) struct Unavailable {
+    pub(super) why: NotRead,
+    /// How long the site asks to be left alone; what another one asks is not this one's wish.
+    pub(super) rest: Option<Duration>,
+}
+
 /// Fetches the rules of the origin of `url`. Where there are none, all pages are free.
 ///
 /// # Errors
@@ -36,8 +44,12 @@ pub(super) enum Robots {
 pub(super) async fn fetch<'c>(
     url: &Url,
     client_for: impl Fn(&Url) -> Option<&'c reqwest::Client>,
-) -> Result<Robots, NotRead> {
-    let broken = |why: String| NotRead::new(format!("its site's robots.txt cannot be had: {why}"));
+) -> Result<Robots, Unavailable> {
+    let refused = |why: String, rest| {
+        let why = NotRead::new(format!("its site's robots.txt cannot be had: {why}"));
+        Unavailable { why, rest }
+    };
+    let broken = |why: String| refused(why, None);
     let mut place = url.join("/robots.txt").map_err(|error| broken(error.to_string()))?;
     for _ in 0..=MAX_REDIRECTS {
         // What a page could not be read from is not called for rules.
@@ -52,9 +64,12 @@ pub(super) async fn fetch<'c>(
             }
             continue;
         }
+        let fails = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
         return match status {
-            StatusCode::TOO_MANY_REQUESTS => Err(broken(status.to_string())),
-            status if status.is_server_error() => Err(broken(status.to_string())),
+            _ if fails => {
+                let rest = net::retry_after(answer.headers()).filter(|_| place.origin() == url.origin());
+                Err(refused(status.to_string(), rest))
+            }
             status if !status.is_success() => Ok(Robots::Free),
             _ => match beginning(answer).await {
                 Ok(rules) => Ok(Robots::Rules(rules)),

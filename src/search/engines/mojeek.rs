@@ -4,18 +4,12 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value as Json;
 use url::Url;
 
-use crate::{
-    net,
-    pages::extract,
-    search::{
-        Error, Filter, Limits, Row, Setting,
-        web::{Object, RawHit, Request, Web, Wire, objects_if_any},
-    },
+use crate::search::{
+    Error, Filter, Limits, Row, Setting,
+    web::{Object, RawHit, Request, Web, Wire, objects_if_any},
 };
 
 const MAX_RESULTS: usize = 100;
-/// Characters of what it says is wrong.
-const MAX_SAID_CHARS: usize = 200;
 
 pub const ROW: Row = Row {
     name: "mojeek",
@@ -52,25 +46,22 @@ impl Wire for Mojeek {
 
     /// Reads the results, or the error. Errors have status 200, too.
     fn read(&self, body: &[u8]) -> Result<Vec<RawHit>, Error> {
-        self.problem(body).map_or(Ok(()), Err)?;
+        problem(body).map_or(Ok(()), Err)?;
         Ok(objects_if_any(body, &["response", "results"], "response")?.iter().filter_map(found).collect())
     }
 }
 
-impl Mojeek {
-    /// Returns what is wrong, such as `ERROR: Daily Limit Reached`.
-    fn problem(&self, body: &[u8]) -> Option<Error> {
-        let answer: Json = serde_json::from_slice(body).ok()?;
-        let said = answer["response"]["status"].as_str()?.strip_prefix("ERROR")?;
-        let said = net::redact(said.trim_start_matches([':', ' ']), [self.key.expose_secret()]);
-        let said = extract::cut(&extract::one_line(&said), MAX_SAID_CHARS).to_owned();
-        let has = |word: &str| said.to_ascii_lowercase().contains(word);
-        Some(match () {
-            () if has("limit") => Error::Quota(said),
-            () if has("key") => Error::Auth(said),
-            () => Error::Unavailable(said),
-        })
-    }
+/// Returns what is wrong, such as `ERROR: Daily Limit Reached`.
+fn problem(body: &[u8]) -> Option<Error> {
+    let answer: Json = serde_json::from_slice(body).ok()?;
+    let said = answer["response"]["status"].as_str()?.strip_prefix("ERROR")?;
+    let said = said.trim_start_matches([':', ' ']).to_owned();
+    let has = |word: &str| said.to_ascii_lowercase().contains(word);
+    Some(match () {
+        () if has("limit") => Error::Quota(said),
+        () if has("key") => Error::Auth(said),
+        () => Error::Unavailable(said),
+    })
 }
 
 fn found(result: &Object<'_>) -> Option<RawHit> {

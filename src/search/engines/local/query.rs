@@ -94,12 +94,6 @@ fn is_name(chunk: &str) -> bool {
     is_capital && !matches!(word, "I" | "A")
 }
 
-/// Returns whether the index cannot tell words of this script apart, so that each character stands alone: besides the
-/// scripts without spaces those of Thai, Lao, Burmese and Khmer.
-fn stands_alone(char: char) -> bool {
-    is_unspaced(char) || matches!(char, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
-}
-
 fn is_digit(char: char) -> bool {
     char.is_ascii_digit()
 }
@@ -123,7 +117,7 @@ pub(super) fn prefix(word: &str) -> Option<&str> {
 fn terms_of(chunk: &str, terms: &mut Vec<Term>) {
     let mut words = Vec::new();
     for token in tokens(chunk) {
-        match token.chars().next().is_some_and(stands_alone) {
+        match token.chars().next().is_some_and(is_unspaced) {
             true => terms.extend(ideographs(&token)),
             false => words.push(token),
         }
@@ -170,10 +164,10 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     // Some systems write an accent behind its letter, where it would end the word.
     for char in text.nfc() {
         // The index has no marks of such a script.
-        if stands_alone(char) && is_combining_mark(char) {
+        if is_unspaced(char) && is_combining_mark(char) {
             continue;
         }
-        let kind = char.is_alphanumeric().then(|| stands_alone(char));
+        let kind = char.is_alphanumeric().then(|| is_unspaced(char));
         if let Some(kind) = kind {
             if last != Some(kind) {
                 tokens.push(String::new());
@@ -192,7 +186,7 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
 pub(super) fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + text.len() / 8);
     for char in text.nfc() {
-        if stands_alone(char) {
+        if is_unspaced(char) {
             spaced.extend([' ', char, ' ']);
         } else {
             spaced.push(char);
