@@ -5,7 +5,7 @@ import { AskView } from "./ask.js";
 import { el, fill, say } from "./dom.js";
 import { ThreadList } from "./list.js";
 import { inWords } from "./problems.js";
-import { watch } from "./session.js";
+import { comeBack, watch } from "./session.js";
 import { language, word } from "./words.js";
 
 const place = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -140,6 +140,7 @@ addEventListener("keydown", (event) => {
 });
 main.addEventListener("click", () => document.body.dataset.side === "open" && showSide(false));
 
+comeBack();
 onSilence(() => notice(word("silence"), undefined, 20_000));
 watch(failed);
 void list.load();

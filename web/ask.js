@@ -33,13 +33,20 @@ export class AskView {
     this.advanced = el("div", { class: "fields" });
     this.drawer = el("details", { hidden: true }, el("summary", {}, word("advanced")), this.advanced);
     this.start = el("button", { class: "main" }, word("start"));
-    this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event), onchange: () => { this.key = api.newKey(); this.showDefaults(); this.estimateSoon(); } },
+    this.form = el("form", { onsubmit: (/** @type {Event} */ event) => this.ask(event), onchange: (/** @type {Event} */ { target }) => this.change(target) },
       el("label", { for: "q" }, el("h1", {}, word("ask"))), this.box,
       el("p", { id: "ask-hint", class: "dim" }, word("askHint")), this.documents.element, this.collections.element, this.depths, this.estimate, this.pickers, this.start, this.drawer);
     this.documents.dropOn(this.form);
     // A field that the browser complains about is shown.
     this.form.addEventListener("invalid", () => { this.drawer.open = true; }, true);
     this.element = el("div", { class: "ask" }, this.form);
+  }
+
+  /** Another choice is another question. The box says so by its input; it also changes when a question that was sent is left. @param {EventTarget | null} target */
+  change(target) {
+    if (target !== this.box) this.key = api.newKey();
+    this.showDefaults();
+    this.estimateSoon();
   }
 
   /** The fields show what counts where nothing is set: what the depth sets, else the server's choice. */

@@ -122,9 +122,12 @@ export class ReportView {
   print() {
     document.body.dataset.print = this.id;
     this.element.classList.add("printed");
+    // Phones draw the page only after the call has returned.
+    addEventListener("afterprint", () => {
+      this.element.classList.remove("printed");
+      delete document.body.dataset.print;
+    }, { once: true });
     window.print();
-    this.element.classList.remove("printed");
-    delete document.body.dataset.print;
   }
 
   listContents() {

@@ -29,6 +29,16 @@ export const changed = () => channel?.postMessage("changed");
 /** Forgets what was typed. */
 export const clear = () => stored((kept) => kept.clear());
 
+/** Keeps which view is shown while the browser is away to sign in: it comes back to the page without it. */
+export const leave = () => stored((kept) => kept.setItem("place", location.hash));
+
+/** Goes back to that view, unless another one is asked for. */
+export function comeBack() {
+  const place = stored((kept) => kept.getItem("place"));
+  stored((kept) => kept.removeItem("place"));
+  if (place && !location.hash) history.replaceState(null, "", location.pathname + location.search + place);
+}
+
 /** Asks who is signed in; for another one the page begins again, and nothing else happens in it. @returns {Promise<void>} */
 async function ask() {
   const now = await api.session();

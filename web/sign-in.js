@@ -2,6 +2,7 @@
 import * as api from "./api.js";
 import { el, say } from "./dom.js";
 import { inWords } from "./problems.js";
+import { leave } from "./session.js";
 import { word } from "./words.js";
 
 export class SignInView {
@@ -12,7 +13,7 @@ export class SignInView {
     this.problem = el("p", { class: "problem", role: "alert", hidden: true });
     this.send = el("button", { class: "main" }, word("signIn"));
     this.element = el("form", { class: "sign-in", onsubmit: (/** @type {Event} */ event) => this.submit(event) },
-      el("p", { class: "brand" }, "Fathom"), el("h1", {}, word("signIn")), login && el("a", { class: "new", href: login }, word("signInThrough")), el("label", { for: "key" }, word("key")), this.key,
+      el("p", { class: "brand" }, "Fathom"), el("h1", {}, word("signIn")), login && el("a", { class: "new", href: login, onclick: leave }, word("signInThrough")), el("label", { for: "key" }, word("key")), this.key,
       el("p", { id: "key-hint", class: "dim" }, word("keyHint")), this.problem, this.send);
   }
 

@@ -19,8 +19,9 @@ use crate::{
     domain::{Cost, ModelName, RunId, Usage, digest},
     eval::{self, Answer, Case, Groundedness, Header, Judged, Judges, Question, Results, Scored, Spent},
     llm::Llm,
+    pages::Parser,
     runs::{Ended, WorkError},
-    search::ROWS,
+    search::{Engines, ROWS},
     store::{self, Database},
 };
 
@@ -109,11 +110,7 @@ struct Caps {
 }
 
 impl Caps {
-    fn are_reached(&self, results: &[Scored]) -> bool {
-        let spent = results.iter().map(Scored::total).fold(Spent::default(), |mut sum, one| {
-            sum += one;
-            sum
-        });
+    fn are_reached(&self, spent: &Spent) -> bool {
         let (cost, tokens) = (spent.cost.unwrap_or_default(), spent.input_tokens + spent.output_tokens);
         self.cost.is_some_and(|cap| cost >= cap) || self.tokens.is_some_and(|cap| tokens >= cap)
     }
@@ -135,7 +132,7 @@ impl Evaluation {
             judging::check(judge, &llm, config)?;
         }
         if args.max_cost.is_some() {
-            prices_are_known(models.iter().chain(&judge), &llm)?;
+            prices_are_known(models.iter().chain(&judge), search_model(config).as_ref(), &llm)?;
         }
         let header = Header {
             fathom: env!("CARGO_PKG_VERSION").to_owned(),
@@ -201,11 +198,29 @@ fn tasks(wanted: &[&Question], runs: u32, results: &Results, judging: bool) -> V
     unjudged.chain(asked.map(|(question, run)| Task::Ask(question.clone(), run))).collect()
 }
 
-fn prices_are_known<'a>(models: impl Iterator<Item = &'a ModelName>, llm: &Llm) -> Result<(), String> {
-    let mut unpriced = models.filter(|model| !model.is_offline() && llm.facts(model).price.is_none());
-    unpriced.next().map_or(Ok(()), |model| {
-        Err(format!("--max-cost needs the price of {model}: [models.\"{model}\"] in the settings file"))
-    })
+/// Returns the model that searches, if one does.
+fn search_model(config: &Config) -> Option<ModelName> {
+    // To look it up; what is wrong with the engines is said when the app is built.
+    let engines = Engines::new(config.search.clone(), Parser::new(config.parser.clone())).ok()?;
+    let engine = engines.select(&config.options.search_api, &config.options.search_fallback).ok()?;
+    engine.model().cloned()
+}
+
+fn prices_are_known<'a>(
+    mut models: impl Iterator<Item = &'a ModelName>,
+    search: Option<&'a ModelName>,
+    llm: &Llm,
+) -> Result<(), String> {
+    let costs = |model: &ModelName, searches| llm.cost(model, &Usage { searches, ..Usage::default() }).is_some();
+    if let Some(model) = models.find(|model| !model.is_offline() && !costs(model, 0)) {
+        return Err(format!("--max-cost needs the price of {model}: [models.\"{model}\"] in the settings file"));
+    }
+    match search.filter(|model| !costs(model, 1)) {
+        Some(model) => Err(format!(
+            "--max-cost needs the price of {model}, with that of a search: [models.\"{model}\"] in the settings file"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What tasks need that are done several at the same time.
@@ -249,7 +264,7 @@ impl Bench<'_> {
     }
 
     /// Does a task, and keeps the answer before it is judged, and again after. `None` when it was not begun, or nothing
-    /// came of it.
+    /// came of it; what it took is kept all the same.
     async fn done(&self, task: Task) -> io::Result<Option<Done>> {
         if self.stops() {
             return Ok(None);
@@ -257,9 +272,15 @@ impl Bench<'_> {
         let (question, mut scored) = match task {
             Task::Judge(question, scored) => (question, *scored),
             Task::Ask(question, run) => {
-                let Some(answer) = ask(self.app, self.config, &question, self.cancel).await else { return Ok(None) };
-                let scored = eval::score(&question, run, &answer);
+                let scored = match ask(self.app, self.config, &question, self.cancel).await {
+                    Some(Asked::Answered(answer)) => eval::score(&question, run, &answer),
+                    Some(Asked::Stopped(run_id, spent)) => Scored::stopped(&question, run, run_id, spent),
+                    None => return Ok(None),
+                };
                 self.keep(&scored)?;
+                if scored.stopped {
+                    return Ok(None);
+                }
                 (question, scored)
             }
         };
@@ -277,7 +298,7 @@ impl Bench<'_> {
     }
 
     fn stops(&self) -> bool {
-        self.cancel.is_cancelled() || self.caps.are_reached(&self.kept.lock().0.scored)
+        self.cancel.is_cancelled() || self.caps.are_reached(&self.kept.lock().0.spent())
     }
 
     /// Has the report judged by those that have not judged it; `false` when there was no time or money for it.
@@ -316,14 +337,21 @@ fn default_out(questions: &Path) -> PathBuf {
 /// while it is open.
 fn going_on(out: &Path, header: Header) -> Result<(Results, Option<File>), String> {
     let taken = Results::take(out).map_err(|error| format!("{}: {error}", out.display()))?;
-    let Some((file, mut results)) = taken else { return Ok((Results { header, scored: Vec::new() }, None)) };
+    let Some((file, mut results)) = taken else { return Ok((Results { header, ..Results::default() }, None)) };
     let gone_on = results.header.go_on(&header);
     gone_on.map_err(|other| format!("{} holds {other}; name another file with --out", out.display()))?;
     Ok((results, Some(file)))
 }
 
-/// Makes one run; `None` when it was interrupted or nothing can be stored.
-async fn ask(app: &App, config: &Config, question: &Question, cancel: &CancellationToken) -> Option<Answer> {
+/// What came of a question.
+enum Asked {
+    Answered(Box<Answer>),
+    /// The run was interrupted, or what it brought cannot be read; with what it took.
+    Stopped(RunId, Spent),
+}
+
+/// Makes one run; `None` when it took nothing.
+async fn ask(app: &App, config: &Config, question: &Question, cancel: &CancellationToken) -> Option<Asked> {
     let begun = Instant::now();
     let run = match app.runs.submit(&question.question, config.options.clone()).await {
         Ok(run) => run,
@@ -332,46 +360,65 @@ async fn ask(app: &App, config: &Config, question: &Question, cancel: &Cancellat
     let failure = match app.runs.work(run.id, cancel).await {
         Ok(Ended::Completed(_)) => None,
         Ok(Ended::Failed(failure)) => Some(failure.code.as_str().to_owned()),
-        Ok(Ended::Interrupted | Ended::Lost | Ended::Cancelled) | Err(WorkError::Interrupted) => return None,
-        Err(error) => return failed(&error.to_string()),
+        Ok(Ended::Interrupted | Ended::Lost | Ended::Cancelled) | Err(WorkError::Interrupted) => {
+            return stopped(app, run.id).await;
+        }
+        Err(error) => {
+            complain(&error.to_string());
+            return stopped(app, run.id).await;
+        }
     };
     match brought(app, run.id).await {
         Ok(mut answer) => {
             answer.run_id = Some(run.id);
             answer.failure = failure;
             answer.spent.seconds = begun.elapsed().as_secs_f64();
-            Some(answer)
+            Some(Asked::Answered(Box::new(answer)))
         }
+        Err(error) => {
+            complain(&error.to_string());
+            stopped(app, run.id).await
+        }
+    }
+}
+
+/// Returns what a run took that brought no answer. It is not resumed: its time would be over while the evaluation
+/// rests.
+async fn stopped(app: &App, run_id: RunId) -> Option<Asked> {
+    match spent(app, run_id).await {
+        Ok(spent) => (spent != Spent::default()).then_some(Asked::Stopped(run_id, spent)),
         Err(error) => failed(&error.to_string()),
     }
 }
 
-fn failed(reason: &str) -> Option<Answer> {
+fn failed(reason: &str) -> Option<Asked> {
     complain(reason);
     None
 }
 
 async fn brought(app: &App, run_id: RunId) -> Result<Answer, store::Error> {
     let store = app.runs.store();
-    let mut answer = Answer {
+    Ok(Answer {
         report: store.report(run_id).await?,
         sources: store.snapshots(run_id).await?,
         notes: store.notes(run_id).await?,
+        spent: spent(app, run_id).await?,
         ..Answer::default()
-    };
-    if let Some(details) = app.runs.details(run_id).await? {
-        let calls = details.usage.values().map(|usage| usage.calls).sum();
-        let tokens = |of: fn(&Usage) -> u64| details.usage.values().map(|usage| of(&usage.tokens)).sum();
-        answer.spent = Spent {
-            calls,
-            searches: details.run.progress.searches,
-            input_tokens: tokens(|usage| usage.input_tokens),
-            output_tokens: tokens(|usage| usage.output_tokens),
-            seconds: 0.0,
-            cost: details.usage.values().filter_map(|usage| usage.tokens.cost).reduce(|sum, one| sum + one),
-        };
-    }
-    Ok(answer)
+    })
+}
+
+/// Returns what a run took by now, but for the time.
+async fn spent(app: &App, run_id: RunId) -> Result<Spent, store::Error> {
+    let Some(details) = app.runs.details(run_id).await? else { return Ok(Spent::default()) };
+    let tokens = |of: fn(&Usage) -> u64| details.usage.values().map(|usage| of(&usage.tokens)).sum();
+    Ok(Spent {
+        calls: details.usage.values().map(|usage| usage.calls).sum(),
+        searches: details.run.progress.searches,
+        input_tokens: tokens(|usage| usage.input_tokens),
+        output_tokens: tokens(|usage| usage.output_tokens),
+        seconds: 0.0,
+        cost: details.usage.values().filter_map(|usage| usage.tokens.cost).reduce(|sum, one| sum + one),
+    })
 }
 
 /// Writes one answer on one line.

@@ -130,7 +130,8 @@ impl Ask<'_> {
         while let Some(delta) = stream.next().await {
             match delta {
                 Ok(Delta::Text(_)) => {}
-                Ok(Delta::End(_)) => return true,
+                // Where it refuses, the answer came whole.
+                Ok(Delta::End(_)) => return self.llm.streams(&request.model),
                 Err(_) => return false,
             }
         }

@@ -2,11 +2,7 @@
 //!
 //! On a terminal: a line of totals and one per working researcher. Elsewhere: a plain line per event.
 
-use std::{
-    collections::HashMap,
-    io::{self, IsTerminal},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use futures::StreamExt;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -25,7 +21,7 @@ const WIDTH: usize = 100;
 /// The width in a log, where nothing is cut but what would flood it.
 const LOG_WIDTH: usize = 4_000;
 
-/// Standard error, with bars at its lower end when it is a terminal; a cheap clone.
+/// Standard error, with bars at its lower end when it is a terminal that can draw them; a cheap clone.
 #[derive(Clone, Debug)]
 pub struct Screen {
     bars: Option<MultiProgress>,
@@ -33,7 +29,8 @@ pub struct Screen {
 
 impl Screen {
     pub fn new() -> Self {
-        Self { bars: io::stderr().is_terminal().then(MultiProgress::new) }
+        let bars = MultiProgress::new();
+        Self { bars: (!bars.is_hidden()).then_some(bars) }
     }
 
     /// Says something while the bars are out of its way.

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
@@ -110,19 +111,22 @@ async fn follow(mut config: Config, args: &AskArgs) -> Result<(App, Run, RunOpti
 
 /// Lays the options of the command line over those of an earlier run; the caps hold for them as for any request.
 fn lay_over(config: &mut Config, settings: &SettingsArgs) -> Result<(), String> {
-    let (caps, options) = (&config.caps, &mut config.options);
     if let Some(model) = &settings.model {
-        options.set_all_models(&model.parse::<Models>().map_err(|error| error.to_string())?);
+        config.options.set_all_models(&model.parse::<Models>().map_err(|error| error.to_string())?);
     }
-    for pair in &settings.options {
+    let given = given(&settings.options)?;
+    let wrong = config.options.lay_over(&given, &config.caps, 1);
+    wrong.first().map_or(Ok(()), |error| Err(error.to_string()))
+}
+
+/// Reads options given as `NAME=VALUE`; of several for one option the last counts.
+fn given(pairs: &[String]) -> Result<Map<String, Value>, String> {
+    let read = |pair: &String| {
         let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set takes NAME=VALUE, not '{pair}'"))?;
         let spec = OptionSpec::find(name.trim()).map_err(|error| error.to_string())?;
-        let value = spec.read(value);
-        caps.check(spec.name, &value)
-            .and_then(|()| options.set(spec.name, value))
-            .map_err(|error| error.to_string())?;
-    }
-    Ok(())
+        Ok((spec.name.to_owned(), spec.read(value)))
+    };
+    pairs.iter().map(read).collect()
 }
 
 /// Wires the process for a run of an earlier one, whose options and documents it takes over.
@@ -174,9 +178,14 @@ async fn prepare(args: &ResearchArgs, config: Config) -> Result<(App, RunOptions
 /// Turns clarifying questions off where nobody can answer them, unless they were asked for.
 fn may_ask_back(options: &mut RunOptions, settings: &SettingsArgs) {
     let wanted = settings.options.iter().any(|option| option.trim_start().starts_with("allow_clarification"));
-    if !wanted && !io::stdin().is_terminal() {
+    if !wanted && !can_answer() {
         options.allow_clarification = false;
     }
+}
+
+/// Returns whether somebody sees a question, which goes to standard error, and can type the answer.
+fn can_answer() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Returns the question, once it is known that the report can be written to `out`.
@@ -328,7 +337,7 @@ impl Session {
         let asked = messages.iter().rev().find(|message| message.role == MessageRole::Assistant);
         let question = asked.map(|message| message.content.as_str()).unwrap_or_default();
         print::error(&format!("\n{question}\n\n"));
-        if !io::stdin().is_terminal() {
+        if !can_answer() {
             complain(
                 "the model asks the question above; ask again with the answer in the question, or with --no-clarify",
             );
@@ -465,6 +474,26 @@ fn unavailable(error: &store::Error) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Caps;
+
+    /// As with a request, the order in which options are given does not matter.
+    #[test]
+    fn an_effort_counts_before_what_is_given_beside_it() {
+        let mut caps = Caps::default();
+        caps.add("max_researcher_iterations=4").unwrap();
+        let laid = |pairs: &[&str]| {
+            let pairs: Vec<String> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
+            let mut options = RunOptions::default();
+            caps.lower(&mut options, &RunOptions::default());
+            assert_eq!(options.lay_over(&given(&pairs).unwrap(), &caps, 1), []);
+            (options.max_run_seconds, options.max_researcher_iterations)
+        };
+        let usual = RunOptions::default().max_run_seconds;
+        let chosen = format!("max_run_seconds={usual}");
+        assert_eq!(laid(&[&chosen, "effort=quick"]), (usual, 2));
+        assert_eq!(laid(&["effort=quick", &chosen, "max_run_seconds=60"]), (60, 2));
+        assert_eq!(laid(&["effort=deep"]).1, 4, "no more than the cap");
+    }
 
     #[test]
     fn a_question_has_no_byte_order_mark_and_an_end() {

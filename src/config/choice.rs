@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::{
     ConfigError,
-    layers::{Layers, SettingValue},
+    layers::{Layers, Origin, SettingValue},
 };
 use crate::{
     domain::{
@@ -75,18 +75,30 @@ impl Choice<'_> {
         Ok(())
     }
 
+    /// Chooses the first engine that is configured; the documents folder, if the command line names it and nothing an
+    /// engine: a key may be exported for something else.
     fn default_search(&self, notices: &mut Vec<String>) -> SearchApi {
         let Some(name) = search::automatic(ROWS, self.search) else { return SearchApi::auto() };
         let given = self.layers.option("search_api").and_then(|given| given.value.as_str());
         let documents = ROWS.iter().find(|row| row.reads_folders() && self.search.is_configured(row));
-        if let Some(documents) = documents.filter(|row| row.name != name && given.is_none_or(|given| given == "auto")) {
-            let other = documents.name;
-            notices.push(format!(
-                "{name} is configured, so it is searched and not the documents folder (--set search_api={other}, or {name},{other} for both)"
-            ));
-        }
-        SearchApi::engine(name)
+        let documents = documents.filter(|row| row.name != name && given.is_none_or(|given| given == "auto"));
+        let Some(documents) = documents.map(|row| row.name) else { return SearchApi::engine(name) };
+        let is_asked_for = given.is_none() && self.layers.given("docs").is_some_and(is_of_command_line);
+        let both = format!("or {name},{documents} for both");
+        let (chosen, notice) = if is_asked_for {
+            let why = "--docs names documents, so they are searched";
+            (documents, format!("{why} and not {name} (--set search_api={name}, {both})"))
+        } else {
+            let why = format!("{name} is configured, so it is searched");
+            (name, format!("{why} and not the documents folder (--set search_api={documents}, {both})"))
+        };
+        notices.push(notice);
+        SearchApi::engine(chosen)
     }
+}
+
+fn is_of_command_line(given: &SettingValue) -> bool {
+    matches!(given.origin, Origin::Flag(_))
 }
 
 fn model(given: &SettingValue) -> Option<Models> {

@@ -209,7 +209,8 @@ pub fn provider_names() -> Vec<&'static str> {
 /// Refuses a model whose provider is none.
 fn known(model: &ModelName) -> Result<(), String> {
     let names = provider_names();
-    if names.contains(&&*model.provider) { Ok(()) } else { Err(unknown_provider(&model.provider, &names)) }
+    let others: Vec<_> = providers::other_names().collect();
+    if names.contains(&&*model.provider) { Ok(()) } else { Err(unknown_provider(&model.provider, &names, &others)) }
 }
 
 /// Returns a list of texts, as a file has several models, as one text.

@@ -304,7 +304,7 @@ impl Config {
         caps.resolve(&mut options);
         caps.check_value(&options, "mcp_servers")?;
         keep_to(&caps, &layers, &mut options, &mut notices)?;
-        caps.know_providers(kind::provider_names());
+        caps.know_providers(kind::provider_names(), llm::providers::other_names().collect());
         let queue = limits.queue();
         caps.allow_models(limits.allowed_models, &options);
         let http = layers.section::<rooms::Http>("http")?.settings(layers.typed("listen")?)?;
@@ -332,7 +332,7 @@ impl Config {
             webhooks: layers.section::<rooms::Webhooks>("webhooks")?.settings(&networks),
             web: layers.section::<rooms::Pages>("pages")?.settings(&networks),
             mcp,
-            log: layers.section::<rooms::Log>("log")?.into(),
+            log: layers.section::<rooms::Log>("log")?.settings(&layers),
             telemetry: layers.section::<rooms::Telemetry>("telemetry")?.into(),
             notices,
             file: Some(file.path).filter(|path| !path.as_os_str().is_empty()),
@@ -572,12 +572,22 @@ mod tests {
     }
 
     #[test]
-    fn the_web_is_searched_when_its_key_is_set_else_the_documents() {
+    fn the_web_is_searched_when_its_key_is_set_unless_the_command_line_names_documents() {
         let documents = Flags { documents: Some("docs".into()), ..Flags::default() };
+        let keys = [("TAVILY_API_KEY", "tvly-1"), ("OPENAI_API_KEY", "k"), ("FATHOM_DOCS", "docs")];
+        let check = |flags: &Flags, variables: &[(&str, &str)], expected: &str, noticed: &str| {
+            let config = read(flags, variables).unwrap();
+            assert_eq!(config.options.search_api.to_string(), expected);
+            assert!(config.notices.iter().any(|notice| notice.contains(noticed)), "{:?}", config.notices);
+        };
         assert_eq!(read(&documents, &[]).unwrap().options.search_api.to_string(), "local");
-        let both = read(&documents, &[("TAVILY_API_KEY", "tvly-1"), ("OPENAI_API_KEY", "k")]).unwrap();
-        assert_eq!(both.options.search_api.to_string(), "tavily");
-        assert!(both.notices[0].contains("--set search_api=local"));
+        check(&documents, &keys[..2], "local", "not tavily (--set search_api=tavily, or tavily,local for both)");
+        check(&Flags::default(), &keys, "tavily", "--set search_api=local, or tavily,local for both");
+        let auto = [&keys[..2], &[("FATHOM_SEARCH_API", "auto")]].concat();
+        check(&documents, &auto, "tavily", "--set search_api=local");
+        let chosen = read(&documents, &[&keys[..2], &[("SEARCH_API", "tavily")]].concat()).unwrap();
+        assert_eq!(chosen.options.search_api.to_string(), "tavily");
+        assert!(!chosen.notices.iter().any(|notice| notice.contains("searched and not")), "{:?}", chosen.notices);
     }
 
     #[test]
@@ -593,6 +603,7 @@ mod tests {
             "FATHOM_LEASE_SECONDS must be a whole number from 2 to 3600"
         );
         assert!(message(&set(&["research_model=acme:x"]), &[]).contains("a model of a known provider ("));
+        assert!(message(&set(&["research_model=google_genai:x"]), &[]).contains("; google_genai is google here"));
     }
 
     #[cfg(unix)]
@@ -737,6 +748,13 @@ mod tests {
         assert!(read(&missing, &[]).unwrap_err().to_string().starts_with("missing.toml: cannot be read: "));
         let error = read(&Flags::default(), &[("FATHOM_CONFIG", "gone.toml")]).unwrap_err();
         assert!(error.to_string().starts_with("gone.toml: "));
+    }
+
+    #[test]
+    fn the_log_has_no_colours_where_the_terminal_has_none_or_nobody_wants_them() {
+        let plain = [("NO_COLOR", ""), ("TERM", "xterm"), ("NO_COLOR", "1"), ("TERM", "dumb")]
+            .map(|variable| read(&Flags::default(), &[variable]).unwrap().log.is_plain);
+        assert_eq!(plain, [false, false, true, true]);
     }
 
     #[test]

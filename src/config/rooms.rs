@@ -189,6 +189,7 @@ pub fn llm(layers: &Layers<'_>, timeouts: &Timeouts, limits: &Limits) -> Result<
             .collect(),
         connect_timeout: timeouts.connect_seconds,
         total_timeout: timeouts.model_seconds,
+        total_timeout_is_given: layers.given("timeouts.model_seconds").is_some(),
         idle_timeout: timeouts.model_idle_seconds,
         stream_timeout: timeouts.model_stream_seconds,
         retry_for: timeouts.retry_seconds,
@@ -500,13 +501,16 @@ impl Pages {
     }
 }
 
-impl From<Log> for telemetry::LogSettings {
-    fn from(table: Log) -> Self {
-        let format = match &*table.format {
+impl Log {
+    /// Returns them with what the environment says of the terminal (no-color.org).
+    pub fn settings(self, layers: &Layers<'_>) -> telemetry::LogSettings {
+        let format = match &*self.format {
             "json" => telemetry::LogFormat::Json,
             _ => telemetry::LogFormat::Text,
         };
-        Self { filter: table.filter, format }
+        let is_dumb = layers.variable("TERM").is_some_and(|term| term == "dumb");
+        let is_plain = is_dumb || layers.variable("NO_COLOR").is_some();
+        telemetry::LogSettings { filter: self.filter, format, is_plain }
     }
 }
 

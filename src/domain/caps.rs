@@ -24,6 +24,8 @@ pub struct Caps {
     models: Vec<String>,
     /// Providers that there are; empty when it is not checked.
     providers: Vec<&'static str>,
+    /// Names that Open Deep Research has for some of them, each with ours.
+    other_names: Vec<(&'static str, &'static str)>,
     /// MCP servers that are configured.
     mcp_servers: Vec<String>,
     /// Whether requests may name an address of an MCP server (`mcp_config`).
@@ -35,9 +37,9 @@ pub struct Caps {
 }
 
 impl Caps {
-    /// Refuses models of other providers than these.
-    pub fn know_providers(&mut self, names: Vec<&'static str>) {
-        self.providers = names;
+    /// Refuses models of other providers than these; of one by a name in `others`, says which it is here.
+    pub fn know_providers(&mut self, names: Vec<&'static str>, others: Vec<(&'static str, &'static str)>) {
+        (self.providers, self.other_names) = (names, others);
     }
 
     /// Refuses a higher `max_cost_usd` than the server's own, and none.
@@ -174,7 +176,7 @@ impl Caps {
         let provider = model.split_once(':').map(|(provider, _)| provider);
         let unknown = provider.filter(|name| !self.providers.is_empty() && !self.providers.contains(name));
         let expected = match unknown {
-            Some(provider) => unknown_provider(provider, &self.providers),
+            Some(provider) => unknown_provider(provider, &self.providers, &self.other_names),
             None if self.models.is_empty() => return Ok(()),
             None if self.models.iter().any(|pattern| wildcard::matches(pattern, model)) => return Ok(()),
             None => format!("one of the models that this server allows ({})", self.models.join(", ")),
@@ -275,11 +277,13 @@ mod tests {
     fn models_of_providers_that_nobody_knows_are_refused_with_what_was_meant() {
         let mut caps = Caps::default();
         assert!(caps.check("research_model", &json!("acmee:x")).is_ok());
-        caps.know_providers(vec!["acme", "offline"]);
+        caps.know_providers(vec!["acme", "offline"], vec![("acme_converse", "acme")]);
         assert!(caps.check("research_model", &json!("acme:x")).is_ok());
         let refusal = caps.check("research_model", &json!("acmee:x")).unwrap_err().to_string();
         let expected = "must be a model of a known provider (acme, offline); did you mean acme?, not \"acmee:x\"";
         assert!(refusal.ends_with(expected), "{refusal}");
+        let refusal = caps.check("research_model", &json!("acme_converse:x")).unwrap_err().to_string();
+        assert!(refusal.contains("(acme, offline); acme_converse is acme here, not"), "{refusal}");
     }
 
     #[test]

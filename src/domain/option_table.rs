@@ -56,7 +56,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "max_researcher_seconds",
         kind: OptionKind::Integer { min: 1, max: 86_400 },
         default: "3600",
-        meaning: "time of each researcher, with its searches and summaries; after that its findings so far are used; a page that all researchers share may take a minute more, and its notes a quarter of the time",
+        meaning: "time of each researcher, with its searches and summaries; after that its findings so far are used; a page that all researchers share may take a minute more (or FATHOM_MODEL_SECONDS, where that is set and longer), and its notes a quarter of the time",
     },
     OptionSpec {
         name: "max_run_seconds",
@@ -224,7 +224,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "max_content_length",
         kind: OptionKind::Integer { min: 1_000, max: 200_000 },
         default: "50000",
-        meaning: "most characters of a page that a model reads at a time; the whole page is kept, and the model reads the passages that fit topic and query: some 6,000 characters, or 12,000 with effort deep",
+        meaning: "most characters of a page that a model reads at a time, if that is less than what it reads of itself: the passages that fit topic and query, some 6,000 characters (12,000 with effort deep, 8,000 of a page that it opens); more changes nothing; the whole page is kept",
     },
     OptionSpec {
         name: "summarization_model",

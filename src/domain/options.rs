@@ -112,7 +112,8 @@ pub struct RunOptions {
     pub model_context_window: Option<u32>,
 }
 
-/// Options that Open Deep Research has too, with the same meaning; there their names in upper case are variables.
+/// Options that Open Deep Research has too; there their names in upper case are variables. They mean the same, but that
+/// `max_content_length` can only lower what is read of a page.
 pub const ORIGINAL: [&str; 17] = [
     "allow_clarification",
     "max_structured_output_retries",
@@ -135,9 +136,15 @@ pub const ORIGINAL: [&str; 17] = [
 
 /// What Open Deep Research knows and Fathom does not, and what to do instead.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("apiKeys", "keys are settings of the server (fathom config lists them): OPENAI_API_KEY and the like"),
+    (
+        "apiKeys",
+        "send api_keys beside options, where the operator allows it (FATHOM_REQUEST_KEYS); the server's own keys are settings: OPENAI_API_KEY and the like",
+    ),
     ("thread_id", "a thread's id is in the path: POST /api/v1/threads/{id}/messages"),
-    ("x-supabase-access-token", "sign-in is up to the proxy in front, which names the user in FATHOM_OWNER_HEADER"),
+    (
+        "x-supabase-access-token",
+        "send it as Authorization: Bearer, where the operator trusts its issuer (FATHOM_ISSUER), or let a proxy name the user (FATHOM_OWNER_HEADER)",
+    ),
 ];
 
 /// The option that sets others.
@@ -151,10 +158,12 @@ pub const SEARCH_FALLBACK: &str = "search_fallback";
 pub const MODEL_OPTIONS: [&str; 4] =
     ["summarization_model", "research_model", "compression_model", "final_report_model"];
 
-/// Returns what would be accepted in place of a model of a provider that there is not.
-pub fn unknown_provider(given: &str, known: &[&'static str]) -> String {
-    let meant = nearest(given, known.iter().copied()).map(|name| format!("; did you mean {name}?"));
-    format!("a model of a known provider ({}){}", known.join(", "), meant.unwrap_or_default())
+/// Returns what would be accepted in place of a model of a provider that there is not. `others` are names that Open
+/// Deep Research has, each with the one here.
+pub fn unknown_provider(given: &str, known: &[&'static str], others: &[(&'static str, &'static str)]) -> String {
+    let here = others.iter().find(|(other, _)| *other == given).map(|(_, name)| format!("; {given} is {name} here"));
+    let meant = || nearest(given, known.iter().copied()).map(|name| format!("; did you mean {name}?"));
+    format!("a model of a known provider ({}){}", known.join(", "), here.or_else(meant).unwrap_or_default())
 }
 
 /// Why an option was refused; says what would be accepted.
@@ -227,9 +236,10 @@ impl RunOptions {
     }
 
     /// Sets all that can be set of `given`, and returns what is wrong with the rest, the first `most` of it: for each
-    /// wrong name the nearest right one is looked for, and a request has room for many of them.
+    /// wrong name the nearest right one is looked for, and a request has room for many of them. Where no role has a
+    /// model, the research model is that of all roles which `given` does not name.
     pub fn lay_over(&mut self, given: &Map<String, Value>, caps: &Caps, most: usize) -> Vec<OptionError> {
-        let mut wrong = Vec::new();
+        let (mut wrong, has_models) = (Vec::new(), self.has_models());
         // First, since what is given beside it wins.
         let effort = given.get_key_value(EFFORT);
         for (name, value) in effort.into_iter().chain(given.iter().filter(|(name, _)| *name != EFFORT)) {
@@ -244,7 +254,26 @@ impl RunOptions {
             }
             wrong.extend(set.err());
         }
+        if !has_models && wrong.is_empty() {
+            self.follow_research_model(given, caps);
+        }
         wrong
+    }
+
+    /// Returns whether a role has a model other than the offline one, which is none.
+    pub fn has_models(&self) -> bool {
+        self.roles().into_iter().any(|models| !models.first().is_offline())
+    }
+
+    /// Uses the research model of `given` in the roles that it does not name, where `caps` allow it.
+    pub fn follow_research_model(&mut self, given: &Map<String, Value>, caps: &Caps) {
+        let Some(model) = given.get(MODEL_OPTIONS[1]) else { return };
+        for name in MODEL_OPTIONS.into_iter().filter(|name| !given.contains_key(*name)) {
+            if caps.check(name, model).is_ok() {
+                // What is no model was refused under its own name.
+                let _ = self.set_under(caps, name, model.clone());
+            }
+        }
     }
 
     /// Uses `models` in every role.
@@ -542,6 +571,26 @@ mod tests {
     }
 
     #[test]
+    fn one_model_is_that_of_all_roles_where_there_was_none() {
+        let check = |before: &str, given: Value, expected: [&str; 4]| {
+            let mut options = RunOptions::default();
+            options.set_all_models(&before.parse().unwrap());
+            let Value::Object(given) = given else { panic!() };
+            assert_eq!(options.lay_over(&given, &Caps::default(), 8), []);
+            assert_eq!(options.roles().map(ToString::to_string), expected, "{given:?}");
+        };
+        let none = "offline:extractive";
+        check(none, json!({"research_model": "acme:x"}), ["acme:x"; 4]);
+        check(
+            none,
+            json!({"research_model": "acme:x", "summarization_model": none}),
+            [none, "acme:x", "acme:x", "acme:x"],
+        );
+        check(none, json!({"final_report_model": "acme:x"}), [none, none, none, "acme:x"]);
+        check("acme:y", json!({"research_model": "acme:x"}), ["acme:y", "acme:x", "acme:y", "acme:y"]);
+    }
+
+    #[test]
     fn values_come_as_text() {
         let mut options = RunOptions::default();
         options.set_text("max_react_tool_calls", "30").unwrap();
@@ -613,6 +662,9 @@ mod tests {
             "unknown option 'max_react_toolcalls'; did you mean 'max_react_tool_calls'?"
         );
         assert_eq!(refusal("zzz", "3"), "unknown option 'zzz'");
+        for (name, instead) in [("apiKeys", "FATHOM_REQUEST_KEYS"), ("x-supabase-access-token", "FATHOM_ISSUER")] {
+            assert!(refusal(name, "{}").contains(instead), "{}", refusal(name, "{}"));
+        }
         assert_eq!(
             refusal("max_react_tool_calls", "31"),
             "option 'max_react_tool_calls' must be an integer from 1 to 30, not 31"

@@ -30,12 +30,22 @@ pub struct Wording {
     pub limits: &'static LimitWording,
 }
 
+/// Codes of three letters, as they are known to who detects them, each with the one of two letters.
+const CODES: &str = "eng en rus ru cmn zh spa es por pt ita it ben bn fra fr deu de ukr uk kat ka ara ar hin hi \
+    jpn ja heb he yid yi pol pl amh am jav jv kor ko nob nb dan da swe sv fin fi tur tr nld nl hun hu ces cs ell el \
+    bul bg bel be mar mr kan kn ron ro slv sl hrv hr srp sr mkd mk lit lt lav lv est et tam ta vie vi urd ur tha th \
+    guj gu uzb uz pan pa aze az ind id tel te pes fa mal ml ori or mya my nep ne sin si khm km tuk tk aka ak zul zu \
+    sna sn slk sk cat ca tgl tl hye hy cym cy";
+
 /// Every language that code writes; the first one stands in for all others.
 pub const WORDINGS: [Wording; 12] = [
     Wording {
         code: "en",
         name: "English",
-        named_by: "english englis anglais ingl engels англий 英 영어 إنجليز إنكليز",
+        named_by: "english englis anglais ingl engels англий 英 영어 إنجليز إنكليز engelsk englann englant engle angiels \
+            anglic angleš anglešk anglų angliš angļu anglès angolul ngiliz ngilis inggr iňlis tiếng saesneg singisi \
+            chirungu англі англис енгл αγγλ אנגל ענגל ინგლის անգլ अंग्र अङ्ग इंग्र इंग्ल ইংর અંગ્ર ઇંગ્લ ਅੰਗਰ ஆங்கில \
+            ఇంగ్ల ఆంగ్ల ಇಂಗ್ಲ ಆಂಗ್ಲ ഇംഗ്ല ଇଂରା အင်္ဂလိပ် អង់គ្លេស อังกฤษ እንግሊዝ انگلیس انگری ඉංග්",
         language: Lang::Eng,
         sources: "Sources",
         uncited: "The text above does not say which source stands behind which statement. It was written from:",
@@ -165,15 +175,20 @@ pub fn language_code(text: &str) -> Option<&'static str> {
 
 /// Returns the ISO 639-1 code of a text's language, whichever it is, if it is certain.
 pub fn any_language_code(text: &str) -> Option<&'static str> {
-    /// Codes of three letters, as they are known to who detects them, each with the one of two letters.
-    const CODES: &str = "eng en rus ru cmn zh spa es por pt ita it ben bn fra fr deu de ukr uk kat ka ara ar hin hi \
-        jpn ja heb he yid yi pol pl amh am jav jv kor ko nob nb dan da swe sv fin fi tur tr nld nl hun hu ces cs ell el \
-        bul bg bel be mar mr kan kn ron ro slv sl hrv hr srp sr mkd mk lit lt lav lv est et tam ta vie vi urd ur tha th \
-        guj gu uzb uz pan pa aze az ind id tel te pes fa mal ml ori or mya my nep ne sin si khm km tuk tk aka ak zul zu \
-        sna sn slk sk cat ca tgl tl hye hy cym cy";
     let found = language(text)?.code();
     let mut codes = CODES.split_whitespace().skip_while(|code| *code != found);
     codes.nth(1)
+}
+
+/// Returns the English name of a language by its code, be it among those that code writes or not.
+pub fn language_name(code: &str) -> &'static str {
+    if let Some(ours) = WORDINGS.iter().find(|wording| wording.code == code) {
+        return ours.name;
+    }
+    let mut codes = CODES.split_whitespace();
+    let mut pairs = std::iter::from_fn(|| Some((codes.next()?, codes.next()?)));
+    let found = pairs.find(|(_, two)| *two == code).and_then(|(three, _)| Lang::from_code(three));
+    found.unwrap_or(Lang::Eng).eng_name()
 }
 
 /// Returns the same of a text that is shorter than is certain: a guess that something else has to confirm.
@@ -234,6 +249,14 @@ mod tests {
         check("The gate is paid by harbour dues, which the council sets every year. ", "en");
         check("Paid by dues.", "en");
         check("", "en");
+    }
+
+    #[test]
+    fn languages_have_names() {
+        let check = |code: &str, expected: &str| assert_eq!(language_name(code), expected);
+        check("pl", "Polish");
+        check("sv", "Swedish");
+        check("zh", "Chinese");
     }
 
     #[test]
