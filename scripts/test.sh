@@ -283,25 +283,31 @@ stage 'build of the tests' 1500 cargo test --locked --no-run
 # says so. One that fails again has failed.
 readonly TEST_SECONDS=3300 MOST_REPEATED=8
 
-run_tests() {
-    local limit=$1
-    shift
-    timeout --kill-after=10 "$limit" cargo test --locked --no-fail-fast --lib --bins --test it -- "$@"
+# All others of `it` mostly wait, so four of them run at a time; of those that load the machine, one per processor. A
+# name matches anywhere in the path of a test, in both calls alike: each test is run by one of them.
+all_tests() {
+    local status=0 heavy=(crash:: replicas:: hostile:: page:: contract::)
+    cargo test --locked --no-fail-fast --lib --bins || status=$?
+    cargo test --locked --no-fail-fast --test it -- --test-threads=4 "${heavy[@]/#/--skip=}" || status=$?
+    cargo test --locked --no-fail-fast --test it -- "${heavy[@]}" || status=$?
+    return "$status"
 }
 
 printf '\n=== tests (%d s so far)\n' "$SECONDS"
 output=$(mktemp)
 trap 'rm -f "$output" "$others_log"' EXIT
 status=0
-run_tests "$TEST_SECONDS" 2>&1 | tee "$output" || status=$?
+export -f all_tests
+timeout --kill-after=10 "$TEST_SECONDS" bash -c all_tests 2>&1 | tee "$output" || status=$?
 if ((status == 124 || status == 137)); then fail "the tests were stopped after $TEST_SECONDS s"; fi
 if ((status == 0)); then exit; fi
 mapfile -t failed < <(sed -nE 's/^test (.*) \.\.\. FAILED$/\1/p' "$output" | sed 's/ - should panic$//' | sort)
-# As the binaries count them; -1 where one of them did not come to its end.
-counted=$(awk '/^running [0-9]+ tests?$/ { open++ }
+# As the four runs of binaries count them; -1 where one of them did not come to its end.
+counted=$(awk '/^running [0-9]+ tests?$/ { open++; begun++ }
     /^test result: / { open--; for (i = 1; i < NF; i++) if ($(i + 1) == "failed;") sum += $i }
-    END { print open ? -1 : sum + 0 }' "$output")
+    END { print open || begun != 4 ? -1 : sum + 0 }' "$output")
 if ((${#failed[@]} != counted || counted == 0 || counted > MOST_REPEATED)); then exit "$status"; fi
 printf '\n=== failed, and run again, one by one:\n'
 printf '    %s\n' "${failed[@]}"
-run_tests 600 --exact --test-threads=1 "${failed[@]}"
+timeout --kill-after=10 600 cargo test --locked --no-fail-fast --lib --bins --test it -- \
+    --exact --test-threads=1 "${failed[@]}"

@@ -85,6 +85,7 @@ async fn begin(store: &Store, writer: &WriterHandle) -> anyhow::Result<Arc<Journ
         message_id: MessageId::new(),
         content: "How?".to_owned(),
         options: RunOptions::default(),
+        given_options: serde_json::Map::new(),
         documents: None,
         owner: fathom::domain::Owner::local(),
         key: None,

@@ -240,7 +240,12 @@ async fn a_call_that_its_server_cannot_read_is_asked_for_again_or_read() {
     let asked = ask(&request(GROQ), [unreadable(written)]).await;
     let calls = asked.done.unwrap().tool_calls;
     assert_eq!((calls[0].name.as_str(), calls[0].arguments.as_str()), ("search_web", r#"{"q":"depth"}"#));
-    for written in ["", "I will search.", r#"{"name": "rm", "arguments": {}}"#] {
+    // Its server says that it is a call: who makes it hears what is wrong with the name, or that stands for a tool.
+    for (name, expected) in [("rm", "rm"), ("functions.search_web<|channel|>commentary", "search_web")] {
+        let asked = ask(&request(GROQ), [unreadable(&json!({"name": name, "arguments": {}}).to_string())]).await;
+        assert_eq!(asked.done.unwrap().tool_calls[0].name, expected);
+    }
+    for written in ["", "I will search.", r#"{"name": "search_web"}"#] {
         let asked = ask(&request(GROQ), vec![unreadable(written); 5]).await;
         // No complaint about a tool of the run's, which would go on without it then.
         let failed = asked.done.unwrap_err();
@@ -249,6 +254,32 @@ async fn a_call_that_its_server_cannot_read_is_asked_for_again_or_read() {
         let asked = ask(&request(GROQ), [unreadable(written), Reply::says("Deep.")]).await;
         assert_eq!(asked.done.unwrap().text, "Deep.");
     }
+}
+
+#[tokio::test]
+async fn a_call_that_a_server_of_ones_own_cannot_read_is_asked_for_three_times() {
+    let message = "Failed to parse input at pos 12: </tool_call>";
+    let unread = || Reply::json(500, &json!({"error": {"code": 500, "message": message}}).to_string());
+    let asked = ask(&request(CHAT), vec![unread(); 5]).await;
+    assert!(matches!(asked.done.unwrap_err().error, Error::Malformed { .. }));
+    assert_eq!(asked.bodies.len(), 3);
+    assert_eq!(ask(&request(CHAT), [unread(), Reply::says("Deep.")]).await.done.unwrap().text, "Deep.");
+}
+
+/// What was written of it has been paid for each time.
+#[tokio::test]
+async fn a_stream_that_breaks_off_after_words_which_nobody_reads_is_begun_three_times() {
+    let begun = || chunk(json!({"content": "Ye"}), None);
+    for cut in [Reply::stream([begun()]).then_cut(), Reply::stream([begun()])] {
+        let asked = ask(&request("fireworks:m"), vec![cut; 5]).await;
+        let failed = asked.done.unwrap_err();
+        assert!(matches!(failed.error, Error::Transport { .. }), "{failed:?}");
+        assert_eq!(asked.bodies.len(), 3);
+    }
+    // Before a word, the provider may be away.
+    let cut = Reply::stream([": ping\n\n"]).then_cut();
+    let replies = std::iter::repeat_n(cut, 4).chain([Reply::streams(&["Deep."])]);
+    assert_eq!(ask(&request("fireworks:m"), replies).await.done.unwrap().attempts, 5);
 }
 
 /// Groq's place for the errors of a stream.

@@ -133,8 +133,10 @@ async fn a_lost_wake_up_costs_a_second_at_most(database: TestDatabase) {
     let mut reader = pin!(world.log.follow(lease.thread_id, 0));
     assert_eq!(take(reader.by_ref(), 1).await, [1]);
     let elsewhere = database.open().await;
+    let started = Instant::now();
     let (results, seqs) = tokio::join!(elsewhere.commit(vec![commit_of(lease, "a")]), take(reader.by_ref(), 1));
     assert_eq!((results, seqs), (vec![Ok(())], vec![2]));
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
 #[test_case(TestDatabase::sqlite(); "sqlite")]

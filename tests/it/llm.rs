@@ -15,8 +15,8 @@ use fathom::domain::{ModelName, Usage};
 use fathom::llm::providers::{Auth, Key, Lists, OutputLimit, PROVIDERS, Provider, Quirks, Variables};
 use fathom::llm::wire::Wire;
 use fathom::llm::{
-    BrokenOff, Completion, Delta, Endpoint, Error, Facts, Failed, Llm, Message, OutputFormat, Part, Request, Settings,
-    StopReason, Text, ToolCall, ToolChoice, ToolSpec, Wait,
+    BrokenOff, Completion, Delta, Endpoint, Error, Facts, Failed, Llm, Message, OutputFormat, Part, Request, Sending,
+    Settings, StopReason, Text, ToolCall, ToolChoice, ToolSpec, Tuning, Wait,
 };
 
 const USAGE: Usage = Usage {
@@ -953,6 +953,73 @@ async fn a_model_may_refuse_one_thing_after_another_but_none_twice() {
     let failed = llm.complete(&request(), &quietly).await.unwrap_err();
     assert!(matches!(failed, Failed { error: Error::BadRequest { .. }, attempts: 2, .. }), "{failed:?}");
     assert_eq!(streamed_calls(&vendor), [false, true]);
+}
+
+/// OpenAI's words to an organization that has not been verified, and a proxy's.
+#[tokio::test]
+async fn a_model_that_refuses_to_stream_is_asked_for_whole_answers_from_then_on() {
+    for words in [
+        "Your organization must be verified to stream this model. Please go to: https://platform.openai.com/settings.",
+        "Streaming is not supported for this deployment.",
+    ] {
+        let script = [refuses_field(400, words), Reply::says("Yes."), Reply::says("No."), Reply::streams(&["So."])];
+        let (vendor, llm) = world(script).await;
+        for (text, attempts) in [("Yes.", 2), ("No.", 1)] {
+            let pieces = llm.stream(&request(), &quietly).await.unwrap().map(Result::unwrap);
+            let end = Delta::End(Completion { attempts, ..answer(text) });
+            assert_eq!(pieces.collect::<Vec<_>>().await, [Delta::Text(text.into()), end], "{words}");
+        }
+        let other = Request { model: model("openai:other"), ..request() };
+        assert_eq!(llm.stream(&other, &quietly).await.unwrap().count().await, 2);
+        assert_eq!(streamed_calls(&vendor), [true, false, false, true], "{words}");
+    }
+    // One that streams alone has no other way.
+    let refusal = || refuses_field(400, "Streaming is not supported.");
+    let (vendor, llm) = world([refusal(), refusal()]).await;
+    let streamed = Request { model: model("fireworks:m"), ..request() };
+    assert_eq!(llm.stream(&streamed, &quietly).await.err().unwrap().attempts, 1);
+    let (other, llm) = world([refuses_field(400, "The upstream does not know the model."), refusal()]).await;
+    assert_eq!(llm.stream(&request(), &quietly).await.err().unwrap().attempts, 1);
+    assert_eq!((vendor.sent().len(), other.sent().len()), (1, 1));
+}
+
+// What is set for a role.
+
+/// A model that stands in for another one gets what is set for that one's role.
+#[tokio::test]
+async fn what_is_set_for_a_role_is_left_out_where_it_is_refused_by_name() {
+    for (words, refused) in [
+        ("Unrecognized request argument supplied: reasoning_effort", "reasoning_effort"),
+        ("Unsupported value: 'temperature' does not support 0.5 with this model.", "temperature"),
+        ("property 'verbosity' is unsupported", "verbosity"),
+        ("Invalid service_tier argument", "service_tier"),
+    ] {
+        let script = [refuses_field(400, words), Reply::says("Yes."), Reply::says("No."), Reply::says("So.")];
+        let (vendor, llm) = world(script.into_iter().chain([Reply::says("Ah.")])).await;
+        let word = || Some("low".to_owned());
+        let (reasoning_effort, verbosity, service_tier) = (word(), word(), word());
+        let body = serde_json::Map::new();
+        let tuning = Tuning { reasoning_effort, verbosity, temperature: Some(0.5), service_tier, body };
+        let sending = Sending { tuning: Some(tuning.into()), cache_key: None };
+        let tuned = Request { sending, ..request() };
+        assert_eq!(llm.complete(&tuned, &quietly).await, Ok(Completion { attempts: 2, ..answer("Yes.") }), "{words}");
+        assert_eq!(llm.complete(&tuned, &quietly).await, Ok(answer("No.")));
+        let other = Request { model: model("openai:other"), ..tuned.clone() };
+        assert_eq!(llm.complete(&other, &quietly).await, Ok(answer("So.")));
+        // Another role's, of which nothing was refused.
+        let word = || Some("high".to_owned());
+        let (reasoning_effort, verbosity, service_tier) = (word(), word(), word());
+        let tuning = Tuning { reasoning_effort, verbosity, temperature: Some(1.0), service_tier, ..Tuning::default() };
+        let sending = Sending { tuning: Some(tuning.into()), cache_key: None };
+        assert_eq!(llm.complete(&Request { sending, ..request() }, &quietly).await, Ok(answer("Ah.")));
+        for field in ["reasoning_effort", "verbosity", "temperature", "service_tier"] {
+            let sent: Vec<_> = vendor.sent().iter().map(|sent| sent.body.get(field).is_some()).collect();
+            assert_eq!(sent, [true, field != refused, field != refused, true, true], "{words}: {field}");
+        }
+        let (vendor, llm) = world([refuses_field(400, words)]).await;
+        assert_eq!(llm.complete(&request(), &quietly).await.unwrap_err().attempts, 1, "nothing of it was sent");
+        assert_eq!(vendor.sent().len(), 1);
+    }
 }
 
 // The field that limits the output.

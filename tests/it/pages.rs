@@ -5,9 +5,10 @@ use std::{
     fs,
     io::{Cursor, Write as _},
     path::PathBuf,
+    time::Duration,
 };
 
-use fathom::pages::{Document, Error, Format};
+use fathom::pages::{self, Document, Error, Format, Parser};
 use fathom_testkit::program;
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
@@ -44,7 +45,7 @@ fn share(read: &str, labelled: &str) -> f64 {
 
 fn text_of(document: &Document) -> String {
     // Headings of sections that were joined stand in their text too.
-    let label = |section: &fathom::pages::Section| section.label.clone().filter(|label| !label.contains("; "));
+    let label = |section: &pages::Section| section.label.clone().filter(|label| !label.contains("; "));
     let sections =
         document.sections.iter().flat_map(|section| label(section).into_iter().chain([section.text.clone()]));
     sections.collect::<Vec<_>>().join("\n\n")
@@ -273,15 +274,13 @@ fn pdf(pages: usize, trailer: &str, further: &[&str]) -> Vec<u8> {
 /// It is said how much of it is searched.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pdf_of_ten_thousand_pages_is_read_as_far_as_it_goes() {
-    match parser().document("long.pdf", Format::Pdf, &pdf(10_000, "", &[])).await {
-        Ok(document) => {
-            assert_eq!(document.missing.as_deref(), Some("only the first 5000 of its 10000 pages are searched"));
-            assert_eq!(document.sections.len(), 5_000);
-            assert_eq!(document.sections[4_999].text, "Dues of four crowns pay the gate.");
-        }
-        // A build without optimisation on a busy machine.
-        Err(error) => assert!(error.to_string().contains("within 20 s"), "{error}"),
-    }
+    // A build without optimisation on a busy machine takes longer than it may elsewhere.
+    let (program, document_time) = (Some(program::path()), Duration::from_secs(180));
+    let parser = Parser::new(pages::Settings { program, document_time, ..pages::Settings::default() });
+    let document = parser.document("long.pdf", Format::Pdf, &pdf(10_000, "", &[])).await.unwrap();
+    assert_eq!(document.missing.as_deref(), Some("only the first 5000 of its 10000 pages are searched"));
+    assert_eq!(document.sections.len(), 5_000);
+    assert_eq!(document.sections[4_999].text, "Dues of four crowns pay the gate.");
 }
 
 /// Opened by a password that nobody gave.

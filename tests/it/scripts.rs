@@ -18,3 +18,12 @@ fn room_is_looked_for_where_builds_are_put() {
     let begins = format!("scripts/test.sh: {} has 0 GB left, ", there.display());
     assert!(said.starts_with(&begins), "{said}");
 }
+
+/// Stopped, the service ends its calls before what they call is killed; a parser without memory does not end it.
+#[test]
+fn the_systemd_unit_says_how_its_children_end() {
+    let unit = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/fathom.service")).unwrap();
+    for line in ["KillMode=mixed", "OOMPolicy=continue"] {
+        assert!(unit.lines().any(|found| found == line), "{line}");
+    }
+}

@@ -4,17 +4,17 @@ use std::{collections::BTreeSet, time::Duration};
 
 use fathom::{
     domain::{
-        ApiKey, ApiKeyId, Cost, Event, Failure, FailureCode, KeyScope, MessageId, MessageRole, Note, Outcome, Owner,
-        Run, RunId, RunOptions, RunStatus, Scope, Source, SourceId, ThreadId, ThreadStatus, Timestamp, ToolKind, Usage,
-        UseLimits, Wait, WaitKind, Waiting, WarningCode,
+        ApiKey, ApiKeyId, CollectionId, Cost, DocumentId, DocumentSet, Event, Failure, FailureCode, KeyScope,
+        MessageId, MessageRole, Note, Outcome, Owner, Run, RunId, RunOptions, RunStatus, Scope, Source, SourceId,
+        ThreadId, ThreadStatus, Timestamp, ToolKind, Upload, Usage, UseLimits, Wait, WaitKind, Waiting, WarningCode,
         event::Phase,
         report::{Citation, Report},
     },
     store::{
         Admission, CallRecord, Cancelling, ClaimFilter, Claimant, Claimed, Clock, Commit, Created, Cursor, Database,
-        End, Entry, Error, Finish, HeldRun, IdempotencyKey, Lease, NEWEST_SCHEMA, NewEvent, NewKey, NewRun, NewSession,
-        NewThread, PARKED, PageLimit, QueueLimits, Renewal, RetryOf, RunFilter, Schema, Step, StepKind, Store,
-        Synchronous, ThreadFilter,
+        End, Entry, Error, Finish, HeldRun, IdempotencyKey, Lease, NEWEST_SCHEMA, NewCollection, NewEvent, NewKey,
+        NewRun, NewSession, NewThread, NewUpload, PARKED, PageLimit, QueueLimits, Renewal, RetryOf, RunFilter, Schema,
+        Step, StepKind, Store, Synchronous, ThreadFilter, ThreadOf, Uploaded,
     },
 };
 use serde_json::json;
@@ -33,6 +33,7 @@ pub fn new_run() -> NewRun {
         message_id: MessageId::new(),
         content: "What did the minutes decide?".to_owned(),
         options: RunOptions::default(),
+        given_options: serde_json::Map::new(),
         documents: None,
         owner: Owner::local(),
         key: None,
@@ -494,6 +495,108 @@ async fn a_run_is_shown_as_many_messages_as_there_is_room_for(database: TestData
     }
     assert_eq!(shown(first.run_id, 9, 99).await, all[..1]);
     assert_eq!(shown(RunId::new(), 9, 99).await.len(), 4);
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_of_messages_ends_where_either_limit_is_reached(database: TestDatabase) {
+    let store = database.open().await;
+    let first = claimed(&store).await;
+    commit_one(&store, finish_of(first)).await.unwrap();
+    let next = NewRun { thread_id: first.thread_id, ..new_run() };
+    added(&store, &next).await.unwrap().unwrap();
+    let all: Vec<_> = store.messages(first.thread_id).await.unwrap().into_iter().map(|message| message.id).collect();
+    // They have 28, 14 and 28 bytes.
+    let cases: [(u32, usize, &[usize]); 7] = [
+        (9, 99, &[3]),
+        (3, 99, &[3]),
+        (2, 99, &[2, 1]),
+        (9, 43, &[3]),
+        (9, 42, &[2, 1]),
+        (9, 28, &[1, 2]),
+        (9, 1, &[1, 1, 1]),
+    ];
+    for (rows, bytes, pages) in cases {
+        let (mut found, mut lengths, mut after) = (Vec::new(), Vec::new(), None);
+        loop {
+            let limit = PageLimit { rows, bytes };
+            let page = store.messages_page(first.thread_id, after, limit).await.unwrap();
+            lengths.push(page.items.len());
+            found.extend(page.items.into_iter().map(|message| message.id));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!((lengths.as_slice(), &found), (pages, &all), "{rows} messages, {bytes} bytes");
+    }
+}
+
+fn document(set: DocumentSet, name: &str) -> NewUpload {
+    let upload = Upload {
+        id: DocumentId::new(),
+        name: name.to_owned(),
+        size_bytes: 9,
+        characters: 9,
+        title: None,
+        author: None,
+        published: None,
+        missing: None,
+        created_at: NOW,
+    };
+    let sections = "[]".to_owned();
+    NewUpload { set, upload, content_hash: name.to_owned(), sections, limit: 9, thread: None }
+}
+
+/// What a run may search keeps its row as long as that run is there, and then until another one is removed.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removed_document_that_no_run_may_search_goes_with_the_next_one_that_is_removed(database: TestDatabase) {
+    let store = database.open().await;
+    let id = CollectionId::new();
+    let collection = NewCollection { id, owner: Owner::local(), name: "Acts".to_owned(), created_at: NOW };
+    assert!(store.add_collection(&collection).await.unwrap());
+    let set = DocumentSet::Collection(id);
+    let add = async |name: &str| {
+        let new = document(set, name);
+        assert_eq!(store.add_upload(&new).await.unwrap(), Uploaded::New);
+        new.upload.id
+    };
+    let rows = async || database.text("SELECT CAST(COUNT(*) AS TEXT) FROM documents").await.unwrap();
+
+    let unused = add("a").await;
+    assert!(store.remove_upload(set, unused, NOW).await.unwrap());
+    assert_eq!(rows().await, "0");
+
+    let searched = add("b").await;
+    let run = created(&store, &NewRun { collections: vec![id], ..new_run() }).await;
+    assert!(store.remove_upload(set, searched, NOW).await.unwrap());
+    assert!(!store.remove_upload(set, searched, NOW).await.unwrap());
+    assert!(store.has_uploads(run.id).await.unwrap());
+    assert_eq!(rows().await, "1");
+
+    assert!(store.delete_thread(run.thread_id).await.unwrap());
+    let last = add("c").await;
+    assert!(store.remove_upload(set, last, NOW).await.unwrap());
+    assert_eq!(rows().await, "0");
+}
+
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_is_called_by_its_question_when_the_document_it_began_with_was_removed(database: TestDatabase) {
+    let (store, run) = (database.open().await, new_run());
+    let set = DocumentSet::Thread(run.thread_id);
+    let thread = Some(ThreadOf { owner: Owner::local(), limit: 9 });
+    let new = NewUpload { thread, ..document(set, "minutes.pdf") };
+    assert_eq!(store.add_upload(&new).await.unwrap(), Uploaded::New);
+    assert!(store.remove_upload(set, new.upload.id, NOW).await.unwrap());
+    let title = async || store.thread(run.thread_id).await.unwrap().unwrap().title;
+    assert_eq!(title().await, "minutes.pdf");
+    added(&store, &run).await.unwrap().unwrap();
+    assert_eq!(title().await, run.content);
 }
 
 /// A replica whose clock is ahead takes nothing away that counts for the others.

@@ -254,6 +254,23 @@ fn no_handler_takes_a_bare_id_or_the_store() {
     assert!(wrong.is_empty(), "use `OwnedThread` or `OwnedRun`:\n{}", wrong.join("\n"));
 }
 
+/// SQLite commits a statement outside a transaction after its last row. Who asks for one row never steps that far, and
+/// does not learn that the commit failed.
+#[test]
+fn a_write_outside_a_transaction_is_read_to_its_end() {
+    let mut wrong = Vec::new();
+    for source in sources().into_iter().filter(|source| source.room == "store") {
+        let mut outside = false;
+        for (number, line) in source.without_tests().lines().enumerate() {
+            outside = (outside || line.contains("self.writer().await")) && !opens_function(line);
+            if outside && ["fetch_optional", "fetch_one"].iter().any(|way| line.contains(way)) {
+                wrong.push(format!("{}:{}: {}", source.path, number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "use `fetch_all`, or a transaction:\n{}", wrong.join("\n"));
+}
+
 pub struct Source {
     /// Relative to the repository.
     pub path: String,

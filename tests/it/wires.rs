@@ -237,6 +237,17 @@ mod messages {
         assert_eq!(messages[2]["content"][1]["tool_use_id"], id);
     }
 
+    /// Of servers that speak the dialect and make ids of their own: a call and its result have the same one.
+    #[tokio::test]
+    async fn a_turn_whose_ids_are_written_otherwise_is_not_carried() {
+        let request = with_tools(MODEL);
+        let mut completion = complete("anthropic", turn(), &request).await.0.unwrap();
+        completion.tool_calls[1].id = "functions.think:0".into();
+        let messages = body("anthropic", &after(&request, &completion)).await["messages"].clone();
+        assert_eq!(messages[1]["content"][0], json!({"type": "text", "text": "Looking."}));
+        assert_eq!(messages[1]["content"][2]["id"], messages[2]["content"][1]["tool_use_id"]);
+    }
+
     /// As findings are compressed: a history with calls is refused without tools.
     #[tokio::test]
     async fn tools_of_the_history_are_declared_when_none_is_on_offer() {

@@ -5,9 +5,24 @@ import { accessible, assert, base, story } from "./story.mjs";
 await story(async (page, context) => {
   await page.goto(`${base}/?q=How%20does%20it%20pay%3F`);
   await page.waitForSelector(".depth");
+  // The answer to a question is lost: sent once more, by the button this time, it is the same one.
+  const keys = [];
+  await page.route("**/api/v1/threads", async (route) => {
+    if (route.request().method() !== "POST") return route.fallback();
+    keys.push(await route.request().headerValue("idempotency-key"));
+    if (keys.length > 1) return route.fallback();
+    await route.fetch();
+    return route.abort();
+  });
   await page.focus("#q");
+  await page.keyboard.press("End");
+  await page.keyboard.type(" And when?");
   await page.keyboard.press("Enter");
+  await page.waitForSelector("#notices p");
+  await page.click(".ask .main");
   await page.waitForSelector(".report a.cite");
+  await page.unroute("**/api/v1/threads");
+  assert(keys.length === 2 && keys[0] === keys[1], `one question, one key: ${keys}`);
   const thread = page.url();
   await page.locator(".reply textarea").fill("And who decides about it?");
   await page.click(".reply button");
@@ -23,7 +38,7 @@ await story(async (page, context) => {
   await page.route("**/sources", refuse);
   await page.locator(".all-sources summary").first().click();
   await page.waitForSelector("#notices p:has-text('Too many.')");
-  await quiet();
+  await page.evaluate(() => document.querySelector("#notices").replaceChildren());
   await page.locator(".tools:not([hidden]) button:has-text('Compare versions')").last().click();
   await page.waitForSelector("dialog .versions tbody tr");
   await page.route("**/report", refuse);

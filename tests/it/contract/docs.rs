@@ -78,7 +78,11 @@ async fn files_come_with_a_policy_and_are_not_sent_twice() {
     let json: serde_json::Value = get("/openapi.json", None).await.json().await.unwrap();
     assert_eq!(json, Contract::get().document, "the same content");
     assert_eq!(get("/docs/../Cargo.toml", None).await.status(), StatusCode::NOT_FOUND);
-    assert_eq!(get("/docs/%2e%2e%2fCargo.toml", None).await.status(), StatusCode::NOT_FOUND);
+    for path in ["/docs/%2e%2e%2fCargo.toml", "/docs/%ff", "/web/%ff"] {
+        let none = get(path, None).await;
+        assert_eq!(none.status(), StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(none.headers()["content-type"], "application/problem+json", "{path}");
+    }
     service.stop().await;
     world.finish();
 }

@@ -279,16 +279,19 @@ async fn a_reader_that_goes_is_gone_behind_nginx_too() {
     let thread = format!("/api/v1/threads/{}", started["thread"]["id"].as_str().unwrap());
     let readers =
         |number: u32| move |text: &str| text.lines().any(|line| line == format!("fathom_sse_readers {number}"));
+    let mut streams = Vec::new();
     for (base, version) in
         [(format!("http://{}", proxy.plain), Version::HTTP_11), (format!("https://{}", proxy.secure), Version::HTTP_2)]
     {
         let response = open(&proxy.client, format!("{base}{thread}/events"), version).await;
         let mut stream = (Vec::new(), Box::pin(response.bytes_stream()));
         read_until(&mut stream, "event: run.completed\n").await;
-        service.until("/metrics", readers(1)).await;
-        drop(stream);
-        service.until("/metrics", readers(0)).await;
+        streams.push(stream);
     }
+    // Both together, since it is the next heartbeat that finds out.
+    service.until("/metrics", readers(2)).await;
+    drop(streams);
+    service.until("/metrics", readers(0)).await;
     drop(proxy);
     service.stop().await;
     world.finish();

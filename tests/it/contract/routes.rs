@@ -89,8 +89,11 @@ async fn every_operation_is_there_and_answers_as_documented() {
                 .path
                 .replace("{id}", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d")
                 .replace("{source_id}", "7")
+                .replace("{key_id}", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d")
+                .replace("{token}", &format!("fathomlink_019aa56a5c1b7a3e9f0e6a1d2f3b4c5d_{}", "A".repeat(43)))
                 .replace("{share_id}", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d")
                 .replace("{document_id}", "019aa56a-5c1b-7a3e-9f0e-6a1d2f3b4c5d");
+            assert!(!path.contains('{'), "{path}");
             let answer = ask(&router, &operation.method, &path, &[("content-type", "application/json")], "{}").await;
             Contract::get().check(&operation.method, &path, answer.status.as_u16(), &answer.headers, &answer.body);
             assert_ne!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{operation:?}");

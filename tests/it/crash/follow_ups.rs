@@ -40,6 +40,7 @@ async fn with_follow_up(engine: Engine, action: FollowUpAction) -> (Site, Run) {
         message_id: MessageId::new(),
         content: "What about the loans for the gate?".to_owned(),
         options: first.options,
+        given_options: serde_json::Map::new(),
         documents: None,
         owner: fathom::domain::Owner::local(),
         key: None,

@@ -8,10 +8,13 @@ use fathom::{
 };
 
 use super::{Engine, QUESTION, Site, Undisturbed, few_pages, script, until};
-use crate::world::{Ended, Kind, Running, Script, When, brain, reply};
+use crate::{
+    fleet::Replica,
+    world::{Ended, Kind, Running, Script, When, brain, reply},
+};
 
-/// An interrupted process ends within this time.
-const AT_ONCE: Duration = Duration::from_secs(2);
+/// An interrupted process ends within this time, also on a busy machine; the models would be silent for minutes.
+const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// The whole run, but that kind of call is not answered until another script is followed.
 fn never_answering(kind: Kind) -> Script {
@@ -79,13 +82,29 @@ async fn a_second_interrupt_stops_at_once() {
     let asked = Instant::now();
     process.signal("INT").await;
     assert_eq!(process.ends().await.code(), Some(130), "{}", process.stderr());
-    assert!(asked.elapsed() < Duration::from_secs(1), "it took {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(5), "it took {:?}", asked.elapsed());
     outage.end().await;
     site.is_quiet().await;
     site.world.models.follow(script());
     let mut next = site.resume(run.id);
     assert!(next.ends().await.success(), "{}", next.stderr());
     assert_eq!(next.stdout(), undisturbed.report);
+    site.world.finish();
+}
+
+/// The first one would let it wait for the call under way.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_a_service_at_once() {
+    let site = Site::new(Engine::Sqlite, never_answering(Kind::Summary)).await;
+    let patient = [("FATHOM_GRACE_SECONDS", "60")];
+    let mut service = Replica::start_with(&site.world, &site.database.database, &patient).await;
+    service.ask(QUESTION).await;
+    site.is_asked(Kind::Summary).await;
+    service.running.terminate().await;
+    service.running.says("once more to stop at once").await;
+    service.running.terminate().await;
+    assert_eq!(service.running.ends().await.code(), Some(130), "{}", service.running.stderr());
+    site.is_quiet().await;
     site.world.finish();
 }
 

@@ -139,10 +139,11 @@ impl Site {
     /// Waits until so many steps are stored, or the run has come to its end before.
     pub async fn has_steps(&self, n: usize) -> Run {
         let run = self.run().await;
-        until("enough steps are stored", async || {
-            let run = self.store.run(run.id).await.unwrap().unwrap();
-            let enough = run.status.is_final() || self.steps(run.id).await.len() >= n;
-            enough.then_some(run)
+        // The next step comes soon.
+        until_every(Duration::from_millis(5), "enough steps are stored", async || {
+            let overview = self.store.overview(run.id).await.unwrap().unwrap();
+            let enough = overview.run.status.is_final() || overview.steps as usize >= n;
+            enough.then_some(overview.run)
         })
         .await
     }
@@ -176,15 +177,22 @@ fn few_pages(world: &World) {
     }
 }
 
-/// Polls until the condition holds.
-pub async fn until<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
+/// Polls until the condition holds, less and less often, since it may be a query on a connection of its own.
+pub async fn until<T>(what: &str, condition: impl AsyncFnMut() -> Option<T>) -> T {
+    until_every(Duration::from_millis(20), what, condition).await
+}
+
+/// The same, with no longer pauses than these.
+async fn until_every<T>(longest: Duration, what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
+    let mut pause = Duration::from_millis(1);
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
         if let Some(value) = condition().await {
             return value;
         }
         assert!(tokio::time::Instant::now() < deadline, "it never came about that {what}");
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(longest);
     }
 }
 

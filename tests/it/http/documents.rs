@@ -98,6 +98,12 @@ async fn a_thread_that_begins_with_a_document_searches_it(database: TestDatabase
     assert_eq!(service.thread(thread).await["title"], QUESTION, "the first question gives it its title");
     let report = service.get(&format!("/api/v1/runs/{}/report", run["id"].as_str().unwrap())).await.expect(200);
     assert!(report.text().contains("upload/"), "{}", report.text());
+    // The options of the first message are the thread's, those of later ones are not.
+    let message = json!({"content": "And who pays the dues?", "options": {"max_react_tool_calls": 4}});
+    let later = service.post(&format!("/api/v1/threads/{thread}/messages"), &message).await.expect(202).json();
+    let later = service.ended(later["run"]["id"].as_str().unwrap()).await;
+    assert_eq!(later["options"]["search_api"], "none");
+    assert_eq!(service.thread(thread).await["options"], json!({"search_api": "none"}));
     service.stop().await;
     world.finish();
 }

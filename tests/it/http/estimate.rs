@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 use test_case::test_case;
 
 use super::{JSON, Service, small_world};
-use crate::{database::TestDatabase, stories::engine::QUESTION};
+use crate::{
+    database::TestDatabase,
+    stories::engine::QUESTION,
+    world::{Script, Shape, World},
+};
 
 const KEYS: [(&str, &str); 1] = [("FATHOM_AUTHENTICATION", "keys")];
 
@@ -20,8 +24,9 @@ async fn estimate(service: &Service, key: &str, options: Value) -> Value {
 }
 
 /// Has a run made; what it took.
-async fn research(service: &Service, key: &str) -> Value {
-    let started = ask(service, key, "POST", "/api/v1/threads", &json!({ "message": QUESTION })).await.expect(201);
+async fn research(service: &Service, key: &str, options: &Value) -> Value {
+    let body = json!({ "message": QUESTION, "options": options });
+    let started = ask(service, key, "POST", "/api/v1/threads", &body).await.expect(201);
     let wait = [("x-api-key", key), ("prefer", "wait=30")];
     let run = service.ask("GET", &started.started().run_path(), &wait, "").await.expect(200).json();
     assert_eq!(run["outcome"], "report", "{run:#}");
@@ -32,7 +37,7 @@ async fn research(service: &Service, key: &str) -> Value {
 #[test_case(TestDatabase::postgres().await; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_estimate_is_made_from_the_owners_own_runs(database: TestDatabase) {
-    let world = small_world().await;
+    let world = World::start(Script::whole_run(Shape { queries: 2, ..Shape::SMALL })).await;
     let service = Service::with(&world, &database, &KEYS).await;
     let [ann, bob] = [service.key("ann", KeyScope::Write, None).await, service.key("bob", KeyScope::Write, None).await];
     let first = estimate(&service, &ann, json!({})).await;
@@ -41,14 +46,14 @@ async fn an_estimate_is_made_from_the_owners_own_runs(database: TestDatabase) {
     assert_eq!((&first["cost_usd"], &first["limited_by"]), (&Value::Null, &Value::Null));
     let mut took = Vec::new();
     for _ in 0..3 {
-        took.push(research(&service, &ann).await);
+        took.push(research(&service, &ann, &json!({})).await);
     }
     let own = estimate(&service, &ann, json!({})).await;
     assert_eq!(own["basis"], json!({ "from": "runs", "runs": 3, "effort": "standard" }));
     let mut calls: Vec<_> = took.iter().map(|run| run["usage"]["calls"].as_u64().unwrap()).collect();
     calls.sort_unstable();
     assert_eq!(own["model_calls"], json!({ "low": calls[0], "expected": calls[1], "high": calls[2] }));
-    assert_eq!(own["searches"]["expected"], took[0]["progress"]["searches"]);
+    assert_eq!((&took[0]["progress"]["searches"], &own["searches"]["expected"]), (&json!(1), &json!(2)), "queries");
     let mut read: Vec<_> = took.iter().map(|run| run["usage"]["input_tokens"].as_u64().unwrap()).collect();
     read.sort_unstable();
     assert_eq!(own["input_tokens"], json!({ "low": read[0], "expected": read[1], "high": read[2] }));
@@ -59,6 +64,28 @@ async fn an_estimate_is_made_from_the_owners_own_runs(database: TestDatabase) {
     }
     let threads = ask(&service, &bob, "GET", "/api/v1/threads", &Value::Null).await.expect(200).json();
     assert_eq!(threads["data"], json!([]), "nothing was started");
+    service.stop().await;
+    world.finish();
+}
+
+/// They took no more for the searches that they were refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_estimate_by_runs_that_were_refused_searches_is_what_they_took() {
+    let world = World::start(Script::whole_run(Shape { queries: 2, ..Shape::SMALL })).await;
+    let service = Service::with(&world, &TestDatabase::sqlite(), &KEYS).await;
+    let ann = service.key("ann", KeyScope::Write, None).await;
+    let options = json!({ "max_searches": 1 });
+    let mut calls = Vec::new();
+    for _ in 0..3 {
+        let run = research(&service, &ann, &options).await;
+        assert_eq!(run["limited_by"], "max_searches", "{run:#}");
+        calls.push(run["usage"]["calls"].as_u64().unwrap());
+    }
+    calls.sort_unstable();
+    let own = estimate(&service, &ann, options).await;
+    assert_eq!((&own["basis"]["from"], &own["searches"]["expected"]), (&json!("runs"), &json!(1)));
+    assert_eq!(own["model_calls"], json!({ "low": calls[0], "expected": calls[1], "high": calls[2] }));
+    assert_eq!(own["limited_by"], Value::Null);
     service.stop().await;
     world.finish();
 }
@@ -87,7 +114,7 @@ async fn an_estimate_knows_what_is_left_of_budgets() {
     // A run that asks for less than it is given is bounded by its own option.
     let own = estimate(&service, &ann, json!({ "max_tokens": 20_000 })).await;
     assert_eq!(own["limited_by"]["option"], "max_tokens");
-    let spent = research(&service, &ann).await;
+    let spent = research(&service, &ann, &json!({})).await;
     let used = ["input_tokens", "output_tokens"].map(|name| spent["usage"][name].as_u64().unwrap());
     let after = estimate(&service, &ann, json!({})).await;
     assert!(tokens(&after) <= (100_000 - used.iter().sum::<u64>()) / 2, "{after}");

@@ -61,6 +61,8 @@ async fn no_other_origin_is_let_in_by_default() {
     let world = World::start(Script::new()).await;
     let service = Service::start(&world, &database).await;
     let (preflight, request) = from_page(&service, "https://page.test").await;
+    preflight.refused(405, "method_not_allowed");
+    service.ask("OPTIONS", "/nowhere", &[], "").await.refused(404, "not_found");
     for answer in [preflight, request] {
         assert!(!answer.headers.contains_key("access-control-allow-origin"), "{:?}", answer.headers);
     }

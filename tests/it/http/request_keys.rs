@@ -108,6 +108,10 @@ async fn what_they_do_not_reach_is_refused_before_the_start() {
     let (pointer, text) =
         refused(json!({ "openai": "sk-s3cret", "tavily": "tvly-s3cret" }), json!(unused), "validation_failed").await;
     assert!(pointer == "/api_keys" && text.contains("none of these keys (openai, tavily)"), "{pointer}: {text}");
+    unused.insert("search_api".to_owned(), json!("tavily"));
+    let (pointer, text) =
+        refused(json!({ "openai": "sk-s3cret", "tavily": "tvly-s3cret" }), json!(unused), "validation_failed").await;
+    assert!(pointer == "/api_keys" && text.contains("no model of these keys (openai)"), "{pointer}: {text}");
     // A key of Perplexity's models is none of its search.
     unused.insert("search_api".to_owned(), json!("perplexity"));
     let (_, text) = refused(json!({ "perplexity": "pplx-s3cret" }), json!(unused), "not_configured").await;

@@ -81,6 +81,22 @@ async fn a_server_may_cap_what_is_asked_for() {
     world.finish();
 }
 
+/// In whatever order its options stand, and whatever was only brought down to a cap.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_is_as_deep_in_its_later_runs_as_in_its_first() {
+    let world = small_world().await;
+    let caps = [("FATHOM_OPTION_CAPS", "max_run_seconds=3600")];
+    let service = Service::with(&world, &TestDatabase::sqlite(), &caps).await;
+    let options = json!({ "max_react_tool_calls": 10, "effort": "quick" });
+    let started = service.create(&json!({ "message": QUESTION, "options": options })).await;
+    let two = |run: &Value| ["max_react_tool_calls", "max_run_seconds"].map(|name| run["options"][name].clone());
+    assert_eq!(two(&service.ended(&started.run).await), [10, 900]);
+    let run = service.say(&started.thread, "And more.").await;
+    assert_eq!(two(&service.ended(&run).await), [10, 900]);
+    service.stop().await;
+    world.finish();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_names_the_models_that_requests_may_name() {
     let database = TestDatabase::sqlite();

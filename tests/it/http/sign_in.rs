@@ -198,6 +198,10 @@ async fn a_browser_signs_in_at_the_provider_and_comes_back_with_a_session() {
     other.get(&service.url("/auth/login")).await;
     assert_eq!(other.get(&back).await.status(), 401);
     service.get("/auth/callback?code=x&state=y").await.refused(401, "unauthenticated");
+    let accept = [("accept", "text/html,*/*;q=0.8"), ("accept-language", "de")];
+    let page = service.ask("GET", "/auth/callback?error=access_denied", &accept, "").await.expect(401);
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    assert!(page.text().contains("<p><a href=\"/\">Noch einmal</a></p>"), "{}", page.text());
     // Their keys are listed, and end like others.
     let keys = service.app.keys.list(None, 10).await.unwrap().items;
     assert!(keys.len() == 3 && keys.iter().all(|key| key.issuer.is_some() && key.expires_at.is_some()));
@@ -220,7 +224,9 @@ async fn the_secret_is_in_the_body_where_the_provider_takes_it_there_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_comes_with_a_token_also_after_the_keys_have_changed() {
-    let (world, database, provider) = (small_world().await, TestDatabase::sqlite(), Provider::start(0));
+    // It starts again on its port, which no connection may have taken meanwhile.
+    let provider = Provider::start(port::free());
+    let (world, database) = (small_world().await, TestDatabase::sqlite());
     let service = service(&world, &database, &provider).await;
     let client = Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap();
     let ask = async |token: &str| {

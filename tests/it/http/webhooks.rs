@@ -88,6 +88,8 @@ enum Answer {
     Status(u16),
     /// Somewhere else.
     Redirect,
+    /// Not before so many seconds have passed.
+    Later(u32),
     /// Never.
     Silence,
 }
@@ -121,6 +123,9 @@ impl Receiver {
         match answers[place.min(answers.len() - 1)] {
             Answer::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
             Answer::Redirect => (StatusCode::FOUND, [(header::LOCATION, "/elsewhere")]).into_response(),
+            Answer::Later(seconds) => {
+                (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, seconds.to_string())]).into_response()
+            }
             Answer::Silence => std::future::pending().await,
         }
     }
@@ -138,25 +143,25 @@ async fn open_deliveries(database: &TestDatabase) -> usize {
     database.rows("SELECT run_id FROM webhook_deliveries".to_owned()).await.unwrap()
 }
 
-#[test_case(TestDatabase::sqlite(); "sqlite")]
-#[test_case(TestDatabase::postgres().await; "postgres")]
+#[test_case(TestDatabase::sqlite(), Answer::Status(500); "sqlite")]
+#[test_case(TestDatabase::postgres().await, Answer::Redirect; "postgres")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_tells_its_end_until_it_is_heard(database: TestDatabase) {
+async fn a_run_tells_its_end_until_it_is_heard(database: TestDatabase, first: Answer) {
     let world = small_world().await;
     let service = Service::with(&world, &database, &ALLOWED).await;
-    let receiver = Receiver::start(&[Answer::Status(500), Answer::Redirect, Answer::Status(204)]).await;
+    let receiver = Receiver::start(&[first, Answer::Status(204)]).await;
     let started = service.create(&json!({"message": QUESTION, "webhook_url": receiver.url})).await;
     let run = service.ended(&started.run).await;
-    let delivered = receiver.has_heard(3).await;
+    let delivered = receiver.has_heard(2).await;
     until("nothing is left to be delivered", async || (open_deliveries(&database).await == 0).then_some(())).await;
-    assert_eq!(receiver.delivered().len(), 3, "heard once, it is not sent again");
+    assert_eq!(receiver.delivered().len(), 2, "heard once, it is not sent again");
     for attempt in &delivered {
         assert_eq!((attempt.path.as_str(), attempt.header("content-type")), ("/hook?for=me", "application/json"));
         assert_eq!(attempt.header("webhook-id"), delivered[0].header("webhook-id"));
         assert_eq!(attempt.body, delivered[0].body);
     }
-    delivered[2].is_signed().await;
-    let delivered = delivered[2].json();
+    delivered[1].is_signed().await;
+    let delivered = delivered[1].json();
     let complaints = Contract::get().validate("/components/schemas/RunEnded", &delivered);
     assert!(complaints.is_empty(), "{complaints:?}: {delivered:#}");
     assert_eq!((&delivered["type"], &delivered["timestamp"]), (&json!("run.completed"), &run["finished_at"]));
@@ -167,6 +172,33 @@ async fn a_run_tells_its_end_until_it_is_heard(database: TestDatabase) {
     let next = service.say(&started.thread, "And the dues?").await;
     service.ended(&next).await;
     assert_eq!(open_deliveries(&database).await, 0);
+    service.stop().await;
+    world.finish();
+}
+
+/// A pause of an hour at most, and 410 for no more at all.
+#[test_case(TestDatabase::sqlite(); "sqlite")]
+#[test_case(TestDatabase::postgres().await; "postgres")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_may_ask_for_a_pause_or_an_end(database: TestDatabase) {
+    let world = small_world().await;
+    let service = Service::with(&world, &database, &ALLOWED).await;
+    let heard = async |answer: Answer| {
+        let receiver = Receiver::start(&[answer]).await;
+        let started = service.create(&json!({"message": QUESTION, "webhook_url": receiver.url})).await;
+        service.ended(&started.run).await;
+        receiver.has_heard(1).await;
+        receiver
+    };
+    let gone = heard(Answer::Status(410)).await;
+    until("nothing is left to be delivered", async || (open_deliveries(&database).await == 0).then_some(())).await;
+    for (asked, kept) in [(600, 600), (7_200, 3_600)] {
+        let _receiver = heard(Answer::Later(asked)).await;
+        let [from, to] = [kept - 60, kept + 60].map(|seconds| Timestamp::now().0 + seconds * 1_000);
+        let put_off = format!("SELECT run_id FROM webhook_deliveries WHERE next_at BETWEEN {from} AND {to}");
+        until("it is put off", async || (database.rows(put_off.clone()).await.unwrap() == 1).then_some(())).await;
+    }
+    assert_eq!(gone.delivered().len(), 1);
     service.stop().await;
     world.finish();
 }

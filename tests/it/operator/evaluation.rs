@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use fathom::eval::{Header, Results, Scored};
+use fathom::eval::{Results, Scored};
 use tokio::process::Command;
 
 use crate::{
@@ -95,7 +95,7 @@ async fn a_second_evaluation_on_the_same_results_is_refused() {
     let out = world.folder().join("one.jsonl");
     let questions = examples().join("questions.jsonl");
     let arguments = [questions.to_str().unwrap(), "--only", "q01", "--out", out.to_str().unwrap()];
-    let first = Results { header: Header::default(), scored: Vec::new() }.write(&out, None).unwrap();
+    let first = Results::default().write(&out, None).unwrap();
     let (code, stdout, stderr) = eval(&world, &arguments).await;
     assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
     assert!(stderr.contains("another evaluation is writing to it") && stderr.lines().count() == 1, "{stderr}");
@@ -150,6 +150,18 @@ async fn a_cap_on_money_is_a_sum_of_money() {
         assert_eq!(code, Some(2), "{stderr}");
         assert!(stderr.contains("it must be from 0.01 to ") && stderr.lines().count() == 1, "{stderr}");
     }
+    world.finish();
+}
+
+/// A search may be a call of a model, too; at another address than the vendor's own, nobody knows what it costs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cap_on_money_needs_the_price_of_a_model_that_searches() {
+    let world = World::start(Script::new()).await;
+    let questions = examples().join("questions.jsonl");
+    let offline = ["--model", "offline:extractive", "--set", "search_api=openai", "--max-cost", "1"];
+    let (code, _, stderr) = eval_with_keys(&world, &[&[questions.to_str().unwrap()], &offline[..]].concat()).await;
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("--max-cost needs the price of openai:"), "{stderr}");
     world.finish();
 }
 

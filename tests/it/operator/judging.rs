@@ -15,7 +15,7 @@ use serde_json::json;
 use super::evaluation::{eval, eval_with_keys, examples};
 use crate::{
     crash::until,
-    world::{Call, Ended, Found, Kind, Page, Reply, Script, Shape, When, World, brain, reply, reply::Tokens},
+    world::{Call, Ended, Found, Kind, Page, Reply, Running, Script, Shape, When, World, brain, reply, reply::Tokens},
 };
 
 const JUDGE: &str = "openai:the-judge";
@@ -307,7 +307,9 @@ async fn a_judge_without_a_verdict_has_failed_and_one_without_schemas_has_not() 
         .by(is_judge(), opinion);
     let world = World::start(script).await;
     let measure = measure(&world);
-    let (code, _, stderr) = measure.run(&world, "one.jsonl", &["--judge-model", JUDGE]).await;
+    // A form that is refused is no attempt at an answer.
+    let once = ["--judge-model", JUDGE, "--set", "max_structured_output_retries=1"];
+    let (code, _, stderr) = measure.run(&world, "one.jsonl", &once).await;
     assert_eq!(code, Some(0), "{stderr}");
     let judged = measure.judged("one.jsonl", "q01").unwrap();
     assert_eq!((judged.scores.len(), judged.groundedness), (10, None));
@@ -380,6 +382,41 @@ async fn an_interrupt_while_judging_loses_no_run() {
     assert_eq!(measure.scored("one.jsonl", "q01").run_id, before.run_id);
     let qualities = world.models.calls_matching(|call| call.says(WORDS_OF_QUALITY)).len();
     assert_eq!(qualities, 2, "each report once");
+    until("nobody waits", async || world.models.calls_matching(open).is_empty().then_some(())).await;
+    world.finish();
+}
+
+/// A run that was interrupted is made again, and what it took by then counts towards the cap.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_run_counts_towards_the_cap() {
+    let script = Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::silence());
+    let world = World::start(script).await;
+    let questions = world.folder().join("gate.jsonl");
+    std::fs::write(&questions, json!({"id": "g1", "question": "What did the gate cost?"}).to_string()).unwrap();
+    let out = measure(&world).at("one.jsonl");
+    let arguments = [questions.to_str().unwrap(), "--model", "openai:gpt-4.1", "--out", &out];
+    let mut command = world.fathom(&[&["eval"], &arguments[..]].concat());
+    command.env("FATHOM_GRACE_SECONDS", "1");
+    let mut process = Running::spawn(command, world.folder());
+    let open = |call: &Call| call.ended() == Ended::Pending;
+    let is_writing = |call: &Call| call.kind == Kind::Report && open(call);
+    let written = async || (!world.models.calls_matching(is_writing).is_empty()).then_some(());
+    until("the report is being written", written).await;
+    process.signal("INT").await;
+    assert_eq!(process.ends().await.code(), Some(130), "{}", process.stderr());
+    let stopped = Results::read(Path::new(&out)).unwrap();
+    assert!(stopped.scored.is_empty() && stopped.spent().input_tokens > 0, "{stopped:?}");
+
+    world.models.follow(Script::whole_run(Shape::SMALL));
+    let calls = world.models.total();
+    let (code, _, stderr) = eval_with_keys(&world, &[&arguments[..], &["--max-tokens", "1"]].concat()).await;
+    assert!(code == Some(1) && stderr.contains("stopped after 0 of 1: the cap is reached"), "{stderr}");
+    assert_eq!(world.models.total(), calls, "nothing is asked beyond the cap");
+    let (code, stdout, stderr) = eval_with_keys(&world, &arguments).await;
+    assert!(code == Some(0) && stdout.starts_with("| 1 answers |"), "{stdout}{stderr}");
+    let results = Results::read(Path::new(&out)).unwrap();
+    let spent = stopped.spent().input_tokens + results.scored[0].spent.input_tokens;
+    assert_eq!((results.stopped.len(), results.spent().input_tokens), (1, spent));
     until("nobody waits", async || world.models.calls_matching(open).is_empty().then_some(())).await;
     world.finish();
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use fathom::eval::{Header, Results};
+use fathom::eval::Results;
 use serde_json::Value;
 use tokio::{net::TcpListener, process::Command};
 
@@ -58,10 +58,11 @@ async fn a_signal_ends_the_wait_for_a_question() {
     })
     .await;
     assert!(!world.folder().join(".local").exists(), "no data folder is made");
-    let kill = Command::new("sh").args(["-c", &format!("kill -INT {id}")]).status().await.unwrap();
+    // Not an interrupt, which programs ignore that a shell has started in the background.
+    let kill = Command::new("sh").args(["-c", &format!("kill -TERM {id}")]).status().await.unwrap();
     assert!(kill.success());
     let ended = tokio::time::timeout(Duration::from_secs(30), child.wait()).await.expect("it ends").unwrap();
-    assert_eq!(ended.signal(), Some(2), "{ended}");
+    assert_eq!(ended.signal(), Some(15), "{ended}");
     world.finish();
 }
 
@@ -81,7 +82,7 @@ fn full() -> File {
 async fn an_answer_that_cannot_be_written_is_a_failure() {
     let world = World::start(Script::new()).await;
     let results = world.folder().join("some.jsonl");
-    drop(Results { header: Header::default(), scored: Vec::new() }.write(&results, None).unwrap());
+    drop(Results::default().write(&results, None).unwrap());
     assert!(output(&mut world.fathom(&["keys", "create", "--owner", "ann"])).await.status.success());
     for arguments in [
         &["config"][..],

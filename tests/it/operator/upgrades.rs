@@ -1,15 +1,21 @@
 //! Releases side by side on one database: the schema of an earlier one is brought up to date with its rows, its
 //! statements still run afterwards, and a program meets the schema of a later one.
 
+use std::time::Duration;
+
 use fathom::{
     domain::{DocumentSet, FailureCode, MessageRole, Outcome, RunId, RunStatus, ThreadId, Timestamp},
-    store::{Claimed, Database, Error, NEWEST_SCHEMA, Store},
+    store::{Claimed, Database, Error, NEWEST_SCHEMA, Schema, Store},
 };
-use sqlx::migrate::{Migration, MigrationType, Migrator};
+use secrecy::ExposeSecret as _;
+use sqlx::{
+    Connection as _, Executor as _, PgConnection,
+    migrate::{Migration, MigrationType, Migrator},
+};
 use test_case::test_case;
 
 use crate::{
-    crash::{Engine, Site},
+    crash::{Engine, Site, until},
     database::TestDatabase,
     store::{NOW, claimant_at, claimed, commit_of, created, finish_of, new_run},
     world::Script,
@@ -385,6 +391,29 @@ async fn documents_of_threads_survive(database: TestDatabase) {
     assert!(store.delete_thread(thread_id).await.unwrap());
     let left = "SELECT document_id FROM run_documents UNION ALL SELECT id FROM documents";
     assert_eq!(database.rows(left.to_owned()).await.unwrap(), 0);
+}
+
+/// As during a dump: the migration waits, and nobody waits behind it for long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_migration_that_waits_for_a_table_holds_nobody_up() {
+    let database = TestDatabase::postgres().await;
+    let Database::Postgres { url, .. } = &database.database else { panic!("not Postgres") };
+    database.migrate(&earlier_migrator(&database.database, BEFORE_COLLECTIONS)).await;
+    let mut dump = PgConnection::connect(url.expose_secret()).await.unwrap();
+    dump.execute("BEGIN; LOCK TABLE documents IN ACCESS SHARE MODE").await.unwrap();
+    let others = async {
+        until("the migration waits", async || {
+            let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+                AND wait_event_type = 'Lock'";
+            (database.count(waiting).await > 0).then_some(())
+        })
+        .await;
+        let read = database.count("SELECT COUNT(*) FROM documents");
+        assert_eq!(tokio::time::timeout(Duration::from_secs(5), read).await.expect("soon"), 0);
+        dump.execute("COMMIT").await.unwrap();
+    };
+    let (store, ()) = tokio::join!(database.open(), others);
+    assert_eq!(store.schema().await, Ok(Schema::Fits));
 }
 
 /// A replica of the first release goes on working after a newer one has migrated, and both see each other's runs.

@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Long enough for a process to be stopped in the middle of it.
 const PACE: Duration = Duration::from_millis(300);
 
+/// From the freeze to the next life. A second is that of the claim loop, the others are a busy machine's.
+const TAKEN_OVER: Duration = LEASE.saturating_add(Duration::from_secs(7));
+
 /// Has services say which calls they begin.
 const LOUD: &[(&str, &str)] = &[("FATHOM_LOG", "info,fathom::llm::client=debug")];
 
@@ -117,7 +120,7 @@ async fn a_replica_frozen_in_the_middle_of_a_commit_keeps_its_run_no_longer_than
     blocker.execute("ROLLBACK").await.unwrap();
     until("another one has taken it over", async || (!site.resumed_at(&run).await.is_empty()).then_some(())).await;
     let waited = site.resumed_at(&run).await[0].since(frozen_at);
-    assert!(waited <= (LEASE.as_millis() + 2_000) as i64, "taken over after {waited} ms");
+    assert!(waited <= TAKEN_OVER.as_millis() as i64, "taken over after {waited} ms");
     fleet.replicas[frozen].running.signal("CONT").await;
     let run = site.is_final(id).await;
     assert_eq!(run.status, RunStatus::Completed, "{:?}", run.error);
@@ -240,7 +243,7 @@ impl Torn {
         let resumed = site.resumed_at(&run).await;
         assert_eq!(resumed.len(), 1);
         let waited = resumed[0].since(torn_at);
-        assert!(waited <= (LEASE.as_millis() + 2_000) as i64, "taken over after {waited} ms");
+        assert!(waited <= TAKEN_OVER.as_millis() as i64, "taken over after {waited} ms");
         let calls = site.world.models.total();
         let most = undisturbed.fingerprints.len() + in_flight;
         assert!(calls <= most, "{mode:?}: {calls} calls, of {most} with {in_flight} in flight");

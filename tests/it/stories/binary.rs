@@ -212,6 +212,42 @@ async fn a_question_without_a_terminal_is_exit_code_3() {
     world.finish();
 }
 
+/// Returns the same command with a terminal as its standard streams, but for those that are redirected.
+fn at_a_terminal(command: &Command, redirected: &str) -> Command {
+    let command = command.as_std();
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let line: String = words.map(|word| format!("'{}' ", word.to_str().unwrap())).collect();
+    let mut script = Command::new("script");
+    script.args(["-qec", &format!("{line}{redirected}"), "/dev/null"]).env_clear().kill_on_drop(true);
+    script.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    script.current_dir(command.get_current_dir().unwrap());
+    script
+}
+
+/// `fathom research … 2>log`: nobody would see the question, so it is not asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_into_a_log_is_not_asked() {
+    let world =
+        World::start(small().always(When::kind(Kind::Clarify), reply::ask_back("Which of the two gates?"))).await;
+    let research = output(&mut at_a_terminal(&world.fathom(&["research", QUESTION]), "2>log")).await;
+    let log = fs::read_to_string(world.folder().join("log")).unwrap();
+    assert_eq!(research.status.code(), Some(0), "{log}");
+    assert!(text(&research.stdout).contains("# ") && !log.contains("Which of the two gates?"), "{log}");
+    world.finish();
+}
+
+/// A terminal without `TERM` draws no bars, so progress is a line per event.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_that_draws_nothing_shows_lines() {
+    let world = World::start(small()).await;
+    for term in [None, Some(("TERM", "dumb"))] {
+        let mut command = at_a_terminal(&world.fathom(&["research", "--no-clarify", QUESTION]), "");
+        let shown = text(&output(command.envs(term)).await.stdout);
+        assert!(shown.contains("s phase: research"), "{shown}");
+    }
+    world.finish();
+}
+
 /// `fathom research … | head`: the reader has seen enough.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_standard_output_is_no_failure() {

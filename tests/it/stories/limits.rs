@@ -255,9 +255,11 @@ async fn no_topic_is_cut_off_whole() {
     let topics = ["The first.", "The second.", "The third."];
     let script = small().first(When::kind(Kind::Supervisor), [reply::delegate(topics)]).by(
         When::kind(Kind::Compression),
-        |call| {
+        move |call| {
             let topic = call.first_text().into_owned();
-            reply::text(format!("- About {topic} {} [S1001]", "The gate is paid by harbour dues. ".repeat(400)))
+            let source = topics.iter().position(|known| topic.contains(known)).map_or(0, |at| at + 1);
+            let dues = "The gate is paid by harbour dues. ".repeat(400);
+            reply::text(format!("- About {topic} {dues} [S{source}001]"))
         },
     );
     let world = World::start(script).await;

@@ -1,7 +1,7 @@
 //! A whole run that searches by a model's provider: its results are sources like any others, and what it took is in the
 //! books.
 
-use fathom::domain::digest;
+use fathom::{domain::digest, telemetry::metrics::Metrics};
 use serde_json::json;
 
 use super::engine::{self, Engine, QUESTION, Story};
@@ -32,13 +32,22 @@ fn answer_after_reading(tokens: u64) -> Reply {
     Reply::json(200, &body.to_string())
 }
 
+/// The first part of an answer that goes on.
+fn paused_after_reading(tokens: u64) -> Reply {
+    let body = json!({"type": "message", "role": "assistant", "model": "claude-haiku-5-5", "stop_reason": "pause_turn",
+        "content": [], "usage": {"input_tokens": tokens, "output_tokens": 0}});
+    Reply::json(200, &body.to_string())
+}
+
 async fn run(vendor: &FakeVendor, script: Script, options: &[&str]) -> (World, Story) {
     let world = World::start(script).await;
     let database = TestDatabase::sqlite();
     let variables = [("ANTHROPIC_BASE_URL", vendor.base_url()), ("ANTHROPIC_API_KEY", KEY.to_owned())];
     let options: Vec<_> = [&["search_api=anthropic", "read_pages=false"], options].concat();
     let mut config = engine::config(&world, &database, &options, &variables).unwrap();
-    let price = fathom::domain::Price { input: 1.0, output: 10.0, search: Some(10.0), ..Default::default() };
+    let long = fathom::domain::LongPrompt { above: 200_000, input: 10.0, output: 10.0 };
+    let price =
+        fathom::domain::Price { input: 1.0, output: 10.0, search: Some(10.0), long: Some(long), ..Default::default() };
     let facts = fathom::llm::Facts { price: Some(price), ..Default::default() };
     config.llm.models.insert("anthropic:claude-haiku-5-5".to_owned(), facts);
     let app = fathom::app::App::build(&config).await.unwrap();
@@ -50,6 +59,7 @@ async fn run(vendor: &FakeVendor, script: Script, options: &[&str]) -> (World, S
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn results_are_sources_and_searches_are_paid_for() {
+    let metrics = Metrics::install().unwrap();
     let vendor = FakeVendor::start((0..50).map(|_| answer())).await;
     let (world, story) = run(&vendor, Script::whole_run(Shape::SMALL), &[]).await;
     assert!(story.markdown().contains("https://harbour.test/dues"), "{}", story.markdown());
@@ -67,7 +77,30 @@ async fn results_are_sources_and_searches_are_paid_for() {
         assert!((call.usage.cost.unwrap().dollars() - 0.0215).abs() < 1e-9, "{:?}", call.usage);
     }
     assert!(story.usage.input_tokens >= 1_000 * asked as u64, "{:?}", story.usage);
+    // Other tests may count as well.
+    let tokens = "fathom_tokens_total{model=\"anthropic:claude-haiku-5-5\",type=\"input\"} ";
+    let counted: f64 = metrics.render().lines().find_map(|line| line.strip_prefix(tokens)).unwrap().parse().unwrap();
+    assert!(counted >= 1_000.0 * asked as f64, "{counted}");
     assert!(vendor.sent().iter().all(|sent| sent.body["system"].as_str().unwrap().contains("Search the web once")));
+    world.finish();
+}
+
+/// A vendor may pause in the middle of a search: a prompt is long by itself, and not by the sum of its parts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_answer_to_a_search_is_priced_by_itself() {
+    let parts = (0..50).flat_map(|_| [paused_after_reading(150_000), answer_after_reading(150_000)]);
+    let vendor = FakeVendor::start(parts).await;
+    let (world, story) = run(&vendor, Script::whole_run(Shape::SMALL), &[]).await;
+    let searches = story.steps.iter().filter(|step| step.key.contains("/search/"));
+    let used: Vec<_> = searches.map(|step| step.call.as_ref().unwrap().usage).collect();
+    // Searches side by side share the parts out among them.
+    assert!(used.iter().any(|usage| usage.input_tokens > 200_000), "{used:?}");
+    for usage in used {
+        let tokens = usage.input_tokens as f64 + 10.0 * usage.output_tokens as f64;
+        // The rest is a hundredth for each of some searches; as one long prompt they would take ten times as much.
+        let rest = usage.cost.unwrap().dollars() - tokens / 1e6;
+        assert!((0.0..0.1).contains(&rest), "{usage:?}");
+    }
     world.finish();
 }
 

@@ -337,10 +337,10 @@ async fn notes_that_a_filter_withheld_are_not_taken() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn notes_whose_continuation_a_filter_withheld_end_before_it() {
     let database = TestDatabase::sqlite();
-    let cut = reply::text("- The gate is paid by harbour dues, they say; nobody knows more.").cut_by_length();
+    let cut = reply::text("- By harbour dues [S1001], they say; nobody else knows more.").cut_by_length();
     let world = world_of_one_page(small().first(compression(), [cut, withheld("fines and by")])).await;
     let story = research(&world, &database, &[]).await;
-    assert_eq!(story.notes[0].text, "- The gate is paid by harbour ");
+    assert_eq!(story.notes[0].text, "- By harbour dues [S1001], ");
     assert_eq!(story.warned(WarningCode::OutputCut), ["the notes were cut off by the output limit"]);
     world.finish();
 }
@@ -402,6 +402,11 @@ async fn shortening_keeps_the_instruction_and_every_message() {
     assert_eq!(before.said_by("system"), after.said_by("system"));
     assert_eq!(before.first_text(), after.first_text());
     assert!(after.said_by("tool").iter().any(|text| text.contains("characters left out")));
+    let [whole, cut] = [before, after].map(|call| {
+        let tags = |text: &str| ["<source id=", "</source>"].map(|tag| text.matches(tag).count());
+        call.said_by("tool").iter().map(|text| tags(text)).collect::<Vec<_>>()
+    });
+    assert_eq!(whole, cut, "each page stands between its own tags");
     assert!(after.size_bytes < before.size_bytes);
     world.finish();
 }
@@ -496,6 +501,20 @@ async fn compression_that_answers_with_nothing_leaves_the_evidence_itself() {
     world.finish();
 }
 
+/// A call in words, a refusal, an id of nothing that was found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notes_that_cite_nothing_leave_the_evidence_itself() {
+    let call = r#"<tool_call>{"name": "search_web", "arguments": {"queries": ["dues"]}}</tool_call>"#;
+    for text in [call, "I'm sorry, I can't help with that.", "The gate is paid by dues [S9009]."] {
+        let world = world_of_one_page(small().always(compression(), reply::text(text))).await;
+        let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+        assert_eq!(story.notes[0].text, "- Dues: The gate is paid by harbour dues of 4 crowns. [S1001]", "{text}");
+        let failed = story.warned(WarningCode::CompressionFailed);
+        assert!(failed[0].ends_with("the notes cite none of what was found"), "{failed:?}");
+        world.finish();
+    }
+}
+
 /// The original passed "Maximum retries exceeded" on as findings.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn compression_that_fails_leaves_the_evidence_itself() {
@@ -534,14 +553,19 @@ async fn compression_that_is_refused_twice_leaves_the_evidence_itself(status: u1
 async fn a_provider_that_refuses_tool_messages_gets_the_same_as_text() {
     let has_tools =
         |call: &Call| call.body["messages"].as_array().is_some_and(|all| all.iter().any(|m| m["role"] == "tool"));
-    let refuses = When::kind(Kind::Compression).and(When::matching(has_tools));
-    let world = world_of_one_page(small().always(refuses, reply::status(400))).await;
-    let story = research(&world, &TestDatabase::sqlite(), &[]).await;
-    assert!(story.warned(WarningCode::CompressionFailed).is_empty());
-    assert_eq!((story.notes.len(), world.models.count(Kind::Compression)), (1, 1));
-    let plain = world.models.calls_of(Kind::Report);
-    assert!(plain.iter().any(|call| call.first_text().contains("search_web answered:")), "asked once more, as text");
-    world.finish();
+    // llama.cpp's status for what a template of Mistral's says.
+    let template = json!({"error": {"code": 500, "message": "Jinja Exception: conversation roles must alternate."}});
+    for refusal in [reply::status(400), reply::body(500, &template.to_string())] {
+        let refuses = When::kind(Kind::Compression).and(When::matching(has_tools));
+        let world = world_of_one_page(small().always(refuses, refusal)).await;
+        let story = research(&world, &TestDatabase::sqlite(), &[]).await;
+        assert!(story.warned(WarningCode::CompressionFailed).is_empty());
+        assert_eq!((story.notes.len(), world.models.count(Kind::Compression)), (1, 1));
+        let plain = world.models.calls_of(Kind::Report);
+        let is_asked = plain.iter().any(|call| call.first_text().contains("search_web answered:"));
+        assert!(is_asked, "asked once more, as text");
+        world.finish();
+    }
 }
 
 /// As the limits of a report begin to name a topic.

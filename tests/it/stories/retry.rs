@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use fathom::{
-    domain::{Event, FailureCode, MessageRole, Outcome, Run, RunOptions, RunStatus},
+    domain::{Event, FailureCode, MessageRole, Outcome, Run, RunOptions, RunStatus, WarningCode},
     runs::{Ended, Refusal},
     store,
 };
@@ -305,7 +305,7 @@ async fn every_reason_that_may_pass_can_be_tried_again() {
     let whole = whole().await;
     for (code, may_pass) in codes {
         let (world, engine, mut before) =
-            repaired(&database, &[], breaking(Kind::Report, reply::status(500)), FailureCode::ModelUnavailable).await;
+            repaired(&database, &[], breaking(Kind::Report, reply::status(401)), FailureCode::ModelAuth).await;
         let id = before.run.id.to_string().replace('-', "");
         let change = format!("UPDATE runs SET error_code = '{code}' WHERE lower(hex(id)) = '{id}'");
         assert_eq!(database.rows(change).await.unwrap(), 0);
@@ -503,4 +503,26 @@ async fn other_words_for_the_same_request_change_nothing_that_is_stored() {
         }
         finish(engine, world).await;
     }
+}
+
+/// A release that asks more of notes goes on with those that the one before had used.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notes_that_were_used_are_not_replaced() {
+    let database = TestDatabase::sqlite();
+    let world = world(breaking(Kind::Report, reply::silence())).await;
+    let engine = Engine::start(&world, &database, &[]).await;
+    let run = engine.submit(QUESTION).await.unwrap();
+    let stop = CancellationToken::new();
+    let stopping = async {
+        until("the report is asked for", async || (world.models.count(Kind::Report) > 0).then_some(())).await;
+        stop.cancel();
+    };
+    _ = tokio::join!(engine.app.runs.work(run.id, &stop), stopping);
+    database.execute("UPDATE steps SET request_hash = 'x', prompts = 'older' WHERE kind = 'model'").await;
+    let uncited = "UPDATE steps SET value = REPLACE(value, '[S', '(T') WHERE key = 'lead/1/r1/compress'";
+    database.execute(uncited).await;
+    world.models.follow(good());
+    let story = engine.tell(run).await;
+    assert_eq!(story.warned(WarningCode::CompressionFailed), Vec::<&str>::new());
+    finish(engine, world).await;
 }

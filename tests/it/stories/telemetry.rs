@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use fathom::telemetry::metrics::Metrics;
+use fathom::{domain::FailureCode, telemetry::metrics::Metrics};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{
     binary::{output, text},
-    engine::{QUESTION, research},
+    engine::{QUESTION, Story, research},
 };
 use crate::{
     crash::until,
     database::TestDatabase,
-    world::{FakeCollector, Kind, Running, Script, Shape, When, World, otlp::Span, reply},
+    world::{Call, FakeCollector, Kind, Running, Script, Shape, When, World, otlp::Span, reply},
 };
 
 /// A run in the real binary whose spans go to `collector`.
 fn traced(world: &World, collector: &FakeCollector, arguments: &[&str]) -> Command {
     let mut command = world.fathom(arguments);
-    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint());
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint()).env("FATHOM_GRACE_SECONDS", "1");
     command
 }
 
@@ -223,6 +223,72 @@ async fn a_run_is_counted() {
     }
     assert!(!text.contains(&story.run.id.to_string()));
     tokio::time::timeout(Duration::from_secs(1), metrics.tend(&stopped())).await.expect("it ends when it is asked to");
+    world.finish();
+}
+
+/// A run by models of no other test, and all that was counted until its end.
+async fn counted(script: Script, models: &str, limit: &str) -> (World, Story, String) {
+    let metrics = Metrics::install().unwrap();
+    let world = World::start(script).await;
+    let roles = ["research", "summarization", "compression", "final_report"];
+    let mut options = roles.map(|role| format!("{role}_model={models}")).to_vec();
+    options.push(limit.to_owned());
+    let options: Vec<_> = options.iter().map(String::as_str).collect();
+    let story = research(&world, &TestDatabase::sqlite(), &options).await;
+    (world, story, metrics.render())
+}
+
+/// The sum of all series that begin like this.
+fn sum(text: &str, beginning: &str) -> f64 {
+    let lines = text.lines().filter(|line| line.starts_with(beginning));
+    lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()).sum()
+}
+
+/// A model whose key is refused shows that; the calls and the tokens are those of the one that stands in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_are_counted_for_the_model_that_was_asked() {
+    let script = Script::whole_run(Shape::SMALL).always(When::model("refusing"), reply::status(401));
+    let (world, story, text) = counted(script, "openai:refusing,openai:standing-in", "max_model_calls=100").await;
+    let calls = |model: &str| sum(&text, &format!("fathom_model_calls_total{{model=\"openai:{model}\""));
+    let mut refused =
+        text.lines().filter(|line| line.starts_with("fathom_model_calls_total{model=\"openai:refusing\""));
+    assert!(refused.all(|line| line.contains("result=\"model_auth\"") || line.ends_with(" 0")), "{text}");
+    let asked = |model: &str| world.models.calls().iter().filter(|call| call.model() == model).count() as f64;
+    assert!(asked("refusing") >= 1.0 && calls("refusing") >= 1.0, "{text}");
+    assert_eq!(calls("standing-in"), asked("standing-in"));
+    let report = "fathom_model_calls_total{model=\"openai:standing-in\",role=\"final_report\",result=\"ok\"}";
+    assert_eq!(sum(&text, report), 1.0);
+    let input = |model: &str| sum(&text, &format!("fathom_tokens_total{{model=\"openai:{model}\",type=\"input\"}}"));
+    assert_eq!((input("refusing"), input("standing-in")), (0.0, story.usage.input_tokens as f64));
+    world.finish();
+}
+
+/// Answers that were paid for and could not be used are counted, though the call fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_failed_call_took_is_counted() {
+    let broken = json!({
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": ""}, "finish_reason": "error"}],
+        "usage": {"prompt_tokens": 70_000, "completion_tokens": 5_000},
+    });
+    let script =
+        Script::whole_run(Shape::SMALL).always(When::kind(Kind::Report), reply::body(200, &broken.to_string()));
+    let (world, story, text) = counted(script, "openai:breaking", "max_model_calls=100").await;
+    assert!(story.usage.input_tokens > 200_000, "{:?}", story.usage);
+    let input = sum(&text, "fathom_tokens_total{model=\"openai:breaking\",type=\"input\"}");
+    assert_eq!(input, story.usage.input_tokens as f64);
+    world.finish();
+}
+
+/// A call that the run's own limit refuses is no call of the model.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refused_calls_are_not_counted() {
+    let idle = |call: &Call| reply::think(&format!("Thought {}.", call.turns()));
+    let script = Script::whole_run(Shape::SMALL).by(When::kind(Kind::Researcher), idle);
+    let (world, story, text) = counted(script, "openai:limited", "max_model_calls=10").await;
+    story.failed_with(FailureCode::SpendingLimit);
+    let durations = sum(&text, "fathom_model_call_duration_seconds_count{model=\"openai:limited\"}");
+    let calls = sum(&text, "fathom_model_calls_total{model=\"openai:limited\"");
+    assert_eq!((durations, calls), (world.models.total() as f64, world.models.total() as f64));
     world.finish();
 }
 

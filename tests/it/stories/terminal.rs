@@ -50,6 +50,7 @@ async fn on_a_terminal(world: &World, arguments: &[&str], types: &[(&str, &str)]
     terminal
         .args(["-c", include_str!("terminal.py"), &wanted])
         .env("TERM", "xterm-256color")
+        .env("FATHOM_GRACE_SECONDS", "1")
         .current_dir(world.folder());
     let output = tokio::time::timeout(Duration::from_secs(90), terminal.kill_on_drop(true).output()).await;
     let output = output.expect("it ends").unwrap();

@@ -10,7 +10,8 @@ use fathom::{
     app::App,
     context::Cx,
     domain::{Caller, Event, FailureCode, Outcome, Source, SourceId, ToolKind, WarningCode},
-    llm::ToolSpec,
+    llm::{Part, Text, ToolSpec},
+    prompts::untrusted,
     research::Toolbox,
     runs::{Accepted, Ended, NewThread, Submission},
     store::Store,
@@ -46,7 +47,8 @@ impl Archive {
         }
         let (url, text) = (format!("https://archive.test/{signature}"), "The gate is paid by dues of 4 crowns.");
         let id = site.first_source;
-        let mut output = ToolOutput::text(format!("[{id}] {text}"));
+        let (place, shown) = (format!("[{id}] "), untrusted(text));
+        let mut output = ToolOutput::text(Text(vec![Part::Fixed(place.into()), Part::Flexible(shown.into())]));
         output.add(Source::retrieved(id, url, "Archive".to_owned(), "archive".to_owned(), text), text.to_owned());
         Ok(output)
     }

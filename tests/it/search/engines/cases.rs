@@ -80,7 +80,12 @@ const TAVILY_KEYLESS: Case = Case {
         r#"{"error": {"code": "rate_limited", "message": "Slow down.", "window": "day", "retry_after_seconds": 600}}"#,
         Limited(Some(600)),
     )],
-    sent: &[(of_last_week, &["x-tavily-access-mode: keyless", r#""time_range":"week""#])],
+    sent: &[
+        (of_last_week, &["x-tavily-access-mode: keyless", r#""time_range":"week""#]),
+        (of_one_site, &[r#""include_domains":["example.org"]"#]),
+        (in_german, &[r#""country":"germany""#]),
+        (news, &[r#""topic":"news""#]),
+    ],
     ..TAVILY
 };
 
