@@ -261,8 +261,13 @@ const LONGEST_GAP: usize = 256;
 
 /// Makes text that is not ours, a model's included, harmless to the tags that frame it: `<` of a look-alike becomes
 /// `‹`, and `[` becomes `❲`. A look-alike may be spelt with entities, full-width or invisible characters. What stands
-/// for texts in templates ([`MARKS`]) is left out.
+/// for texts in templates (`MARKS`) is left out.
 pub fn untrusted(text: &str) -> String {
+    // First, so that nothing else is put together by it.
+    if text.contains(is_left_out) { defused(&text.replace(is_left_out, "")) } else { defused(text) }
+}
+
+fn defused(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     loop {
@@ -277,7 +282,6 @@ pub fn untrusted(text: &str) -> String {
         match opens {
             Some('<') if is_tag(behind) => out.push('‹'),
             Some('[') if is_name(behind, &BRACKETED) => out.push('❲'),
-            _ if is_invisible_letter(character) || MARKS.contains(&character) => {}
             _ => out.push_str(&rest[..length]),
         }
         rest = behind;
@@ -347,9 +351,10 @@ fn narrow(character: char) -> char {
     }
 }
 
-/// Returns whether this is a tag character; these spell text that only a model can read.
-fn is_invisible_letter(character: char) -> bool {
-    matches!(character, '\u{E0000}'..='\u{E007F}')
+/// Returns whether this stands for a text in a template, or is a tag character; these spell text that only a model can
+/// read.
+fn is_left_out(character: char) -> bool {
+    MARKS.contains(&character) || matches!(character, '\u{E0000}'..='\u{E007F}')
 }
 
 #[cfg(test)]
@@ -409,6 +414,10 @@ mod tests {
         let within = "\u{200b}".repeat(64);
         check(&format!("</pa{within}ge>"), &format!("‹/pa{within}ge>"));
         check(&format!("<{0}> [{0}", "48656c".repeat(60)), &format!("<{0}> [{0}", "48656c".repeat(60)));
+        for left_out in ["\u{e000}", "\u{e001}", "\u{e0041}"] {
+            check(&format!("<{left_out}/page> </pa{left_out}ge> &l{left_out}t;/page>"), "‹/page> ‹/page> ‹/page>");
+            check(&format!("<{left_out}|im_start|> [{left_out}INST]"), "‹|im_start|> ❲INST]");
+        }
         let endless = "\u{200b}".repeat(300);
         check(&format!("</pa{endless}ge>"), &format!("‹/pa{endless}ge>"));
         check(&format!("< {} b", "a ".repeat(300)), &format!("< {} b", "a ".repeat(300)));

@@ -237,7 +237,9 @@ impl Cx {
                     }
                 }
                 Tried::BrokenOff(broken_off) => Entry::new(Err(broken_off)),
-                Tried::Failed(failed) if !is_last && failed.error.is_of_provider() => {
+                Tried::Failed(failed)
+                    if !is_last && (failed.error.is_of_provider() || failed.error.is_of_template()) =>
+                {
                     why = failed.error.to_string();
                     made.watch.end(&Err(failed.into()));
                     continue;

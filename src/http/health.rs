@@ -110,36 +110,16 @@ pub async fn metrics(Shared(state): Shared<State>) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use std::{io, sync::Arc};
-
-    use parking_lot::Mutex;
-
     use super::*;
-
-    /// What is logged.
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::http::logged::Logged;
 
     #[tokio::test(start_paused = true)]
     async fn a_database_that_does_not_answer_in_time_is_logged_with_the_reason() {
-        let lines = Lines::default();
-        let writer = lines.clone();
-        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        let _logged = tracing::subscriber::set_default(subscriber);
-        let logged = || String::from_utf8(lines.0.lock().clone()).unwrap();
-        assert_eq!((in_time(std::future::ready(OK)).await, logged()), (OK, String::new()));
+        let logged = Logged::begin();
+        assert_eq!((in_time(std::future::ready(OK)).await, logged.take()), (OK, String::new()));
         assert_eq!(in_time(std::future::pending()).await, "does not answer");
         let expected = "the database does not answer error=no answer, or no free connection, within 2 s\n";
-        assert!(logged().contains(" WARN ") && logged().ends_with(expected), "{}", logged());
+        let logged = logged.take();
+        assert!(logged.contains(" WARN ") && logged.ends_with(expected), "{logged}");
     }
 }

@@ -200,35 +200,15 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
 
 #[cfg(test)]
 mod tests {
-    use std::{io, sync::Arc};
-
     use axum::{body::Body, routing::get};
-    use parking_lot::Mutex;
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::http::{error::problem_json, shares, sign_in};
-
-    /// What is logged.
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::http::{error::problem_json, logged::Logged, shares, sign_in};
 
     #[tokio::test]
     async fn a_refusal_is_logged_with_its_code_however_it_is_answered() {
-        let lines = Lines::default();
-        let writer = lines.clone();
-        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        let _logged = tracing::subscriber::set_default(subscriber);
+        let logged = Logged::begin();
         let router: Router = Router::new()
             .route("/events", get(async || ApiError::new(Code::TooManyStreams, "2 streams are open")))
             .route("/auth/login", get(async || sign_in::issuer_unavailable()).layer(from_fn(sign_in::for_people)))
@@ -245,7 +225,7 @@ mod tests {
             let answer = router.clone().oneshot(request).await.unwrap();
             let says_when = answer.headers().contains_key(header::RETRY_AFTER);
             assert_eq!((answer.status().as_u16(), says_when), (status, status == 503), "{path} {accept}");
-            let logged = String::from_utf8(std::mem::take(&mut *lines.0.lock())).unwrap();
+            let logged = logged.take();
             assert_eq!(logged.lines().filter(|line| line.contains(named)).count(), 1, "{path} {accept}: {logged}");
         }
     }

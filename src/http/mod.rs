@@ -29,6 +29,8 @@ mod keys;
 mod layers;
 mod limits;
 mod linger;
+#[cfg(test)]
+mod logged;
 mod options;
 mod origin;
 mod outgoing;

@@ -121,14 +121,14 @@ impl Llm {
         self.facts(model).streaming != Some(false) && !self.inner.memory.unstreamed.has(model, Instant::now())
     }
 
-    /// Returns whether the provider refused to stream what the model can answer in one piece; then it is no longer
-    /// asked to.
-    pub(super) fn refuses_stream(&self, model: &ModelName, failed: &Failed) -> bool {
-        let is_refused = refusals::refuses_stream(failed) && self.gives_whole_answers(model);
-        if is_refused {
-            self.inner.memory.unstreamed.learn(model, Instant::now());
-        }
-        is_refused
+    /// Returns whether the provider seems to have refused to stream what the model can answer in one piece.
+    pub(super) fn may_refuse_stream(&self, model: &ModelName, failed: &Failed) -> bool {
+        refusals::refuses_stream(failed) && self.gives_whole_answers(model)
+    }
+
+    /// Asks for answers in one piece from now on.
+    pub(super) fn stream_no_longer(&self, model: &ModelName) {
+        self.inner.memory.unstreamed.learn(model, Instant::now());
     }
 
     /// Returns whether the provider does not know how to count a stream; then the model is no longer asked to.

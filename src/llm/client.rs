@@ -213,8 +213,10 @@ impl Llm {
             before = failed.attempts;
             request = match self.otherwise(&request, &failed, begun, &mut changed) {
                 Some(other) => other,
-                None if self.refuses_stream(&request.model, &failed) => {
-                    return self.whole_as_stream(&request, caller, before).await;
+                None if self.may_refuse_stream(&request.model, &failed) => {
+                    let whole = self.whole_as_stream(&request, caller, before).await?;
+                    self.stream_no_longer(&request.model);
+                    return Ok(whole);
                 }
                 None => return Err(failed),
             };

@@ -456,7 +456,7 @@ fn unread_call(message: &str) -> Option<&str> {
 
 /// Returns whether the template of a model on a server of one's own does not take the conversation, whatever the
 /// status: llama.cpp's is 500.
-fn is_of_template(message: &str) -> bool {
+pub(super) fn is_of_template(message: &str) -> bool {
     let message = message.to_lowercase();
     message.contains("jinja exception") || message.contains("roles must alternate")
 }

@@ -105,6 +105,11 @@ impl Error {
         }
     }
 
+    /// Says only that the template of this model does not take the conversation: another model may well do so.
+    pub fn is_of_template(&self) -> bool {
+        matches!(self, Self::BadRequest { detail, .. } if failure::is_of_template(detail))
+    }
+
     fn detail_mut(&mut self) -> Option<&mut String> {
         match self {
             Self::Auth { detail, .. }

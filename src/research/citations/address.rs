@@ -113,6 +113,10 @@ pub(super) fn address_length(text: &str) -> usize {
 /// that has the address in it; `None` if nothing of the kind stands behind its host.
 pub(super) fn without_unspaced(address: &str) -> Option<usize> {
     let front = &address[..address.find(|c: char| c >= '\u{2E80}')?];
+    // There the path goes on: `/wiki/登革热`.
+    if front.ends_with(['/', '=', '-', '_', '?', '&', '#', '%', '+']) {
+        return None;
+    }
     let front = front.trim_end_matches(TRAILING);
     host(front).contains('.').then_some(front.len())
 }

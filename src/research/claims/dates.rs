@@ -316,7 +316,8 @@ impl<'a> Reader<'a> {
     fn is_spaced_clock(self) -> bool {
         let before = || self.back(1).and_then(|before| before.word(0));
         let is_apart = self.token(1).is_some_and(|token| token.text == "h") && self.unit(3).is_none();
-        is_apart && before().is_some_and(|word| is_in(BEFORE_HOUR, &word))
+        let counts = |behind: Token<'_>| behind.is_word() && !text::is_stop_word_of_any(behind.text);
+        is_apart && (!self.token(3).is_some_and(counts) || before().is_some_and(|word| is_in(BEFORE_HOUR, &word)))
     }
 
     /// Reads hour and minute, and returns how many tokens they take. A result like `2:1` is none.

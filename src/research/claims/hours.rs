@@ -20,6 +20,9 @@ const BEHIND_HOUR: &str = "daily weekdays weekends sharp noon morning mornings e
     tuesdays wed wednesday wednesdays thu thursday thursdays fri friday fridays sat saturday saturdays sun sunday sundays \
     uur oclock час täglich morgens vormittags nachmittags abends montags freitags samstags sonntags";
 
+/// Behind an hour of a clock of twelve hours.
+const IN_THE_EVENING: [&str; 5] = ["abends", "nachmittags", "du soir", "de la tarde", "di sera"];
+
 /// A time of day and its bytes in the text.
 #[derive(Debug)]
 pub struct PlacedTime {
@@ -39,18 +42,21 @@ impl Statement<'_> {
     }
 
     /// Returns the sentence about the same with an hour of the afternoon as a clock of twelve hours has it:
-    /// `from 9:00 to 5:00`, but not `5 am`. A page with later hours counts to 24.
+    /// `from 9:00 to 5:00`, `8 Uhr abends`, but not `5 am`. A page that has later hours of the same counts to 24.
     fn time_of_half(&self, hour: u8, page: &Page) -> Option<usize> {
-        if page.sentences_with_time(|time| time.hour > HALF).next().is_some() {
+        let written = |time: &PlacedTime| page.text().get(time.place.clone()).unwrap_or_default();
+        let is_later = |time: &PlacedTime| time.hour > HALF && written(time).starts_with(&time.hour.to_string());
+        let is_it = |time: &PlacedTime| {
+            let behind = page.text().get(time.place.end..).unwrap_or_default().trim_start();
+            let is_open = written(time).ends_with(char::is_numeric)
+                || IN_THE_EVENING.iter().any(|words| behind.starts_with(words));
+            (time.hour + HALF, time.minute) == (hour, 0) && is_open
+        };
+        let is_about = |sentence: &usize| self.is_about(page, *sentence);
+        if page.sentences_with_time(is_later).take(MOST_PLACES).any(|sentence| is_about(&sentence)) {
             return None;
         }
-        let is_it = |time: &PlacedTime| {
-            let ends_with_digit =
-                page.text().get(time.place.clone()).is_some_and(|text| text.ends_with(char::is_numeric));
-            (time.hour + HALF, time.minute) == (hour, 0) && ends_with_digit
-        };
-        let mut sentences = page.sentences_with_time(is_it).take(MOST_PLACES);
-        sentences.find(|sentence| self.is_about(page, *sentence))
+        page.sentences_with_time(is_it).take(MOST_PLACES).find(is_about)
     }
 
     fn bare_hour(&self, hour: u8, page: &Page, roles: &Roles<'_>) -> Option<usize> {
@@ -71,8 +77,13 @@ impl Statement<'_> {
     }
 }
 
-/// Returns whether a number counts what is named behind it: `5 rooms`.
+/// Returns whether a number counts what is named behind it: `5 rooms`, but not in `10 to 5 throughout the year`.
 fn counts(placed: &PlacedNumber, page: &Page, roles: &Roles<'_>) -> bool {
+    let before = page.text().get(..placed.place.start).unwrap_or_default().trim_end();
+    let from = ["to", "bis", "à", "-", "–"].iter().find_map(|word| before.strip_suffix(word));
+    if from.is_some_and(|from| from.trim_end().ends_with(|char: char| char.is_ascii_digit())) {
+        return false;
+    }
     let behind = page.text().get(placed.place.end..).unwrap_or_default().trim_start();
     let word = behind.split(|char: char| !char.is_alphabetic()).next().unwrap_or_default();
     !is_in(BEHIND_HOUR, &word.to_lowercase()) && roles.names_what_it_counts(placed, None)
@@ -96,6 +107,11 @@ mod tests {
             ("The museum closes at 9 pm", "The museum opens at 9:00 and closes at 18:00.", NotSupported),
             ("The museum closes at 5 pm", "The museum is in Harbourside.\n\nTrams leave at 5:00.", NotSupported),
             ("The museum closes at 5 pm", "The museum is open from 10 to 5 daily.", Supported),
+            ("The museum closes at 5 pm", "The museum is open from 10 to 5 throughout the year.", Supported),
+            ("The museum closes at 5 pm", "Tours start at 2 pm. The museum is open from 10:00 to 5:00.", Supported),
+            ("Das Konzert beginnt um 20 Uhr", "Das Konzert beginnt um 8 Uhr abends.", Supported),
+            ("Das Konzert beginnt um 20 Uhr", "Das Konzert beginnt um 8 Uhr.", NotSupported),
+            ("Le musée ferme à 18 h 30", "Horaires du musée : 9 h 30 – 18 h 30", Supported),
             ("Das Museum öffnet um 16 Uhr", "Das Museum ist von 16 bis 18 Uhr offen.", Supported),
             ("The museum closes at 7 pm", "Le museum ferme à 19h.", Supported),
             ("The museum closes at 7 pm", "The museum is open for 7 hours.", NotSupported),

@@ -111,6 +111,17 @@ async fn repaired(
     (world, engine, before)
 }
 
+/// Works on a run until its report is asked for, and gives it back then.
+async fn work_until_its_report(world: &World, engine: &Engine, run: &Run) {
+    let stop = CancellationToken::new();
+    let stopping = async {
+        until("the report is asked for", async || (world.models.count(Kind::Report) > 0).then_some(())).await;
+        stop.cancel();
+    };
+    let (ended, ()) = tokio::join!(engine.app.runs.work(run.id, &stop), stopping);
+    assert!(matches!(ended, Ok(Ended::Interrupted)), "{ended:?}");
+}
+
 async fn finish(engine: Engine, world: World) {
     engine.app.close().await;
     world.finish();
@@ -214,13 +225,7 @@ async fn a_retry_that_dies_goes_on_too(database: TestDatabase) {
     let calls = world.models.total();
     world.models.follow(breaking(Kind::Report, reply::silence()));
     let next = engine.app.runs.retry_here(before.run.id, engine.options.clone()).await.unwrap();
-    let stop = CancellationToken::new();
-    let stopping = async {
-        until("the report is asked for", async || (world.models.count(Kind::Report) > 0).then_some(())).await;
-        stop.cancel();
-    };
-    let (ended, ()) = tokio::join!(engine.app.runs.work(next.id, &stop), stopping);
-    assert!(matches!(ended, Ok(Ended::Interrupted)), "{ended:?}");
+    work_until_its_report(&world, &engine, &next).await;
     world.models.follow(good());
     let story = engine.tell(next).await;
     let searches = whole().await.searches - answers(&before, "search");
@@ -235,12 +240,7 @@ async fn a_step_that_no_longer_reads_ends_the_run_and_is_asked_again(database: T
     let world = world(breaking(Kind::Report, reply::silence())).await;
     let engine = Engine::start(&world, &database, &[]).await;
     let run = engine.submit(QUESTION).await.unwrap();
-    let stop = CancellationToken::new();
-    let stopping = async {
-        until("the report is asked for", async || (world.models.count(Kind::Report) > 0).then_some(())).await;
-        stop.cancel();
-    };
-    _ = tokio::join!(engine.app.runs.work(run.id, &stop), stopping);
+    work_until_its_report(&world, &engine, &run).await;
     database.execute("UPDATE steps SET value = '{\"Ok\":7}' WHERE key = 'lead/1/r1/compress'").await;
     let calls = world.models.total();
     let before = engine.tell(run).await;
@@ -484,12 +484,7 @@ async fn other_words_for_the_same_request_change_nothing_that_is_stored() {
         let world = world(breaking(Kind::Report, reply::silence())).await;
         let engine = Engine::start(&world, &database, &[]).await;
         let run = engine.submit(QUESTION).await.unwrap();
-        let stop = CancellationToken::new();
-        let stopping = async {
-            until("the report is asked for", async || (world.models.count(Kind::Report) > 0).then_some(())).await;
-            stop.cancel();
-        };
-        _ = tokio::join!(engine.app.runs.work(run.id, &stop), stopping);
+        work_until_its_report(&world, &engine, &run).await;
         database.execute(change).await;
         world.models.follow(good());
         let calls = world.models.total();
@@ -512,12 +507,7 @@ async fn notes_that_were_used_are_not_replaced() {
     let world = world(breaking(Kind::Report, reply::silence())).await;
     let engine = Engine::start(&world, &database, &[]).await;
     let run = engine.submit(QUESTION).await.unwrap();
-    let stop = CancellationToken::new();
-    let stopping = async {
-        until("the report is asked for", async || (world.models.count(Kind::Report) > 0).then_some(())).await;
-        stop.cancel();
-    };
-    _ = tokio::join!(engine.app.runs.work(run.id, &stop), stopping);
+    work_until_its_report(&world, &engine, &run).await;
     database.execute("UPDATE steps SET request_hash = 'x', prompts = 'older' WHERE kind = 'model'").await;
     let uncited = "UPDATE steps SET value = REPLACE(value, '[S', '(T') WHERE key = 'lead/1/r1/compress'";
     database.execute(uncited).await;
