@@ -283,12 +283,12 @@ stage 'build of the tests' 1500 cargo test --locked --no-run
 # says so. One that fails again has failed.
 readonly TEST_SECONDS=3300 MOST_REPEATED=8
 
-# All others of `it` mostly wait, so four of them run at a time; of those that load the machine, one per processor. A
+# All others of `it` mostly wait, so three of them run at a time; of those that load the machine, one per processor. A
 # name matches anywhere in the path of a test, in both calls alike: each test is run by one of them.
 all_tests() {
     local status=0 heavy=(crash:: replicas:: hostile:: page:: contract::)
     cargo test --locked --no-fail-fast --lib --bins || status=$?
-    cargo test --locked --no-fail-fast --test it -- --test-threads=4 "${heavy[@]/#/--skip=}" || status=$?
+    cargo test --locked --no-fail-fast --test it -- --test-threads=3 "${heavy[@]/#/--skip=}" || status=$?
     cargo test --locked --no-fail-fast --test it -- "${heavy[@]}" || status=$?
     return "$status"
 }

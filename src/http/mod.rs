@@ -29,8 +29,6 @@ mod keys;
 mod layers;
 mod limits;
 mod linger;
-#[cfg(test)]
-mod logged;
 mod options;
 mod origin;
 mod outgoing;
@@ -225,3 +223,6 @@ pub fn router(state: &State) -> Router {
         .method_not_allowed_fallback(async || ApiError::new(Code::MethodNotAllowed, "the path has other methods"));
     layers::around(router, state, error::problem_json)
 }
+
+#[cfg(test)]
+mod logged;

@@ -9,6 +9,8 @@ use crate::{domain::shortened, net};
 
 /// Pieces of one answer.
 pub const MAX_PIECES: usize = 10;
+/// Sign-ins that one answer may ask for, and one connection until a call reports them.
+pub(super) const MAX_SIGN_INS: usize = 4;
 /// The longest texts of one answer, together.
 const MAX_TEXT_CHARS: usize = 200_000;
 const MAX_TITLE_CHARS: usize = 300;
@@ -96,7 +98,7 @@ pub(super) fn of_resources(contents: Vec<ResourceContents>, secrets: &Secrets) -
 pub(super) fn sign_ins(data: &Value, message: &str) -> Vec<SignIn> {
     let text = data["message"]["text"].as_str().or_else(|| data["message"].as_str()).unwrap_or(message);
     let one = data["url"].as_str().and_then(|url| SignIn::new(text, url));
-    let several = data["elicitations"].as_array().into_iter().flatten().take(4);
+    let several = data["elicitations"].as_array().into_iter().flatten().take(MAX_SIGN_INS);
     let several =
         several.filter_map(|asked| SignIn::new(asked["message"].as_str().unwrap_or(message), asked["url"].as_str()?));
     one.into_iter().chain(several).collect()

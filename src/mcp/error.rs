@@ -105,6 +105,7 @@ pub(super) fn sign_ins_of(requests: Option<InputRequests>, notices: &Notices) ->
             sign_ins.extend(SignIn::new(&message, &url));
         }
     }
+    sign_ins.truncate(content::MAX_SIGN_INS);
     if sign_ins.is_empty() {
         return Error::Refused(
             "it wants an answer from the user in the middle of a call, which is not supported".to_owned(),
@@ -135,9 +136,11 @@ pub(super) fn lacks_headers(error: &ServiceError) -> bool {
     matches!(error, ServiceError::McpError(error) if error.code == ErrorCode::HEADER_MISMATCH)
 }
 
-/// Returns whether the request was refused for its token.
+/// Returns whether the request was refused for its token, and another one may help: not where rights are missing.
 pub(super) fn is_refused(error: &ServiceError) -> bool {
-    matches!(error, ServiceError::TransportSend(error) if wants_token(error))
+    let lacks_rights =
+        |error: &(dyn std::error::Error + 'static)| causes(error).any(|cause| cause.is::<InsufficientScopeError>());
+    matches!(error, ServiceError::TransportSend(error) if wants_token(error) && !lacks_rights(error))
 }
 
 /// Returns whether the server wants to know who asks.

@@ -20,12 +20,10 @@ use rmcp::{
 };
 use tokio::sync::watch;
 
-use super::{Progress, SignIn};
+use super::{Progress, SignIn, content::MAX_SIGN_INS};
 
 /// Notices and requests that one connection may send.
 const MAX_NOTICES: u32 = 20_000;
-/// Sign-ins kept of one connection until a call reports them.
-const MAX_SIGN_INS: usize = 4;
 
 /// The state of one connection that its handler fills and its calls read. The mutexes are held for a moment.
 #[derive(Default)]

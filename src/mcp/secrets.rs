@@ -140,7 +140,12 @@ type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
 /// Returns the token, values whose names say that they are secret, and the secrets of all values that are addresses.
 fn named(server: &Server) -> Vec<String> {
     let by_name = pairs(server).into_iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.into_owned());
-    by_name.chain(values(server).into_iter().flat_map(net::secrets_of_address)).collect()
+    // Of `Bearer TOKEN` the token by itself, too.
+    let tokens = |value: String| {
+        let token = value.rsplit_once(' ').map(|(_, token)| token.to_owned());
+        std::iter::once(value).chain(token)
+    };
+    by_name.flat_map(tokens).chain(values(server).into_iter().flat_map(net::secrets_of_address)).collect()
 }
 
 /// Lists headers, tokens, parameters of the address, variables and named arguments.
@@ -204,6 +209,9 @@ mod tests {
             "bearer": "tok3n-1", "headers": {"X-Api-Key": "hea4er", "X-Team": "visible"}}));
         let said = "pa55%2Dword pa55-word tok3n-1 hea4er visible simple";
         assert_eq!(web.hide(said.to_owned()), "(hidden) (hidden) (hidden) (hidden) visible simple");
+        let web =
+            of(json!({"name": "a", "url": "https://w.example/mcp", "headers": {"Authorization": "Bearer tok3n-2"}}));
+        assert_eq!(web.hide("Bearer tok3n-2, or tok3n-2".to_owned()), "(hidden), or (hidden)");
         let program = of(json!({"name": "a", "env": {"DB_PASSWORD": "s3cret-3"},
             "command": ["mcp", "--api-key=s3cret-1", "--token", "s3cret-2", "--root", "/srv/files"]}));
         let said = "s3cret-1 s3cret-2 s3cret-3 /srv/files";

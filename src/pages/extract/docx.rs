@@ -295,6 +295,8 @@ impl Reader {
                 "txbxContent" => self.text_box(child),
                 // Removed, hidden, or no text.
                 "del" | "moveFrom" | "delText" | "instrText" | "pPr" | "rPr" | "sdtPr" => {}
+                // How the word that follows is read.
+                "rt" => {}
                 _ => self.say(child, text),
             }
         }
@@ -324,7 +326,7 @@ impl Reader {
 
     fn table(&mut self, table: &Element) -> String {
         let mut rows: Vec<Vec<String>> = Vec::new();
-        for row in table.elements().filter(|row| &*row.name == "tr") {
+        for row in table.elements().flat_map(within).filter(|row| &*row.name == "tr") {
             let mut cells: Vec<String> = Vec::new();
             for cell in row.elements().flat_map(within).filter(|cell| &*cell.name == "tc") {
                 let properties = cell.child("tcPr");
@@ -417,10 +419,10 @@ fn symbol(sign: &Element) -> Option<char> {
     SIGNS.iter().find(|(known, _)| is_symbol && *known == code).map(|(_, sign)| *sign)
 }
 
-/// Returns a cell, or those within what stands around cells.
+/// Returns a row or cell, or those within the controls around them.
 fn within(element: &Element) -> Vec<&Element> {
     match &*element.name {
-        "sdt" => element.child("sdtContent").map(|content| content.elements().collect()).unwrap_or_default(),
+        "sdt" => element.child("sdtContent").into_iter().flat_map(Element::elements).flat_map(within).collect(),
         _ => vec![element],
     }
 }
@@ -564,6 +566,12 @@ mod tests {
             said(&table(&(cell(&control) + &cell(&paragraph("", "4")))), &[]),
             "| Line one Line two | 4 |\n| --- | --- |"
         );
+        let row = |name: &str| format!("<tr>{}</tr>", cell(&paragraph("", name)) + &cell(&paragraph("", "4")));
+        let within = |inside: &str| format!("<sdt><sdtContent>{inside}</sdtContent></sdt>");
+        let repeated = format!("<tbl>{}{}</tbl>", row("Fee"), within(&(within(&row("Boat")) + &within(&row("Raft")))));
+        assert_eq!(said(&repeated, &[]), "| Fee | 4 |\n| --- | --- |\n| Boat | 4 |\n| Raft | 4 |");
+        let reading = "<p><r><ruby><rt><r><t>みなと</t></r></rt><rubyBase><r><t>港</t></r></rubyBase></ruby></r></p>";
+        assert_eq!(said(reading, &[]), "港");
         let rows = table(&(cell(&paragraph("", "Fee")) + &cell(&paragraph("", "5"))));
         let text_box = format!("<p><r><t>Above</t><txbxContent>{}{rows}</txbxContent></r></p>", paragraph("", "Box"));
         assert_eq!(said(&text_box, &[]), "Above\n\nBox\n\n| Fee | 5 |\n| --- | --- |");

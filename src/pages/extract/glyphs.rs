@@ -93,7 +93,8 @@ impl Glyphs {
             // Few lines are wrapped: then ends of sentences have to stand further from what is below them.
             let ended = of(&|pair| pair[0].is_end());
             let open = of(&|pair| !pair[0].is_end() && !pair[0].is_row());
-            let is_nearer = |open: &f64| ended.iter().any(|ended| *ended > open * APART_OF_USUAL);
+            let farthest = ended.into_iter().fold(0.0, f64::max);
+            let is_nearer = |open: &f64| farthest > open * APART_OF_USUAL;
             usual(open.into_iter().filter(is_nearer).collect(), 1)
         });
         usual.map_or(APART, |usual| APART.max(usual * APART_OF_USUAL))

@@ -152,9 +152,9 @@ fn rows_of(values: &[Value]) -> Option<Vec<Vec<String>>> {
             if !columns.contains(&name.as_str()) {
                 columns.push(name);
             }
-        }
-        if columns.len() > MAX_COLUMNS {
-            return None;
+            if columns.len() > MAX_COLUMNS {
+                return None;
+            }
         }
     }
     let row = |value: &Value| columns.iter().map(|name| value.get(name).map(shown).unwrap_or_default()).collect();
@@ -170,6 +170,15 @@ mod tests {
         let document = super::super::read_as(super::super::Format::Json, source.as_bytes()).unwrap();
         let texts = document.sections.iter().flat_map(|section| section.label.iter().chain([&section.text]));
         assert_eq!(texts.cloned().collect::<Vec<_>>().join("\n"), expected, "{source}");
+    }
+
+    #[test]
+    fn objects_of_many_names_take_time_in_proportion() {
+        crate::domain::growth::check("x", 500, |text| {
+            let fields: Vec<_> = (0..text.len()).map(|at| format!("\"k{at}\":1")).collect();
+            let object = format!("{{{}}}", fields.join(","));
+            super::super::read_as(super::super::Format::Json, format!("[{object},{object}]").as_bytes()).unwrap();
+        });
     }
 
     #[test]

@@ -78,7 +78,8 @@ impl Reader {
         for element in parent.elements() {
             match &*element.name {
                 "h" => {
-                    let level = element.attribute("outline-level").and_then(|level| level.parse().ok()).unwrap_or(1);
+                    let level =
+                        element.attribute("outline-level").and_then(|level| level.parse().ok()).unwrap_or(1).min(10);
                     let text = self.text(element);
                     self.outline.heading(level, &text);
                 }
@@ -125,7 +126,8 @@ impl Reader {
             "s" => text.push(' '),
             "tab" => text.push(' '),
             "line-break" => text.push('\n'),
-            "annotation" | "tracked-changes" => {}
+            // The last one is how the word before it is read.
+            "annotation" | "tracked-changes" | "ruby-text" => {}
             "note" => {
                 let note = child.child("note-body").map(|body| self.text(body)).unwrap_or_default();
                 self.notes.push(note);
@@ -274,11 +276,13 @@ mod tests {
     #[test]
     fn a_note_follows_the_paragraph_that_it_belongs_to() {
         let note = "<note><note-citation>1</note-citation><note-body><p>As audited.</p></note-body></note>";
-        let source = format!("<text><p>It costs 5{note}.</p><h outline-level='1'>Dues</h><p>Four crowns.</p></text>");
+        let ruby = "<ruby><ruby-base>港</ruby-base><ruby-text>みなと</ruby-text></ruby>";
+        let source =
+            format!("<text><p>It costs 5{note} {ruby}.</p><h outline-level='1'>Dues</h><p>Four crowns.</p></text>");
         let mut reader = reader();
         reader.blocks(&xml::parse(&source).unwrap().root, 0);
         let sections = reader.outline.finish().sections;
-        assert_eq!(sections[0].text, "It costs 5.\n\nAs audited.");
+        assert_eq!(sections[0].text, "It costs 5 港.\n\nAs audited.");
     }
 
     #[test]

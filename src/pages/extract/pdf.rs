@@ -223,7 +223,8 @@ fn is_sane<'a>(pdf: &'a Pdf, page: ObjectId, forms: &mut Forms<'a>) -> bool {
             return false;
         }
     }
-    resources.is_none_or(|resources| forms.end(resources))
+    let content = || pdf.get_page_content(page).unwrap_or_default();
+    resources.is_none_or(|resources| forms.end(&content(), resources))
 }
 
 #[cfg(test)]

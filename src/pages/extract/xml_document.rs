@@ -194,9 +194,9 @@ fn rows_of(element: &Element) -> Option<Vec<Vec<String>>> {
             if !columns.contains(&name) {
                 columns.push(name);
             }
-        }
-        if columns.len() > MAX_COLUMNS {
-            return None;
+            if columns.len() > MAX_COLUMNS {
+                return None;
+            }
         }
     }
     (columns.len() >= 2).then(|| {

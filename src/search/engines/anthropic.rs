@@ -10,9 +10,8 @@ use crate::{
     domain::{ModelName, Usage},
     net,
     search::{
-        Error, Limits, Row, Search, Setting, days_ago,
+        Error, Limits, Row, Search, Setting,
         native::{self, Access, Native, Pages, Searcher, count, list, text},
-        today,
         web::{Problem, RawHit, Refused, Request, Shared, Wire},
     },
 };
@@ -147,8 +146,7 @@ impl Native for Anthropic {
 
 fn take(pages: &mut Pages, result: &Value, excerpt: Option<&str>) {
     if let Some(url) = text(result, "url") {
-        let age = text(result, "page_age");
-        let published = age.map(|age| days_ago(age, today()).unwrap_or_else(|| age.to_owned()));
+        let published = text(result, "page_age").map(str::to_owned);
         pages.add(url, text(result, "title"), excerpt, published);
     }
 }
@@ -157,6 +155,8 @@ fn take(pages: &mut Pages, result: &Value, excerpt: Option<&str>) {
 fn failure(content: &Value) -> Option<Error> {
     let code = content["error_code"].as_str()?;
     Some(match code {
+        // It wanted to search once more, having found nothing.
+        "max_uses_exceeded" => return None,
         "too_many_requests" => Error::RateLimited { retry_after: None },
         "invalid_tool_input" | "query_too_long" | "request_too_large" => Error::BadQuery(code.to_owned()),
         other => Error::Unavailable(other.to_owned()),

@@ -7,7 +7,7 @@ use url::Url;
 use crate::{
     domain::Topic,
     search::{
-        Error, Filter, Limits, Row, Search, Setting, days_ago, google_age, today,
+        Error, Filter, Limits, Row, Search, Setting, google_age,
         web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects},
     },
 };
@@ -77,12 +77,11 @@ impl Wire for Serper {
 }
 
 fn found(result: &Object<'_>) -> Option<RawHit> {
-    let date = result.text("date");
     Some(RawHit {
         url: result.text("link")?,
         title: result.text("title"),
         snippet: result.text("snippet"),
-        published: date.map(|date| days_ago(&date, today()).unwrap_or(date)),
+        published: result.text("date"),
         ..RawHit::default()
     })
 }

@@ -89,6 +89,9 @@ impl Wire for StackExchange {
     fn refusal(&self, refused: &Refused<'_>) -> Option<Problem> {
         match refused.text("/error_name") {
             "throttle_violation" => Some(Problem::limited(refused.after.or_else(|| seconds(refused.said)))),
+            "bad_parameter" if refused.said.starts_with("`key`") => {
+                Some(Problem::lasting(Error::Auth(refused.said.to_owned())))
+            }
             "key_required" | "invalid_key" => Some(Problem::lasting(Error::Auth(refused.said.to_owned()))),
             _ => None,
         }

@@ -2,9 +2,12 @@
 
 use url::Url;
 
-use crate::search::{
-    Error, Filter, Limits, Row, Search, Setting,
-    web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects_if_any},
+use crate::{
+    search::{
+        Error, Filter, Limits, Row, Search, Setting,
+        web::{Object, Problem, RawHit, Refused, Request, Shared, Web, Wire, objects_if_any},
+    },
+    text::is_in,
 };
 
 /// The most titles of one request for beginnings of articles.
@@ -40,6 +43,13 @@ struct Wikipedia {
     user_agent: String,
 }
 
+/// Languages of two letters that have a Wikipedia. Names of others lead to another address, or nowhere.
+const LANGUAGES: &str = "ab am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el \
+    en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi hr ht hu hy ia id ie ig ik io is it iu ja jv ka kg ki \
+    kk kl km kn ko ks ku kv kw ky la lb lg li ln lo lt lv mg mi mk ml mn mr ms mt my ne nl nn no nv ny oc om or os pa pi \
+    pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts \
+    tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu";
+
 fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
     let contact = shared.settings.text(CONTACT).map(|contact| format!(" ({contact})")).unwrap_or_default();
     let user_agent = format!("fathom/{}{contact}", env!("CARGO_PKG_VERSION"));
@@ -48,9 +58,13 @@ fn build(row: &'static Row, shared: &Shared) -> Result<Box<dyn Search>, Error> {
 }
 
 impl Wikipedia {
-    /// Returns the wiki of that language, if this is Wikipedia's own.
+    /// Returns the wiki of that language, if there is one and this is Wikipedia's own.
     fn endpoint(&self, language: Option<&str>) -> Url {
         let mut url = self.endpoint.clone();
+        let language = match language {
+            Some("nb") => Some("no"),
+            other => other.filter(|code| is_in(LANGUAGES, code)),
+        };
         let host = language.filter(|_| url.host_str().is_some_and(|host| host.ends_with(".wikipedia.org")));
         if let Some(language) = host {
             // Two letters make a valid name.
@@ -104,4 +118,24 @@ fn found(page: &Object<'_>) -> Option<RawHit> {
         snippet: extract,
         ..RawHit::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_language_without_a_wiki_is_searched_in_the_one_that_is_configured() {
+        let check = |endpoint: &str, language: Option<&str>, expected: &str| {
+            let engine = Wikipedia { endpoint: Url::parse(endpoint).unwrap(), user_agent: String::new() };
+            assert_eq!(engine.endpoint(language).host_str(), Some(expected), "{language:?}");
+        };
+        let own = "https://en.wikipedia.org/w/api.php";
+        check(own, Some("de"), "de.wikipedia.org");
+        check(own, Some("nb"), "no.wikipedia.org");
+        for language in [None, Some("gr"), Some("cn"), Some("xx")] {
+            check(own, language, "en.wikipedia.org");
+        }
+        check("https://wiki.test/w/api.php", Some("de"), "wiki.test");
+    }
 }

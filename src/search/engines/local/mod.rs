@@ -43,7 +43,7 @@ const MAX_SKIPPED: usize = 1_000;
 pub struct Settings {
     /// Larger files are skipped unread.
     pub max_file_bytes: u64,
-    /// Further documents are skipped, in order of their paths.
+    /// Further documents are skipped.
     pub max_files: usize,
     /// Of all documents together; further ones are skipped.
     pub max_total_bytes: u64,

@@ -648,6 +648,12 @@ const STACKEXCHANGE: Case = Case {
         ),
         (400, &[], r#"{"error_id": 405, "error_name": "key_required", "error_message": "Bad key {key}"}"#, Auth),
         (400, &[], r#"{"error_id": 400, "error_name": "bad_parameter", "error_message": "site"}"#, BadQuery),
+        (
+            400,
+            &[],
+            r#"{"error_id": 400, "error_name": "bad_parameter", "error_message": "`key` doesn't match a known application"}"#,
+            Auth,
+        ),
     ],
     sent: &[(of_last_week, &["GET /base/search/advanced ", "q=pump noise limits", "site=stackoverflow", "fromdate="])],
 };
@@ -773,11 +779,19 @@ const ANTHROPIC: Case = Case {
         ("https://example.org/a", "Pumps", "Pumps hum at 60 dB.", "", Some("2031-03-10")),
         ("https://example.net/b", "example.net", "", "", None),
     ],
-    empty: &[(
-        200,
-        r#"{"stop_reason": "end_turn", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+    empty: &[
+        (
+            200,
+            r#"{"stop_reason": "end_turn", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
             {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}, {"type": "text", "text": "Nothing."}]}"#,
-    )],
+        ),
+        (
+            200,
+            r#"{"stop_reason": "end_turn", "content": [{"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+            {"type": "web_search_tool_result", "tool_use_id": "t", "content":
+                {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}}]}"#,
+        ),
+    ],
     refusals: &[
         (
             401,
