@@ -151,7 +151,10 @@ impl Site {
     /// Waits until the model is being asked for that, and the answer has not been sent.
     pub async fn is_asked(&self, kind: Kind) {
         let open = |call: &Call| call.kind == kind && call.ended() == Ended::Pending;
-        until("the model is asked", async || (!self.world.models.calls_matching(open).is_empty()).then_some(())).await;
+        until_every(Duration::from_millis(1), "the model is asked", async || {
+            (!self.world.models.calls_matching(open).is_empty()).then_some(())
+        })
+        .await;
     }
 
     /// Waits until no model call is open any more: the world has noticed who left.
